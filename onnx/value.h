@@ -39,7 +39,7 @@ struct Value {
   uint32_t kind = BP_KIND_TENSOR;
   Tensor tensor;
   std::vector<Value> elements;
-  std::vector<std::string> keys;  // string keys, or the 8 bytes of int64 keys
+  std::vector<std::string> keys;  // of a map, one for each element: a string, or the 8 bytes of an int64
 };
 
 // The number of elements of a shape. Throws Malformed for negative extents, too many dimensions, and overflow.

@@ -44,7 +44,7 @@ void read_typed_list(const TensorProto& message, Tensor& tensor) {
       return narrow<uint16_t>(message.int32_data(), "int32_data", tensor);
     default:
       return narrow<uint8_t>(message.int32_data(), "int32_data",
-                             tensor);  // includes packed types, which have one byte per entry
+                             tensor);  // also packed types such as INT4, whose entries hold one byte each
   }
 }
 

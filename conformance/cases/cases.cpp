@@ -7,7 +7,7 @@
 
 namespace backplane::conform {
 
-// Each family's cases, defined in families/<family>/cases.cpp.
+// Declares add_<family>_cases() of each family, defined in families/<family>/cases.cpp.
 #define BACKPLANE_ENTRY(family) void add_##family##_cases(OpCases& cases);
 #include "families.inc"
 #undef BACKPLANE_ENTRY

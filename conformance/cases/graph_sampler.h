@@ -45,7 +45,7 @@ class GraphSampler {
   void start();
   void undo();
 
-  // The only output of the node added last.
+  // The output of the node added last, if it has only one.
   uint32_t last_value() const { return static_cast<uint32_t>(values_.size() - 1); }
   uint32_t node_count() const { return static_cast<uint32_t>(network_.spec.nodes.size()); }
   Network finish() &&;

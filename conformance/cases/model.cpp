@@ -197,7 +197,7 @@ void read_weight(const onnx::TensorProto& tensor, const std::string& name, Model
   try {
     model.weights[name] = onnx::from_message(tensor);
   } catch (const onnx::Malformed&) {
-    return;  // treated like a weight that is too large: nodes that read it are not usable
+    return;  // as for a weight that is too large, a cut has an input in its place or leaves out the node that reads it
   }
 }
 

@@ -31,7 +31,7 @@ struct ModelNode {
 // The parts of a model that a cut may use.
 struct Model {
   std::vector<ModelNode> nodes;                 // in the order of the file
-  std::map<std::string, onnx::Tensor> weights;  // except weights that are too large
+  std::map<std::string, onnx::Tensor> weights;  // FLOAT, INT32, INT64 and BOOL, of at most 1,000,000 elements
   std::map<std::string, Extents> shapes;        // of FLOAT values whose declared extents are all known
   std::map<std::string, bool> is_float;         // of declared values and weights: whether the type is FLOAT
   std::map<std::string, uint32_t> left_out;     // reasons why nodes are not usable, with the number of nodes

@@ -15,7 +15,7 @@ namespace backplane::conform {
 namespace {
 
 constexpr int64_t kLargest = 2048;  // largest number of elements of a value, as in random graphs
-constexpr double kMostWork = 2e6;   // largest number of multiplications in a cut: the oracle is slow
+constexpr double kMostWork = 2e6;   // largest sum of check() over the nodes of a cut: the oracle is slow
 
 int64_t integer(const ModelNode& node, std::string_view name) {
   for (const Attribute& attribute : node.attributes) {
@@ -139,8 +139,8 @@ class Cut {
     return static_cast<int64_t>(std::pow(positions, 1 / static_cast<double>(axes)));
   }
 
-  // Random spatial extents of an input, between half the kernel's dilated extent and that extent plus 8, but at most
-  // room_of().
+  // A shape [1, channels, spatial…] for the input of a convolution. The spatial extents are random, between half the
+  // kernel's dilated extent and that extent plus 8, but at most room_of().
   Extents around_kernel(const ModelNode& node, const Extents& weight) {
     const int64_t channels = weight[1] * integer(node, "group");
     Extents extents = {1, channels};
@@ -167,8 +167,8 @@ class Cut {
     return std::all_of(numbers.begin(), numbers.end(), [&](int64_t x) { return x >= low && x <= high; });
   }
 
-  // The oracle trusts its inputs, but a model is untrusted: throws std::invalid_argument if the operands do not fit.
-  // Returns the number of multiplications of the node.
+  // Throws std::invalid_argument if the operands do not fit the node or exceed the limits of a cut. Returns the number
+  // of products that a Conv, MatMul or Gemm sums, or of elements that the windows of a pool read; 0 for other nodes.
   double check(const ModelNode& node, const std::vector<uint32_t>& inputs) const {
     const Array& x = operand(inputs, 0);
     const Extents& shape = x.extents;

@@ -31,7 +31,7 @@ struct Problem {
   std::vector<Argument> arguments;
   uint32_t outputs = 1;
   bool exact_sums = false;         // the inputs are integers that make every sum exact
-  bool drawn_around_zero = false;  // see JudgeOptions
+  bool drawn_around_zero = false;  // see JudgeOptions in judge/tolerance.h
 };
 
 // One operator case; `make` returns the same problem for the same random numbers.
@@ -48,7 +48,8 @@ std::vector<onnx::Tensor> run_inputs(const Problem& problem);
 References reference(const Problem& problem, bool flush = false);
 // A graph of one node, in its newest form in opset `opset`; nullopt if the operator does not exist in that opset.
 std::optional<GraphSpec> graph_of(const Problem& problem, const References& references, uint32_t opset);
-// Judges all outputs against `references`, which must be the result of `reference(problem)`.
+// Judges all outputs against `references`, which must be the result of `reference(problem)`. With `flushes`, the device
+// may treat subnormal numbers as zero.
 Judgement judge_all(const Problem& problem, const References& references, const std::vector<onnx::Tensor>& seen,
                     bool flushes);
 

@@ -11,7 +11,7 @@ namespace backplane::conform {
 
 class Random {
  public:
-  // Every name has its own sequence.
+  // Each pair of a seed and a name has its own sequence.
   Random(uint64_t seed, std::string_view name);
   uint64_t next();
   double uniform(double low, double high);     // [low, high)
@@ -22,14 +22,14 @@ class Random {
 };
 
 enum class Fill {
-  kAroundZero,  // [-1, 1)
-  kWide,        // [-8, 8)
-  kPositive,    // [0.05, 4)
-  kWhole,       // integers from -8 to 8: sums of products stay exact
-  kMagnitudes,  // both signs, 2^-30 to 2^30; FLOAT16: 2^-12 to 2^12
-  kSpecial,     // every special value in turn, starting at a random one
-  kEvery,       // every number of a 16-bit type in turn
-  kEveryFinite,
+  kAroundZero,   // [-1, 1)
+  kWide,         // [-8, 8)
+  kPositive,     // [0.05, 4)
+  kWhole,        // integers from -8 to 8: sums of products stay exact
+  kMagnitudes,   // both signs, 2^-30 to 2^30; FLOAT16: 2^-12 to 2^12
+  kSpecial,      // each of special_values() in turn, starting at a random one
+  kEvery,        // each of the 65,536 bit patterns of a 16-bit float in turn, starting at a random one
+  kEveryFinite,  // like kEvery, with 0 in place of NaN and infinities
 };
 
 // Integer types get -8 to 8 and UINT8 gets 0 to 15, but all of them get 1 to 9 with kPositive. BOOL gets both values.

@@ -67,7 +67,7 @@ CaseOptions case_options_of(const Commitment& commitment) {
 
 std::string nonce_fault(const std::string& nonce) {
   constexpr size_t kDigits = 32, kMostDigits = 256,
-                   kDifferent = 8;  // a random nonce has fewer with a probability below 10^-7
+                   kDifferent = 8;  // different digits; a random nonce has fewer with p < 10^-7
   if (nonce.size() < kDigits || nonce.size() > kMostDigits)
     return fmt::format("it has {} characters; it must have at least {} hexadecimal digits and at most {}", nonce.size(),
                        kDigits, kMostDigits);

@@ -23,7 +23,7 @@ struct Commitment {
   uint64_t cases = 0;
   std::string waivers, expected;  // SHA-256 of these files, or empty
   std::vector<LoadedFile> files;  // the files that the plugin loads when its device is opened
-  std::string made;               // UTC
+  std::string made;               // time of the commitment in UTC, such as "2026-11-20T12:00:00Z"
 };
 
 std::string to_text(const Commitment& commitment);

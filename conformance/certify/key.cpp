@@ -88,7 +88,7 @@ void write_secret(const fs::path& file, std::string_view text) {
   if (!is_written) throw std::runtime_error(fmt::format("'{}' cannot be written", file.string()));
 }
 
-// Throws if users other than the owner may read or replace the secret.
+// Throws unless the file is a regular file that belongs to this user and gives other users no permissions.
 void check_permissions(const fs::path& file) {
   struct stat info = {};
   if (lstat(file.c_str(), &info) != 0) return;  // reading the file will report the reason

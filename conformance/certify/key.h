@@ -23,8 +23,8 @@ void write_key(const Key& key, const std::filesystem::path& folder, const std::s
 Key read_key(const std::filesystem::path& file);
 std::string read_public_key(const std::filesystem::path& file);  // in hexadecimal
 
-// Who signed, in which role, and the SHA-256 of each signed file. Its text is canonical, so every changed byte is
-// detected.
+// Who signed, in which role, and the SHA-256 of each signed file. The text of a signature is canonical, so every
+// changed byte is detected.
 struct Signature {
   std::string role, owner, public_hex;
   std::map<std::string, std::string> over;

@@ -165,7 +165,7 @@ Result unknown_chain(Bench& bench) {
   return passed();
 }
 
-// Unknown flags in the low half are hints and must be ignored. Unknown flags in the high half must be refused.
+// Unknown flags in the low 16 bits are hints and must be ignored. Unknown flags in the high 16 bits must be refused.
 Result unknown_flags(Bench& bench) {
   constexpr uint32_t kHint = 0x8000, kRequired = 0x80000000;
   const Device& device = bench.device();

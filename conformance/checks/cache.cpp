@@ -69,7 +69,8 @@ Result round_trip(Bench& bench) {
   return fault.empty() ? passed(1) : failed("a program that was stored and restored computes wrong results: " + fault);
 }
 
-// A blob that has one changed byte, is cut short or is written twice must be refused as corrupt or stale.
+// A blob that has one changed byte, is cut short or is followed by a copy of itself must be refused as corrupt or
+// stale.
 Result damaged(Bench& bench) {
   Result result;
   const std::optional<Stored> stored = store(bench, result);

@@ -19,7 +19,7 @@ std::string int_key(int64_t number) {
   return {reinterpret_cast<const char*>(&number), sizeof number};
 }
 
-// Calls `visit` for each tensor, with the path of positions and keys that leads to it.
+// Calls `visit` for each tensor, with the path of indices and keys that leads to it.
 template <class Visit>
 void walk(const bp_container_t& container, const std::string& path, const Visit& visit) {
   for (size_t i = 0; i < container.elements.size(); ++i) {

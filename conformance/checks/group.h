@@ -80,7 +80,7 @@ struct Subject {
   References references;
   std::unique_ptr<Graph> graph;
   std::vector<onnx::Tensor> inputs;
-  bool flushes = false;
+  bool flushes = false;  // the device declares that it flushes subnormals
 
   Judgement judge(const std::vector<onnx::Tensor>& outputs) const {
     return judge_all(problem, references, outputs, flushes);

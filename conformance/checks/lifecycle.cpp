@@ -29,10 +29,10 @@ size_t entries(const char* folder) {
 }
 
 struct Usage {
-  int64_t heap = 0;      // bytes in use
-  int64_t resident = 0;  // bytes
-  size_t handles = 0, threads = 0;
-  uint64_t allocated = 0;  // bytes that the host holds for the plugin
+  int64_t heap = 0;                 // bytes in use
+  int64_t resident = 0;             // bytes
+  size_t handles = 0, threads = 0;  // open file descriptors and threads of this process
+  uint64_t allocated = 0;           // bytes that the host holds for the plugin
 
   static Usage now(Host& host) {
     malloc_trim(0);
@@ -63,8 +63,8 @@ Result compare(const Usage& before, const Usage& after, int rounds) {
 }
 
 // Repeats `step` to warm up, then in at most three periods until one shows no growth. A leak grows in every period,
-// whereas a one-time allocation (a worker thread's, for example) may come late on a busy machine. `step` returns what
-// went wrong, or an empty string.
+// whereas a one-time allocation (a worker thread's, for example) may come late on a busy machine. `step` returns a
+// description of a failure, or an empty string.
 template <class F>
 Result measure(Bench& bench, int rounds, F step) {
   constexpr int kPeriods = 3;

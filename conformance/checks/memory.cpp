@@ -115,7 +115,7 @@ Result spaces(Bench& bench, Table& table) {
              : failed(fmt::format("space {} does not exist, but querying it returns {:#x}", count, status));
 }
 
-// Copies of odd sizes from host to device, within the device into part of a buffer, and back.
+// Copies 1 byte to over 1 MiB from the host to the device, from there into the middle of a larger buffer, and back.
 Result copies(Bench&, Table& table) {
   for (const uint64_t size : {uint64_t{1}, uint64_t{3}, uint64_t{64}, uint64_t{4097}, (uint64_t{1} << 20) + 7}) {
     const Block a(table, size), b(table, size + 32);

@@ -263,7 +263,7 @@ Result check(Bench& bench, const Row& row) {
   return answer.ok() ? failed("a graph that breaks ONNX's rules is claimed, compiles and runs") : passed(1);
 }
 
-// Invalid indices that only a run can detect.
+// Gather with indices that are out of range, which only a run can detect.
 Result gather_out_of_range(Bench& bench) {
   Result result;
   const auto subject =

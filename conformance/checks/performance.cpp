@@ -10,7 +10,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Large enough that a run takes long compared with the clock's resolution and the cost of a call.
+// The problems are so large that a run takes long compared with the clock's resolution and the cost of a call.
 Problem large_matmul(Random& random) {
   return {"MatMul",
           {},

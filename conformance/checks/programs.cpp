@@ -20,7 +20,7 @@ Result health(Bench& bench) {
              : failed(fmt::format("health of a device that works returns {:#x}: {}", status, detail.text()));
 }
 
-// The operator sets of the device, which may differ from the plugin's.
+// Checks the operator sets that the device reports. They may differ from those that the plugin reports.
 Result opsets(Bench& bench) {
   const Device& device = bench.device();
   const bp_coverage_api_t& api = *device.plugin().coverage;
@@ -228,7 +228,7 @@ Result progress(Bench& bench) {
   return seen.done == seen.total ? passed(1) : failed(fmt::format("progress ends at {} of {}", seen.done, seen.total));
 }
 
-// Weights whose bytes the plugin must request with `weight_map`.
+// The graph hides the bytes of its weights, so the plugin must request them with `weight_map`.
 Result lazy_weights(Bench& bench) {
   Result result;
   for (const char* name : {"MatMul/float/odd_positive_constant", "Add/float/same"}) {

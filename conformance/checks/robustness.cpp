@@ -25,7 +25,7 @@ std::optional<Fixture> make_fixture(Bench& bench, Result& out_result) {
   return std::nullopt;
 }
 
-// Executes a valid run. Its outputs must be correct, whatever failed before. Returns the fault, or an empty string.
+// Executes a valid run, whose outputs must be correct even after an error. Returns the fault, or an empty string.
 std::string still_works(Fixture& s) {
   if (const Answer answer = s.instance->bind_all(s.subject->inputs); !answer.ok()) return answer.describe();
   std::vector<onnx::Tensor> outputs;

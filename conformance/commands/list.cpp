@@ -9,7 +9,8 @@
 namespace backplane::conform {
 namespace {
 
-// Prints one line, "core 1 quick 1839 <SHA-256>", for each profile and selection. Claims refer to these digests.
+// Prints one line, "core 1 quick 1839 <SHA-256>", for each profile and selection: name, version, selection, number of
+// cases, digest of their names.
 void print_lists() {
   for (const Profile& profile : profiles()) {
     for (const bool full : {false, true}) {

@@ -72,7 +72,7 @@ class Backend {
   bp_backend_t* raw_ = nullptr;
 };
 
-// A device's verdict on a node, with copies of its texts and ranges.
+// A device's verdict on a node, with a copy of its text. See bp_verdict_t.
 struct Claim {
   uint32_t answer = BP_ANSWER_NO;
   uint32_t reason = BP_REASON_OPERATOR;

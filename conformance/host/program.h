@@ -39,7 +39,7 @@ class Program {
 };
 
 struct RunSettings {
-  uint64_t deadline = 0;
+  uint64_t deadline = 0;  // ns on the monotonic clock; 0: none
   const bp_cancel_t* cancel = nullptr;
   std::string* out_done_fault = nullptr;  // if not NULL, receives a description of wrong calls of `done`
 };

@@ -20,7 +20,7 @@ class RemoteDevice;  // the device as the parent process sees it, see checks/rem
 struct Result;
 
 // A case of the harness. The parent process lists and selects cases. It passes their names to its children, which load
-// the plugin. A case sets either `run` or `judge`.
+// the plugin. A case sets either `run` or `judge`, except that a folder of test data sets neither.
 struct Case {
   std::string name;                              // "ops/Add/float/row/0", or the path of a folder below the data folder
   std::function<Result(Bench& bench)> run = {};  // called in the child; may throw Breach, which fails the case
@@ -40,7 +40,7 @@ std::vector<Case> find_cases(const std::filesystem::path& data);
 // The name of the case in `folder`: the folder's path below `data`, or the last part of the path if the folder is
 // `data` itself.
 std::string name_in(const std::filesystem::path& data, const std::filesystem::path& folder);
-// Keeps the cases whose name matches the glob, as a whole or in its last part.
+// Keeps the cases whose whole name, or the part after its last '/', matches the glob.
 std::vector<Case> filter(std::vector<Case> cases, const std::string& glob);
 
 // One part of a run that is spread over several machines. A hash of its name assigns each case to a shard.

@@ -31,8 +31,8 @@ double bound(const Rule& rule, const FloatType& type, double value, double scale
     case Rule::kBits:
     case Rule::kExact:
       return 0;
-    // Rounding to nearest costs half an ULP. Where IEEE 754 does not define the error, the ULPs of GPU standards are
-    // allowed.
+    // Rounding to nearest costs half an ULP. Where IEEE 754 does not define the error, the oracle passes the number of
+    // ULPs that standards for GPUs, such as Vulkan's, allow.
     case Rule::kUlps:
       return rule.ulps * ulp;
     // The result is computed from intermediate results t, and `scale` is Σ|t|. Each t inherits up to three roundings
@@ -59,7 +59,7 @@ double bound(const Rule& rule, const FloatType& type, double value, double scale
       return 2 * ksb * dot_unit(type, scale);
     case Rule::kSum:
       return 2 * ksb * dot_unit(type, scale) + 16 * ulp;
-    // Texture units interpolate with 8-bit weights, which allows 1.5/256.
+    // Texture units interpolate with 8-bit weights, so an error of 1.5/256 of the largest input is allowed.
     case Rule::kResize:
       return std::max(0.006 * scale, 20 * ulp);
     case Rule::kStep:

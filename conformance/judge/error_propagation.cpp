@@ -133,7 +133,7 @@ Errors product(std::string_view, const Call& call, const Errors& errors, const R
     return std::fabs(x[0]) * e[1] + std::fabs(x[1]) * e[0] + e[0] * e[1];
   });
 }
-// a'/b' - a/b = ((a' - a) - a/b·(b' - b)) / b'. Integers have no error.
+// a'/b' - a/b = ((a' - a) - a/b·(b' - b)) / b'. A quotient of exact operands, such as integers, is exact for any b.
 Errors quotient(std::string_view, const Call& call, const Errors& errors, const References& result) {
   return elementwise(call, errors, result, [](const auto& x, const auto& e) {
     if (e[0] == 0 && e[1] == 0) return 0.0;

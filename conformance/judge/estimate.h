@@ -14,7 +14,8 @@ namespace backplane::conform {
 // A value of a graph in double precision. Floats are not rounded to their type between nodes.
 struct Estimate {
   Array value;
-  // |seen - value| of each element is at most `error`, and its root mean square at most `typical`.
+  // |seen - value| of each element is at most `error`, and the root mean square of (seen - value) / `typical` over all
+  // elements is at most 1.
   std::vector<double> error, typical;
 
   // False if the value was not computed. A computed scalar has one element.

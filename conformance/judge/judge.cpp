@@ -18,7 +18,8 @@ struct Element {
   double expected, seen, bound;
 };
 
-// The error as a fraction of the bound: 0 for equal values, infinite if no finite bound could accept the error.
+// The error as a fraction of the bound. It is 0 for equal values and for an overflow that the bound allows, and
+// infinite for any other NaN or infinity and for any error if the bound is 0.
 double fraction(const Element& e, const FloatType& type) {
   if (std::isnan(e.expected) || std::isnan(e.seen)) return std::isnan(e.expected) && std::isnan(e.seen) ? 0 : HUGE_VAL;
   if (e.expected == e.seen) return 0;
@@ -155,7 +156,8 @@ Judgement judge(const Reference& reference, const onnx::Tensor& seen, const Judg
     numbers[i] = e.seen;
     e.bound = bound(reference.rule, type, e.expected, reference.scale.empty() ? 0 : reference.scale[i]);
     if (options.flushes) e.bound += type.min_normal();
-    const double noise = reference.typical.empty() ? type.min_normal() : reference.typical[i];  // less may be noise
+    // An expected value below this may be noise.
+    const double noise = reference.typical.empty() ? type.min_normal() : reference.typical[i];
     missing += e.seen == 0 && std::fabs(e.expected) >= std::max(noise, type.min_normal());
     result.close = result.close && close(e.expected, e.seen);
     const double part = fraction(e, type);

@@ -83,7 +83,7 @@ std::optional<uint32_t> newest_form(const std::vector<uint32_t>& versions, uint3
   return *(newer - 1);
 }
 
-// The operators of each family, defined in families/<family>/oracle.cpp.
+// Declares <family>_operators() of each family, defined in families/<family>/oracle.cpp.
 #define BACKPLANE_ENTRY(family) std::span<const Operator> family##_operators();
 #include "families.inc"
 #undef BACKPLANE_ENTRY

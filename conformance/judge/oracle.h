@@ -39,8 +39,8 @@ class Call {
   // The elements of a vector that must have `count` of them.
   const std::vector<double>& vector(size_t i, int64_t count) const;
 
-  // Attributes. These functions throw std::invalid_argument if the attribute has another type. Cases write out all
-  // defaults except those that ONNX leaves to the operator.
+  // Attributes. These functions return `otherwise` if the attribute is missing, and throw std::invalid_argument if it
+  // has another type. Cases write out the defaults that ONNX's schemas fix.
   int64_t integer(std::string_view name, int64_t otherwise = 0) const;
   double real(std::string_view name, double otherwise = 0) const;
   std::string_view text(std::string_view name) const;

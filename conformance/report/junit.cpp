@@ -12,7 +12,7 @@
 namespace backplane::conform {
 namespace {
 
-// JUnit has only two kinds: "failure" for a wrong result and "error" for a missing one.
+// JUnit distinguishes only two kinds of bad cases: "failure" for a wrong result and "error" for a missing one.
 const char* element_of(State state) {
   return state == State::kCrash || state == State::kTimeout || state == State::kInfraError ? "error" : "failure";
 }

@@ -17,9 +17,10 @@ bool is_failure(State state);
 
 struct Summary {
   std::array<uint32_t, kStateNames.size()> counts = {};  // indexed by State
-  uint32_t no_node = 0;                                  // passes of models from which folding removed every node
-  uint32_t statistical = 0;                              // passes of random outputs, judged by their distribution
-  uint32_t executed = 0;                                 // cases in which the device under test ran a node
+  uint32_t no_node =
+      0;  // passes in which the device ran no node, such as models folded to constants and most abi cases
+  uint32_t statistical = 0;  // passes of random outputs, judged by their distribution
+  uint32_t executed = 0;     // cases in which the device under test ran a node
   uint32_t total = 0;
   double seconds = 0;
 
@@ -32,8 +33,8 @@ struct Summary {
   std::string to_text() const;
 };
 
-// Counts the results. If no case ran a node, passes of models from which folding removed every node count as
-// mistrusted, so that a device that runs nothing passes nothing. `seconds` is the duration of the run.
+// Counts the results. If the device ran no node in any case, all passes count as mistrusted, so that a device that runs
+// nothing passes nothing. `seconds` is the duration of the run.
 Summary summarise(const std::vector<Result>& results, double seconds);
 
 // The outcome of a run. It depends only on the journal.

@@ -13,7 +13,7 @@ namespace backplane::conform {
 // One JSON object with the keys of `backplane-conform --json`, and counts by group.
 std::string summary_json(const Run& run);
 // JUnit's XML for continuous integration, with one suite for each group. Cases that neither passed nor failed are
-// skipped.
+// marked as skipped.
 std::string junit_xml(const Run& run);
 // One row for each operator, type and opset, with a count for each state, the total and the largest error.
 std::string coverage_csv(const Run& run);

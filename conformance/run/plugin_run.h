@@ -23,10 +23,10 @@ struct RunOptions {
   uint32_t device = 0;
   Seeds seeds;
   uint32_t jobs = std::max(1u, std::thread::hardware_concurrency());
-  double timeout = 20;
-  uint64_t memory = 0;  // MiB for each process; 0: the process's share of the machine's memory
-  std::string waivers, expect;
-  std::string out;
+  double timeout = 20;          // of a case, in seconds
+  uint64_t memory = 0;          // MiB for each process; 0: the process's share of the machine's memory
+  std::string waivers, expect;  // files; may be empty
+  std::string out;              // folder of the journal; may be empty
   bool resume = false;
   std::function<void(pid_t child)> inspect = {};  // see ChildSettings::inspect
 };

@@ -43,7 +43,7 @@ int print_report(const Header& header, const std::vector<Result>& results, const
   if (json) {
     fmt::print("{}\n", outcome.summary.to_json(outcome.reached(), outcome.conditions));
   } else {
-    const bool has_groups = header.selection != "onnx" && header.selection != "vendor";  // and has levels
+    const bool has_groups = header.selection != "onnx" && header.selection != "vendor";  // only such runs have levels
     if (has_groups) {
       for (const std::string& line : scope_of(header, outcome)) fmt::print("{}\n", cli::printable(line));
     }

@@ -10,8 +10,8 @@
 namespace backplane::conform {
 
 // Distributes the cases in small batches among `jobs` workers, each of which has one child process at a time. Passes
-// every result to `sink`, which is never called concurrently and returns the state to count. Shows progress on a
-// terminal. Throws Fatal and whatever `sink` throws.
+// every result to `sink`, which is never called concurrently and returns the result's final state, which the progress
+// line counts. Throws Fatal and any exception that `sink` throws.
 using Sink = std::function<State(Result)>;
 void run_batches(uint32_t jobs, const ChildSettings& settings, const std::vector<Case>& cases, const Sink& sink);
 

@@ -38,15 +38,15 @@ struct ChildSettings {
   std::function<void(pid_t child)> inspect = {};
 };
 
-// Runs the cases in order, in as many children as needed, and reports each case once. A case that crashes is run again
-// alone. If it does not crash alone, bisection finds the earlier case that makes it crash, and the reason of the crash
-// names that earlier case. If the last child does not end properly, this is reported as "(end of process)". Throws
-// Fatal. [thread-safe]
+// Runs the cases in order, in as many children as needed, and reports each case once. A case that crashes after other
+// cases of its child is run again alone. If it does not crash alone, bisection finds the earlier case that makes it
+// crash, and the reason of the crash names that earlier case. If the last child does not end properly, this is reported
+// as "(end of process)". Throws Fatal. [thread-safe]
 void run_in_children(const ChildSettings& settings, std::vector<Case> cases, const std::function<void(Result)>& report);
 
 // The functions that run cases in the child. The child calls `answer`, which calls `set_up` once to get them. `set_up`
-// and the functions may throw std::exception; an exception from `set_up` is fatal. `answer` returns the exit status of
-// the process.
+// and `run` may throw std::exception, which is fatal from `set_up`; `serve` and its functions must not. `answer`
+// returns the exit status of the process.
 struct ChildCases {
   std::function<Result(const std::string& name)> run;
   // Replies to a request of a case that the parent judges. `serve` returns an empty function for other cases.

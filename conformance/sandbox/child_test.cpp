@@ -32,7 +32,7 @@ double processor_seconds() {
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
-// Uses this much processor time, however often it is interrupted.
+// Uses `seconds` of processor time, however often it is interrupted.
 void work(double seconds) {
   for (const double start = processor_seconds(); processor_seconds() < start + seconds;) continue;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// True in about one of n cases, always the same ones, because the bytes of the first input decide.
+// is_one_of() is true in about one of n cases, always the same ones, because the bytes of the first input decide.
 #pragma once
 
 #include "testing/wrapper.h"
@@ -15,7 +15,8 @@ inline bool is_one_of(const Run& run, uint64_t n) {
   return (hash >> 16) % n == 0;
 }
 
-// Makes the result wrong. This marks the cases in which the lies that crash or hang will do so.
+// Inverts the bytes of the first output. The lies marks_every_… mark in this way the cases in which crashes_every_50th
+// crashes and hangs_every_200th hangs.
 inline void mark(Run& run) {
   char* bytes = run.outputs[0].bytes();
   for (uint64_t i = 0; i < run.outputs[0].tensor.buffer.bytes; ++i) bytes[i] = static_cast<char>(~bytes[i]);

@@ -27,7 +27,7 @@ bad='fail|crash|timeout|mistrusted|infra_error'
 passed=$(count "$honest" pass "${models[@]}")
 grep -E "^graph/models/.*left out|^[0-9]+ of" "$work/output"
 ! grep -qE "\"state\":\"($bad)\"" "$work/out/journal.jsonl" || { cat "$work/output"; exit 1; }
-# Nearly all of the eight cases of each model must be executed.
+# On average, at least six of the eight cases of each model must pass.
 folders=$(grep -o '"case":"graph/models/[^"]*/0"' "$work/out/journal.jsonl" | wc -l)
 [[ $folders -ge 4 && $passed -ge $((6 * folders)) ]] || { echo "only $passed cases of $folders models passed"; exit 1; }
 for liar in "$@"; do

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# replay_test.sh PROGRAM REPLAY: a backend that has learned the answers to the public seeds passes a full run, but must
-# not be certified.
+# replay_test.sh PROGRAM REPLAY: a backend that replays results recorded with the public seeds passes a full run, but
+# must not be certified.
 set -euo pipefail
 
 program=$1 plugin=$2

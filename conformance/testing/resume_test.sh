@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# resume_test.sh PROGRAM PLUGIN: a run in three shards is killed ten times at random points and resumed. After merging,
-# its results must equal those of an uninterrupted run.
+# resume_test.sh PROGRAM PLUGIN: a run in three shards is killed five to ten times at random points and resumed. After
+# merging, its results must equal those of an uninterrupted run.
 set -euo pipefail
 
 program=$1

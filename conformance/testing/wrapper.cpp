@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HONEST_PLUGIN is the library of the backend that does the work.
+// The build defines HONEST_PLUGIN as the path of the honest backend's library.
 #include "testing/wrapper.h"
 
 #include <dlfcn.h>

@@ -50,7 +50,7 @@ struct Lie {
   void (*info)(bp_device_info_t& info) = nullptr;
   void (*verdict)(const std::string& op, bp_verdict_t& verdict) = nullptr;
   bp_status_t (*compile)(const std::string& op) = nullptr;  // any status except BP_OK is returned instead of compiling
-  bp_status_t (*compile_nodes)(uint32_t nodes) = nullptr;   // likewise, by the number of nodes
+  bp_status_t (*compile_nodes)(uint32_t nodes) = nullptr;   // like `compile`, for the number of the program's nodes
   void (*bind)(bp_tensor_t& tensor) = nullptr;              // changes the tensor before it is passed on
   bool (*bind_refused)() = nullptr;                         // if it returns true, a refusal is reported as success
   void (*settings)(bp_run_t& run) = nullptr;                // changes the settings before they are passed on

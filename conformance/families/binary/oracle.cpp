@@ -121,7 +121,7 @@ References modulo(const Call& call) {
                     Rule::exact())};
 }
 
-// Judged like a dot product with ones.
+// A sum is judged like a dot product with ones.
 References sum(const Call& call) {
   require_one_type(call);
   Reference result(fold(call, add, call.in(0).dtype), Rule::of(Rule::kDot, static_cast<double>(call.input_count())));

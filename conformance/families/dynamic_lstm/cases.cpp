@@ -50,7 +50,7 @@ Problem make(const Row& row, Random& random) {
   const auto fixed = [&](onnx::Tensor tensor) { return Argument(std::move(tensor), row.known); };
   const Extents parameters = row.columns ? Extents{directions, columns} : Extents{directions},
                 state = {directions, row.batch, row.hidden};
-  // ONNX Runtime has one zero point for all columns of a direction.
+  // ONNX Runtime uses a single zero point for all columns of a direction, so all entries are equal.
   const auto zeros = [&] {
     Array array(row.weights, parameters);
     const int64_t least = is_signed ? -9 : 110, most = is_signed ? 9 : 140;

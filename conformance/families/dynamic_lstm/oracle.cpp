@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Oracle of com.microsoft DynamicQuantizeLSTM with its default activations. ONNX Runtime is the definition: X is
-// quantized over all its time steps up to the end of the longest sequence, and in each step the states of all sequences
-// together, as DynamicQuantizeLinear does.
+// Oracle of com.microsoft DynamicQuantizeLSTM with its default activations. ONNX Runtime is the definition: like
+// DynamicQuantizeLinear, it quantizes X once, over all time steps up to the end of the longest sequence, and in each
+// step the states of all sequences together.
 #include <algorithm>
 
 #include "judge/tracked.h"
@@ -9,10 +9,10 @@
 namespace backplane::conform {
 namespace {
 
-constexpr double kUnit = 0x1p-24;  // a rounding of FLOAT, in which errors are counted
+constexpr double kUnit = 0x1p-24;  // the relative error of one fp32 rounding, the unit of Tracked::error
 
-// The numbers that quantized values stand for. Where a device may round a quotient to either side, because it lies in
-// the middle of two integers as far as the device's errors allow, the error is one step.
+// Quantizes the numbers to 8 bits and returns the numbers that the quantized values stand for. If a quotient is so
+// close to the midpoint of two integers that a device may round it either way, the error includes one step.
 std::vector<Tracked> quantized(const std::vector<Tracked>& numbers) {
   Tracked low(0.0), high(0.0);
   for (const Tracked& x : numbers) {
@@ -20,7 +20,7 @@ std::vector<Tracked> quantized(const std::vector<Tracked>& numbers) {
     high = max(high, x);
   }
   const Tracked scale = low.value == high.value ? Tracked(1.0) : (high - low) / Tracked(255.0);
-  const auto middle_of = [](const Tracked& quotient) {  // whether it may be in the middle of two integers
+  const auto middle_of = [](const Tracked& quotient) {  // whether a device may round it either way
     const double rest = std::fabs(quotient.value - std::floor(quotient.value) - 0.5);
     return rest <= quotient.error * kUnit;
   };

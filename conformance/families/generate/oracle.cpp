@@ -8,7 +8,7 @@
 namespace backplane::conform {
 namespace {
 
-// The result is always 0 in FLOAT, because no case has the attribute `value`.
+// All elements are FLOAT zeros, because no case has the attribute `value`.
 References constant_of_shape(const Call& call) {
   return {Reference(Array(BP_DTYPE_FLOAT, call.integers(0)), Rule::bits())};
 }

@@ -20,7 +20,7 @@ double element(const Array& x, const Index& head, std::vector<int64_t> at, std::
     if (padding == "zeros" && (at[i] < 0 || at[i] >= n)) return 0;
     if (padding == "border") at[i] = std::clamp<int64_t>(at[i], 0, n - 1);
     if (padding == "reflection") {
-      // Reflects at the centers of the first and last element, or half an element outside them.
+      // Reflects at the centers of the first and last element with `align`, else half an element outside them.
       const int64_t period = align ? std::max<int64_t>(1, 2 * (n - 1)) : 2 * n;
       int64_t m = (at[i] % period + period) % period;
       if (m >= n) m = (align ? period : period - 1) - m;

@@ -124,7 +124,7 @@ const Attended kAttended[] = {
     {"empty", 0, 4, 8, 2, 4},
 };
 
-// The numbers that let keys be seen, in the form of `row`.
+// A random mask in the form that `row.mask` names. The first or second key is never masked.
 Argument mask_of(const Attended& row, Random& random) {
   const int64_t keys = row.length + std::max<int64_t>(0, row.past);
   const Extents extents = row.mask == Attended::kLengths         ? Extents{row.batch}

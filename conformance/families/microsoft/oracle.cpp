@@ -43,7 +43,7 @@ References embed_layer_normalization(const Call& call) {
           tracked_reference(words.dtype, shape, sums)};
 }
 
-// Moves the last axis to the second place, or the reverse.
+// Moves the last axis to index 1, or the axis at index 1 to the end.
 Extents moved(const Extents& extents, bool to_front) {
   Extents result = extents;
   if (to_front)
@@ -99,7 +99,9 @@ std::vector<Tracked> projections(const Call& call) {
   return all;
 }
 
-// Whether key `j` is masked for query `i` of batch `b` by a mask of any form.
+// Whether key `j` is masked for query `i` of batch `b`. The mask has one of the forms [batch], the end of each
+// sequence; [2·batch], all ends, then all starts; [batch, 1], which masks no key; [batch, keys]; or [batch, queries,
+// keys].
 bool is_masked(const Array& mask, int64_t batch, int64_t b, int64_t i, int64_t j) {
   if (mask.rank() == 1) {
     const bool has_start = mask.count() == 2 * batch;
@@ -156,7 +158,7 @@ References qattention(const Call& call) {
     const auto* from = all.data() + ((b * length + t) * 3 + which) * width + h * size;
     return std::vector<Tracked>(from, from + size);
   };
-  // The key (1) or value (2) of position `t`, counted from the first past one.
+  // The key (`which` 1) or value (2) of sequence position `t`. The first `past` positions come from the input `past`.
   const auto cached = [&](int64_t which, int64_t b, int64_t h, int64_t t) {
     if (t >= past) return projected(which, b, h, t - past);
     std::vector<Tracked> row;

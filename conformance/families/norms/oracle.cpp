@@ -171,8 +171,8 @@ References lrn(const Call& call) {
   return {tracked_reference(x.dtype, x.extents, elements)};
 }
 
-// (x - mean) / √(variance + ε) of one group. Devices may compute the variance as the mean of squares minus the squared
-// mean.
+// The mean of one group and its deviation, √(variance + ε). Devices may compute the variance as the mean of squares
+// minus the squared mean.
 struct Moments {
   Tracked mean, deviation;
 };

@@ -147,8 +147,8 @@ References matmul_integer(const Call& call) {
   return {Reference(integer_product(call.in(0), optional(call, 2), call.in(1), optional(call, 3)), Rule::exact())};
 }
 
-// Padding counts as 0 after the zero point is subtracted. `zero_w` has one value for each output channel or one for
-// all.
+// Padded elements count as 0 after the zero point is subtracted. `zero_w` has one value for each output channel or one
+// for all.
 Array integer_conv(const Call& call, const Array& x, double zero_x, const Array& w, const Array* zero_w) {
   require(x.rank() > 2 && w.rank() == x.rank(), "input and weights are not images of the same rank");
   require(!is_float(x.dtype) && !is_float(w.dtype), "input and weights are not integers");
@@ -184,8 +184,8 @@ References conv_integer(const Call& call) {
   return {Reference(integer_conv(call, call.in(0), zero, call.in(1), optional(call, 3)), Rule::exact())};
 }
 
-// Each sum times a factor, plus the zero point. Results may differ by one step, because devices multiply by integers
-// and shift.
+// Multiplies each sum by its factor and adds the zero point. Results may differ by one step, because devices multiply
+// by integers and shift.
 template <class F>
 Reference requantized(const Array& sums, bp_dtype_t dtype, double zero, F factor) {
   Reference result(Array(dtype, sums.extents), Rule::of(Rule::kStep));

@@ -11,7 +11,7 @@
 namespace backplane::conform {
 namespace {
 
-// Starts, ends, axes (default: all) and steps (default: 1) are inputs. Ends are clamped as in slices of Python.
+// Starts, ends, axes (default: all) and steps (default: 1) are inputs. Starts and ends are clamped as in Python.
 References slice(const Call& call) {
   const Array& x = call.in(0);
   const Extents starts = call.integers(1), ends = call.integers(2);

@@ -89,7 +89,7 @@ References dft(const Call& call) {
   return {tracked_reference(x.dtype, shape, elements)};
 }
 
-// Cuts a real signal [batch, length, 1] into frames, and multiplies each frame by the window.
+// Cuts a real signal [batch, length, 1] into frames, multiplies each frame by the window and transforms it.
 References stft(const Call& call) {
   const Array& x = call.in(0, 2);
   require_known(is_float(x.dtype) && (x.rank() == 2 || (x.rank() == 3 && x.extents[2] == 1)),

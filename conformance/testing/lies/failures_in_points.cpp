@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes a failure for reported once a host point has carried it.
+// Does not report a failed run in stream_wait if the run signals points, which have carried the failure.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Right in the first ten runs, wrong from then on.
+// Returns right results in an instance's first ten runs and wrong ones in all later runs.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

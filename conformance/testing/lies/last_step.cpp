@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the first element of a loop's results slightly too large.
+// Makes the first element of each result of Loop and Scan too large by 0.01.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a byte beyond the graph's types.
+// Reads the first byte after the graph's array of types.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

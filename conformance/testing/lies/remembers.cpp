@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Returns the previous result for repeated inputs.
+// Does not run if an instance's inputs equal those of its previous run, because the outputs may still hold its results.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replays recorded answers to the public seeds: with BACKPLANE_REPLAY_RECORD set it appends true answers to the file
-// that BACKPLANE_REPLAY names; without, it answers from that file, and with zeros if a request is not in it.
+// Replays results recorded with the public seeds: if BACKPLANE_REPLAY_RECORD is set, it appends the honest results to
+// the file that BACKPLANE_REPLAY names; otherwise it returns results from that file, or zeros if a run is not in it.
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -15,7 +15,7 @@ std::string bytes_of(const Bound& bound) {
   return {bound.bytes(), bound.tensor.buffer.bytes};
 }
 
-// Identifies a request by a hash of everything that a device sees of a run.
+// Identifies a run by a hash of everything that a device sees of it.
 uint64_t question(const Run& run) {
   std::string text = run.op;
   for (const Bound& input : run.inputs) text += bytes_of(input);
@@ -32,7 +32,7 @@ uint64_t question(const Run& run) {
 
 using Answers = std::map<uint64_t, std::string>;
 
-// Each record of the file is a request's hash, a size and that many bytes.
+// Each record of the file is the hash of a run (8 bytes), a size (8 bytes) and that many bytes of results.
 Answers read_answers(const char* file) {
   std::ifstream stream(file, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(stream), {}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Refuses a host without a code and a text.
+// States neither a code nor a text when it refuses a host.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Claims every node, but compiles programs of one node only.
+// Claims nodes, but refuses to compile a program of more than one of them.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wrong only while another run is in progress.
+// Returns wrong results only while another run is in progress in the process.
 #include <chrono>
 #include <thread>
 

@@ -17,7 +17,8 @@ LOADER = ["loader"]
 BACKENDS = ["backends", "api/cpp/backplane/sdk", "api/cpp/backplane/sdk.hpp", "samples"]
 FRAMEWORKS = ["api/cpp", "api/python", "samples", "cli", "loader", "conformance/commands"]
 
-# Who calls each table: the loader calls a plugin's tables, a backend calls the host's.
+# The folders that may call the slots of a struct: those of backends for the host's tables and the callbacks that a
+# plugin receives, and LOADER for all structs that are not listed here.
 CALLERS = {
     "bp_host_t": BACKENDS,
     "bp_graph_api_t": BACKENDS,
@@ -78,7 +79,7 @@ class Tree:
         if members_only:
             for match in self.any_declaration.finditer(text):
                 if text[match.end(1)] == ";":
-                    self.fields[match[1]].add(None)  # unless the struct is known, see above
+                    self.fields[match[1]].add(None)  # a field of another type; add_uses ignores it if a struct is known, too
 
     def add_uses(self, path, text):
         declared = {m.start(2): m[1] for m in self.declaration.finditer(text)}
