@@ -378,7 +378,8 @@ TEST(Coverage, NamesBf16OnlyWhereItIsAllowed) {
   }
 }
 
-// A process uses a single instruction set. The first backend sets it, unless the environment variable did.
+// A process uses a single instruction set. Its first backend determines it, by the option `instructions` or else by the
+// environment variable BACKPLANE_CPU_INSTRUCTIONS.
 TEST(Instructions, AreThoseOfTheFirstBackend) {
   const Plugin first("1");
   const char* stated = std::getenv("BACKPLANE_CPU_INSTRUCTIONS");

@@ -12,7 +12,7 @@
 namespace backplane::cpu {
 namespace {
 
-// The words in code quotes in the first column of a page's tables.
+// Returns the words in backquotes in the first column of a Markdown page's tables.
 std::set<std::string> first_column(const std::string& file) {
   std::ifstream page(std::string(BACKPLANE_SOURCE_DIR) + "/" + file);
   EXPECT_TRUE(page.is_open()) << file << " has moved";

@@ -23,7 +23,7 @@ struct Case {
   std::function<void(GraphBuilder&)> build;
   bp_dtype_t dtype = BP_DTYPE_FLOAT;
   double tolerance = 1e-4;
-  bool needs_avx512 = false;  // including VNNI (products of 8-bit integers), or AMX
+  bool needs_avx512 = false;  // with VNNI (products of 8-bit integers) or AMX; without them, the case is skipped
   uint32_t compute_types = 0;
 };
 void PrintTo(const Case& test, std::ostream* out) {
@@ -179,18 +179,18 @@ TEST(Implementations, UnknownNamesAreRefusedWithThoseThatExist) {
   EXPECT_THAT(name.error, ::testing::HasSubstr("the implementations of pool are blocked, dense, direct"));
 }
 
-// Products with a known matrix, some with what follows them, on whole and partial tiles.
+// Products with a known matrix that fill whole or partial tiles, some with fused operators after them.
 struct Bf16Product {
   const char* name;
   int64_t m, n, k;
-  bool gemm;  // with a bias and B transposed; otherwise a MatMul, to which a bias, Relu and another tensor are added
+  bool gemm;  // a Gemm with a bias and transB; otherwise a MatMul, then Add of a bias, Relu, and Add of another tensor
 };
 void PrintTo(const Bf16Product& product, std::ostream* out) {
   *out << product.name;
 }
 class Bf16Products : public ::testing::TestWithParam<Bf16Product> {};
 
-// Operands of bf16 are not rounded, so only the order of the sums differs from the reference.
+// Operands that bf16 represents exactly are not rounded, so only the order of the sums differs from the reference.
 TEST_P(Bf16Products, OfNumbersThatFitAreAsExactAsThoseInFp32) {
   const Bf16Product& t = GetParam();
   const auto small = [](int64_t count, uint32_t seed) {
@@ -232,7 +232,7 @@ constexpr Bf16Product kBf16Products[] = {
 INSTANTIATE_TEST_SUITE_P(Shapes, Bf16Products, ::testing::ValuesIn(kBf16Products),
                          [](const auto& info) { return info.param.name; });
 
-// Sums are exact, and what follows them is the same arithmetic.
+// The integer sums are exact, and both implementations convert them to quantized values with the same arithmetic.
 TEST(Implementations, OfQuantizedProductsAgreeInEachBit) {
   for (const Extents& x : {Extents{1, 128, 8, 8}, Extents{2, 68, 15, 9}, Extents{1, 128, 1, 1}}) {
     std::vector<std::vector<float>> results;

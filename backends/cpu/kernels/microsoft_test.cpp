@@ -286,7 +286,7 @@ TEST_F(Microsoft, AttentionTakesALengthForEachBatch) {
                                -3.0625f, 2.3125f, -2.875f, 2.5f, -3.0625f, 2.3125f, -2.875f, 2.5f}));
 }
 
-// An embedding of a row that does not exist is an error that names the position, whichever of the ids is wrong.
+// An id that has no row in its embedding is an error that names the id's position, whichever input the id is from.
 TEST_F(Microsoft, EmbedLayerNormalizationRefusesIdsBeyondTheEmbeddings) {
   const auto with = [&](std::vector<int32_t> words, std::vector<int32_t> segments, std::vector<int32_t> positions) {
     GraphBuilder b;
@@ -311,7 +311,7 @@ TEST_F(Microsoft, EmbedLayerNormalizationRefusesIdsBeyondTheEmbeddings) {
   EXPECT_THAT(with({4, 0, 2}, {1, 0, 1}, {4, 2, 0}).text, HasSubstr("position_ids of batch 0, position 0 is 4"));
 }
 
-// Nodes that no input can make valid are refused before anything is compiled, with the reason.
+// Nodes that no input can make valid are refused during compilation, with the reason.
 TEST_F(Microsoft, MalformedAttributesAreRefused) {
   const auto refusal = [&](const char* op, const std::vector<std::string>& inputs, const Attributes& attributes) {
     GraphBuilder b;
@@ -345,7 +345,7 @@ TEST_F(Microsoft, MalformedAttributesAreRefused) {
   EXPECT_THAT(refusal("NhwcConv", convolution, {{"pads", Ints{1, 1}}}), HasSubstr("pads has 2"));
 }
 
-// Operands whose extents do not fit are errors of the run that name the operand.
+// A run with operands whose extents do not fit fails with an error that names the operand.
 TEST_F(Microsoft, QAttentionRefusesOperandsThatDoNotFit) {
   struct Operands {
     std::vector<int64_t> weights{6, 24}, bias{24}, x_scale{}, w_scale{24}, mask{2, 3}, w_zero{}, past{2, 2, 2, 0, 4};

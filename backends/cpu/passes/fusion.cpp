@@ -36,7 +36,7 @@ constexpr Head kScaledProducts[] = {
     {"ConvInteger", 5, 1},
 };
 
-// The same for NhwcConv, with its result in the order of a Conv's and in its own.
+// The same for NhwcConv: first with its channels first, where find_nhwc_conv removed a transpose, then with them last.
 constexpr Head kNhwcConvs[] = {{"NhwcConv", 3, 1}, {"NhwcConv", 3, -1}};
 
 // An operator, and the function that looks for a pattern which contains it.
@@ -67,7 +67,7 @@ class Fusion {
 
   void run() {
     for (uint32_t i = 0; i < calls_.size(); ++i) {
-      const std::string_view op_type = g_.op_type(i);  // which at most one entry of the tables has
+      const std::string_view op_type = g_.op_type(i);  // at most one entry of the tables has it
       for (const Head& head : kHeads) {
         if (head.op_type == op_type) grow(head, i);
       }

@@ -29,7 +29,7 @@ class FusionGraph {
   }
   // The ONNX operator of a call that is not fused yet; empty for other calls.
   std::string_view op_type(uint32_t call) const;
-  // Whether the call has one of these operators and is not fused yet.
+  // Whether the call has one of these ONNX operators and is not fused yet.
   bool is(uint32_t call, std::initializer_list<std::string_view> op_types) const;
   // Return the only reader of a value, or its producer, if it has one of these operators; else BP_NONE.
   uint32_t sole_reader(uint32_t value, std::initializer_list<std::string_view> op_types) const;
@@ -39,6 +39,8 @@ class FusionGraph {
   uint32_t other(uint32_t call, uint32_t value) const;
   uint32_t result(uint32_t call) const { return calls_[call].outputs[0]; }
 
+  // Returns the number in a known fp32 tensor of one element, else nullopt. `is_scalar` returns whether that number
+  // differs from `wanted` by less than 0.01%.
   std::optional<float> known_scalar(uint32_t value) const;
   bool is_scalar(uint32_t value, double wanted) const;
 

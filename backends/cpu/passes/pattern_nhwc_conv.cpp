@@ -7,7 +7,7 @@ namespace backplane::cpu {
 
 namespace {
 
-// Whether a Transpose moves dimension 1 to the end, or with `to_front` the last dimension to the second place.
+// Whether a Transpose only moves dimension 1 to the end, or with `to_front` the last dimension to dimension 1.
 bool moves_channels(const Node& transpose, bool to_front) {
   const std::vector<int64_t> perm = transpose.ints("perm");
   const auto rank = static_cast<int64_t>(perm.size());
@@ -26,7 +26,7 @@ NhwcConvCall find_nhwc_conv(FusionGraph& g, uint32_t index) {
   const Node node = g.node(index);
   if (call.folded || node.op_type() != "NhwcConv" || node.domain() != "com.microsoft") return {};
   ChannelsFirst order;
-  if (!set_channels_first(*call.kernel, order)) return {};  // it computes 16-bit floats in fp32
+  if (!set_channels_first(*call.kernel, order)) return {};  // a kernel for 16-bit floats, which wraps the one for fp32
   const uint32_t x = call.inputs[0];
   const uint32_t before = g.maker(x, {"Transpose"}), after = g.sole_reader(g.result(index), {"Transpose"});
   const bool is_for_this = before != BP_NONE && !g.is_output(x) && g.readers(x).size() == 1;

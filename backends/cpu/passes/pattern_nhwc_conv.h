@@ -7,11 +7,12 @@
 namespace backplane::cpu {
 
 struct NhwcConvCall {
-  uint32_t call = BP_NONE;      // the call that computes the convolution's result, or BP_NONE if it is not one
-  bool channels_first = false;  // the order of the result
+  uint32_t call = BP_NONE;      // the call that now computes the convolution; BP_NONE if there is none
+  bool channels_first = false;  // whether its result is [N, C, …] instead of [N, …, C]
 };
 
-// Returns where the convolution is after the transposes before and after it were removed, if `call` is one.
+// If `call` is an NhwcConv, removes the transposes directly before and after it, and returns the call that then
+// computes the convolution. Leaves NhwcConvs of 16-bit floats as they are.
 NhwcConvCall find_nhwc_conv(FusionGraph& graph, uint32_t call);
 
 }  // namespace backplane::cpu

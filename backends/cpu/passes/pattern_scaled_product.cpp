@@ -8,8 +8,8 @@ namespace backplane::cpu {
 
 namespace {
 
-// Whether a value can scale the columns of a product: it is a single number, or has one for each of `columns`, and does
-// not add dimensions.
+// Whether a product can be multiplied by the value, column by column: the value is a single number or has one number
+// per column, and does not add dimensions to the product.
 bool scales_columns(const FusionGraph& g, uint32_t value, int32_t product_rank, int64_t columns) {
   if (value == BP_NONE || g.value(value).dtype != BP_DTYPE_FLOAT) return false;
   const int32_t rank = g.type(value).rank;

@@ -95,7 +95,7 @@ struct Case {
   Extents input;
   double step;  // quantization step of the output
   std::function<void(Quantized&)> build;
-  bool exact = false;  // quantized values must equal those of the reference
+  bool exact = false;  // true: all results must equal the reference's; false: 5% may differ by one step
 };
 
 Attributes window(int64_t kernel, int64_t stride, int64_t pad) {

@@ -14,7 +14,7 @@ namespace backplane::cpu {
 
 class Arena {
  public:
-  // Returns an offset. Throws sdk::Error if the total overflows.
+  // Returns an offset in bytes, a multiple of kAlignment. Throws sdk::Error if the block would exceed kMaxBytes.
   int64_t allocate(int64_t bytes) {
     bytes = align_up(std::max<int64_t>(bytes, 1));
     auto best = holes_.end();
@@ -43,7 +43,7 @@ class Arena {
     }
   }
 
-  int64_t size() const { return end_; }
+  int64_t size() const { return end_; }  // bytes that the block needs
 
  private:
   // Allocates at the end of the block. A hole at the end becomes part of the allocation.

@@ -11,7 +11,7 @@
 
 namespace backplane::cpu {
 
-// Describes a node for messages: its operator and its name, or its number if it has no name.
+// Describes a node for messages: its operator and its name, or its id if it has no name.
 std::string describe(const bp_node_t& node);
 
 // Returns body(). If body throws an sdk::Error that has no node yet, rethrows it with this node's name; cancellations

@@ -14,7 +14,7 @@ class Body {
   const Program& program() const { return program_; }
   uint32_t input_count() const { return program_.graph().input_count; }
   uint32_t output_count() const { return program_.graph().output_count; }
-  // Returns the indices of the values of the outer graph that the body reads.
+  // Returns the indices of the outer graph's values that the body reads, except those that are known at compile time.
   std::span<const uint32_t> captures() const { return program_.captures(); }
 
   // One caller's use of the body. Its executor, and so its memory, is returned to the body for later calls.

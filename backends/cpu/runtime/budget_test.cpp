@@ -115,8 +115,8 @@ TEST_F(Limited, RefusesIndicesBeyondIt) {
   }
 }
 
-// Any positive `size` is valid. A window larger than the number of channels costs no more memory or time than one of
-// all channels.
+// Any positive `size` of an LRN is valid. A window larger than the number of channels costs no more memory or time than
+// one of all channels.
 TEST_F(Limited, WindowsOfChannelsMayExceedTheTensor) {
   for (const int64_t channels : {3, 32}) {  // the convolution's output is blocked if its channels fill whole blocks
     std::vector<float> identity(static_cast<size_t>(channels * channels));
@@ -129,7 +129,7 @@ TEST_F(Limited, WindowsOfChannelsMayExceedTheTensor) {
     const std::vector<float> twos(static_cast<size_t>(64 * channels), 2.0f);
     const Outcome result = run(b, {HostTensor::of(BP_DTYPE_FLOAT, extents, twos)});
     ASSERT_EQ(result.status, BP_OK) << result.text;
-    for (float y : result.outputs[0].as<float>()) EXPECT_FLOAT_EQ(y, 2.0f);  // alpha / size is next to nothing
+    for (float y : result.outputs[0].as<float>()) EXPECT_FLOAT_EQ(y, 2.0f);  // alpha / size is almost 0
   }
 }
 

@@ -8,8 +8,8 @@ namespace backplane::cpu {
 class ValueKernel;
 
 // A node of the graph, ready to be planned. `inputs` and `outputs` hold the indices of values, BP_NONE if omitted. They
-// point into the graph; for a node with sub-graphs, `inputs` points into `reads`, where the captured values follow the
-// inputs.
+// point into the graph, with two exceptions: `inputs` points into `reads` for a node with sub-graphs, whose captured
+// values follow its inputs, and for a fused call (passes/).
 struct Call {
   std::unique_ptr<Kernel> kernel;
   const ValueKernel* whole = nullptr;  // `kernel`, if it is a ValueKernel; else null
@@ -19,7 +19,7 @@ struct Call {
   std::span<const uint32_t> outputs;
   bool may_fold = true;         // its result may be computed at compile time and kept
   bool costly_to_plan = false;  // plan it during the run, where planning can be cancelled
-  bool folded = false;          // all its outputs were computed at compile time
+  bool folded = false;          // not planned: computed at compile time, fused into another call, or never read
   std::vector<uint32_t> reads;
 };
 

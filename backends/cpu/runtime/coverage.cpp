@@ -17,7 +17,7 @@ constexpr uint32_t kNodesBetweenChecks = 256;
 
 constexpr int kMaxDepth = 16;  // nesting of containers
 
-// An input or output in a refusal's text, which is made only then.
+// Names an input or output in the text of a refusal. The text is composed only if there is a refusal.
 struct Place {
   const char* kind;
   uint32_t index;

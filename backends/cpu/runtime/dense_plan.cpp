@@ -7,7 +7,8 @@ namespace backplane::cpu {
 
 namespace {
 
-// Wraps a step that needs other formats: reorders its dense inputs into scratch memory, and its result back.
+// Wraps a step that needs other formats, for dense operands: reorders the inputs into scratch memory for the step, and
+// the step's result from scratch memory.
 class DenseStep final : public Step {
  public:
   DenseStep(Plan plan, std::span<const Tensor> inputs, MakeReorder make_reorder)

@@ -51,7 +51,8 @@ Architecture architecture() {
 #endif
 }
 
-// Returns the memory limit of the process's control group, or INT64_MAX if it has none.
+// Returns the memory limit of the control group at the root of /sys/fs/cgroup, which in a container is the container's,
+// or INT64_MAX if there is none.
 int64_t allowed_bytes() {
   for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
     int64_t bytes = 0;

@@ -21,7 +21,7 @@ struct Machine {
   int64_t available_bytes = 0;  // the part of memory_bytes that the process may use
   int cores = 1;
   uint32_t numa_nodes = 1;
-  double flops_per_core = 0;  // nominal fp32 rate
+  double flops_per_core = 0;  // nominal fp32 operations per second
 };
 // Reads the properties of the machine, once per backend, and fixes what processor() returns from then on. The option
 // "instructions" or else the environment variable BACKPLANE_CPU_INSTRUCTIONS limits the instructions. Throws sdk::Error
@@ -57,7 +57,8 @@ class Device final : public sdk::Device {
   // `compute_types`: BP_COMPUTE_* that the session allows.
   PlanContext plan_context(uint32_t compute_types) const;
 
-  // Nominal rates, used for estimates of run time.
+  // Rates assumed for estimates of run time: half of the cores' nominal fp32 operations per second, and a typical
+  // memory bandwidth.
   double flops() const { return machine_.flops_per_core * threads_.count() / 2; }
   double bytes_per_second() const { return 20e9; }
 

@@ -189,8 +189,8 @@ const Plan& Executor::plan_deferred(uint32_t index, std::span<const Tensor> inpu
   const PlanContext context = program_.plan_context();
   bool same = planned.by_extents && std::ranges::equal(planned.inputs, inputs, {}, {}, &Tensor::shape);
   if (same) return planned.plan;
-  // Plans without the inputs' values first, as before a run: a plan that succeeds is valid for all values of these
-  // extents.
+  // Tries first to plan without the values computed in this run, as the Planner does before a run: a plan that succeeds
+  // is valid in all runs with these extents.
   std::vector<Tensor> bare(inputs.begin(), inputs.end());
   planned.by_extents = false;  // until planning succeeds, since it may throw
   planned.inputs.clear();

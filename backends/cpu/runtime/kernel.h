@@ -55,7 +55,7 @@ struct Plan {
   int packed = -1;                        // an input that the kernel has packed into its own copy, or -1
   const char* family = nullptr;           // list of implementations that was used (runtime/implementations.h), or null
   const char* implementation = nullptr;   // name of the chosen one in that list
-  std::string refused;                    // "NAME: reason; …" for those before it, if `choices` is set
+  std::string refused;                    // why those before it refused: "NAME: reason; …"; empty without `choices`
   bool deferred = false;                  // planning needs an input's value that is not known yet
   std::string error;                      // what is wrong with the inputs, if they are invalid
 };

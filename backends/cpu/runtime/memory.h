@@ -20,7 +20,7 @@ inline int64_t align_up(int64_t bytes, int64_t alignment = kAlignment) {
 
 struct BlockDelete {
   size_t mapped = 0;         // size of the block's own mapping in bytes; 0: the block is from the allocator
-  Budget* budget = nullptr;  // the budget that gets `bytes` back, or null
+  Budget* budget = nullptr;  // the budget that `bytes` are released to, or null
   int64_t bytes = 0;
   void operator()(std::byte* memory) const;
 };
@@ -35,7 +35,7 @@ Block allocate(int64_t bytes);
 Block allocate_pages(int64_t bytes);
 
 // For memory that is not allocated here, such as a std::vector whose size follows from a model or from values. Throws
-// sdk::Error if `count` elements need more than the calling thread's budget has left.
+// sdk::Error if `count` elements of `element_bytes` bytes need more than the calling thread's budget has left.
 void require_memory(int64_t count, int64_t element_bytes);
 
 }  // namespace backplane::cpu

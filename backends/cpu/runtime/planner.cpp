@@ -13,7 +13,7 @@ namespace backplane::cpu {
 
 namespace {
 
-// The most bytes of a node's outputs that are folded; larger outputs are computed in each run.
+// A node is not folded but computed in each run if its outputs have more bytes than this in total.
 constexpr int64_t kFoldLimit = int64_t{64} << 20;
 
 using Clock = std::chrono::steady_clock;

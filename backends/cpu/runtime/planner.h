@@ -25,6 +25,7 @@ class Planner {
   Planner(const PlanContext& context, std::span<const Call> calls, std::span<const Tensor> values,
           const std::vector<bool>& known, FoldAllowance& allowance);
 
+  // Sets the extents of a value. Throws sdk::Error if no tensor can have them (`countable` in shape.h).
   void set_extents(uint32_t value, const Shape& shape);
 
   // A step and its operands: in `operands` from `first_operand` on, `input_count` inputs, then `output_count` outputs.

@@ -29,8 +29,8 @@ class Program {
   PlanContext plan_context() const;
   const bp_graph_t& graph() const { return graph_; }
   std::span<const Call> calls() const { return calls_; }
-  // `inputs`: the graph's inputs, then its captured values. `captures`: the captured values' indices in the outer
-  // graph.
+  // `inputs`: the graph's inputs, then the captured values that are not known. `captures`: the indices of these
+  // captured values in the outer graph.
   std::span<const uint32_t> inputs() const { return inputs_; }
   std::span<const uint32_t> captures() const { return captures_; }
   // Indexed by value of the graph. Each tensor has the value's data type. If the value is known (the same in every run:

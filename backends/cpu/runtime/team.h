@@ -4,8 +4,8 @@
 //
 // If another process takes a helper's core in the middle of a piece, the helper stops for milliseconds, a time slice of
 // the system. The caller detects this, moves the helper to the caller's core and sleeps until the piece is done. The
-// helper then leaves that core and backs off: because the move took time from the other process, it sleeps, at most as
-// long as it had worked.
+// helper then leaves that core and backs off, that is, it sleeps, at most as long as it had worked. Otherwise, the
+// scheduler would give the helper more than its share of the other process's core (docs/decisions/0009).
 #pragma once
 
 #include <pthread.h>

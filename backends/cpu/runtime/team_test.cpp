@@ -85,7 +85,7 @@ TEST_F(TeamTest, WhatAPieceThrowsReachesTheCallerAndTheNextLoopRuns) {
   Team team(2);
   const auto caller = std::this_thread::get_id();
   for (int loop = 0; loop < 200; ++loop) {
-    // Takes turns: pieces of the caller throw, then those of the helper, then all pieces.
+    // In turn, only the caller's pieces throw, then only the helper's, then all pieces.
     const auto throws = [&] {
       const bool mine = std::this_thread::get_id() == caller;
       return loop % 3 == 2 || mine == (loop % 3 == 0);

@@ -34,7 +34,8 @@ class Threads {
 };
 
 // During its lifetime, `parallel` on this thread uses `threads`, and allocations are charged to their budget. Without
-// it, `parallel` runs on the calling thread, or in the arena of the oneTBB worker that calls it.
+// it, `parallel` runs on the calling thread, or in the arena of the oneTBB worker that calls it. `inside`: the calling
+// thread has already entered the arena of `threads`.
 class UseThreads {
  public:
   explicit UseThreads(Threads& threads, bool inside = false);

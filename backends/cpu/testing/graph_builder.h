@@ -15,7 +15,7 @@
 namespace backplane::cpu::testing {
 
 class GraphBuilder;
-// A GraphBuilder is a sub-graph, such as a loop's body. It must outlive all uses of the outer graph.
+// A GraphBuilder as a value is a sub-graph, such as a loop's body. It must outlive all uses of the outer graph.
 using AttributeValue =
     std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>, GraphBuilder*>;
 using Attributes = std::map<std::string, AttributeValue>;

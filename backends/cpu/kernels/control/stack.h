@@ -8,7 +8,7 @@ namespace backplane::cpu {
 
 class Stack {
  public:
-  // `value` must be a tensor with the type and extents of the first one. Throws sdk::Error if it is not.
+  // `value` must be a tensor with the type and extents of the first one pushed. Throws sdk::Error if it is not.
   void push(Value value);
   // Returns the tensors stacked along `axis` (counted from the back if negative), in reverse order if `reversed`. If
   // there are none, returns an empty tensor whose other extents are those of type `item`, with 0 for extents that

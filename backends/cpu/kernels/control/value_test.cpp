@@ -28,7 +28,7 @@ class Values : public ::testing::Test {
  protected:
   Plugin plugin;
 
-  // Gives a loop body its first two inputs, and its first output: the condition, unchanged.
+  // Adds the first two inputs of a loop body, and its first output, which is the condition, unchanged.
   static GraphBuilder& begin_body(GraphBuilder& b) {
     b.input("round", BP_DTYPE_INT64, {}).input("go", BP_DTYPE_BOOL, {});
     b.node("Identity", 25, {"go"}, {"on"}, BP_DTYPE_BOOL).output("on");
@@ -165,7 +165,7 @@ TEST_F(Values, TextsGoThroughAChain) {
 TEST_F(Values, ASequenceHoldsTensorsOfDifferentExtents) {
   GraphBuilder b;
   b.input("x", BP_DTYPE_FLOAT, {2}).input("y", BP_DTYPE_FLOAT, {2, 2}).input("at", BP_DTYPE_INT64, {});
-  b.node("Neg", 13, {"x"}, {"minus"});  // a run reuses the memory of "minus"
+  b.node("Neg", 13, {"x"}, {"minus"});  // "minus" lies in the arena, whose memory the run reuses
   b.sequence("pair", BP_DTYPE_FLOAT).sequence("three", BP_DTYPE_FLOAT).sequence("two", BP_DTYPE_FLOAT);
   b.node("SequenceConstruct", 11, {"minus", "y"}, {"pair"}).node("SequenceInsert", 11, {"pair", "x", "at"}, {"three"});
   b.node("SequenceErase", 11, {"three"}, {"two"}).node("SequenceAt", 11, {"two", "at"}, {"one"});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise operators with broadcasting, for two inputs or any number, which are combined two at a time. Each formula
-// is a table row.
+// Elementwise operators with broadcasting: of two inputs, or of any number of inputs, combined two at a time. Each
+// formula is a table row.
 #include <cmath>
 #include <cstring>
 
@@ -15,7 +15,7 @@
 namespace backplane::cpu {
 namespace {
 
-// Types with separate loops for each combination of strides 0 and 1. Other strides occur only in rare layouts.
+// Types that have separate loops for operands with strides 1 and 1, 1 and 0, and 0 and 1. Other strides are rare.
 template <class T>
 constexpr bool kIsCommon = kIsFloating<T> || std::is_same_v<T, int32_t> || std::is_same_v<T, int64_t>;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cast, CastLike and BitCast. Conversions between integers wrap; from float to integer they saturate, and NaN becomes
-// 0. The small floats and the types of 2 and 4 bits are converted through float, which represents all their values.
+// 0. The 8-bit floats and the types of 2 and 4 bits are converted through float, which represents all their values.
 #include <limits>
 
 #include "kernels/common/float16_array.h"

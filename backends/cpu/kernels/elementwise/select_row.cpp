@@ -7,7 +7,7 @@ namespace backplane::cpu {
 
 namespace {
 
-// For operands with stride 1, or stride 0 as in expanded tensors and constants.
+// Computes a row whose operands a and b have stride 1, or stride 0 where a single element is repeated.
 template <class T>
 [[gnu::always_inline]] inline void select(const SelectRow& row) {
   const auto* c = reinterpret_cast<const uint8_t*>(row.condition);

@@ -244,7 +244,7 @@ constexpr auto kAbsolute = []<class T>(T x) -> T {
   else
     return x < 0 ? kNegate(x) : x;
 };
-constexpr auto kLogistic = [](auto x) {  // only exponentials of negative numbers, which do not overflow
+constexpr auto kLogistic = [](auto x) {  // takes exponentials of numbers <= 0 only, which do not overflow
   const auto e = std::exp(-std::fabs(x));
   return (x < 0 ? e : decltype(e)(1)) / (1 + e);
 };

@@ -13,7 +13,7 @@ namespace {
 
 // ---- Constant, ConstantOfShape -------------------------------------------------------------------------------------
 
-// A copy of a tensor attribute, which outlives the graph.
+// A copy of the value of a Constant, or of the element that fills the result of a ConstantOfShape.
 struct Value {
   bp_dtype_t dtype = BP_DTYPE_FLOAT;
   Shape shape;

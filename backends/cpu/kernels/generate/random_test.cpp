@@ -103,7 +103,7 @@ TEST(Random, NormalAndUniformFollowTheirLaw) {
   const auto uniform = [](double x) { return std::clamp((x + 1) / 5, 0.0, 1.0); };
   const HostTensor like = HostTensor::of<int8_t>(BP_DTYPE_INT8, {kDraws / 100, 100}, std::vector<int8_t>(kDraws));
   for (const bp_dtype_t dtype : {BP_DTYPE_FLOAT, BP_DTYPE_DOUBLE, BP_DTYPE_FLOAT16}) {
-    // float16 rounds: near 4, adjacent values are 2^-8 apart, which changes the distribution by up to 2^-9 * density.
+    // fp16 rounds: near 4, adjacent values are 2^-8 apart, which changes the distribution by up to 2^-9 * density.
     const double bound = dtype == BP_DTYPE_FLOAT16 ? 2.7 + 0x1p-9 * 0.2 * std::sqrt(double{kDraws}) : 2.7;
     for (const bool by_shape : {true, false}) {
       const auto draws = [&](const std::string& op_type, Attributes attributes) {

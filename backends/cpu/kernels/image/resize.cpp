@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resize. Each axis is resampled separately: a result position is a weighted sum of a few input positions, called its
-// taps. The taps of an axis are computed once, while planning. The nearest filter has one tap of weight 1, so it moves
-// elements of any type.
+// Resize. Each axis is resampled separately: the element at a result position is a weighted sum of the elements at a
+// few input positions, called its taps. The taps of an axis are computed once, while planning. The nearest filter has
+// one tap of weight 1, so it moves elements of any type.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -418,7 +418,7 @@ Plan plan_resize(Tensors inputs, const Attributes& a) {
   }
   std::vector<Pass> passes;  // innermost axis first
   Shape now = from;
-  int64_t half = 0;  // elements of the largest intermediate result
+  int64_t half = 0;  // elements of the largest result of a pass: the size of each of the two scratch buffers
   for (int d = from.rank() - 1; d >= 0; --d) {
     Taps& t = taps[static_cast<size_t>(d)];
     if (t.index.empty()) continue;

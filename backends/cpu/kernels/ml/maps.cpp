@@ -141,7 +141,8 @@ std::optional<T> parse(std::string_view text) {
                                                                                            : std::nullopt;
 }
 
-// Converts a single value to T. Returns false if a string is not a number, or if a float does not fit in int64.
+// Converts a single value to T. Returns false if a string does not begin with a number in range, or if a float does not
+// fit in int64.
 template <class T>
 bool convert(const Tensor& from, T& to) {
   if (from.dtype == BP_DTYPE_FLOAT) {

@@ -15,7 +15,8 @@ inline constexpr std::string_view kDomain = "ai.onnx.ml";
 inline constexpr bp_dtype_set_t kFeatures =
     just(BP_DTYPE_FLOAT) | just(BP_DTYPE_DOUBLE) | just(BP_DTYPE_INT32) | just(BP_DTYPE_INT64);
 
-// The extents of an input: [C] is a single row, [N, C] is N rows.
+// The extents of an input: [C] is a single row, [N, C] is N rows. For other ranks, table_of returns nullopt, and
+// no_table returns the error message.
 struct Table {
   int64_t rows = 0;
   int64_t columns = 0;
@@ -67,9 +68,9 @@ inline void write_floats(std::span<const double> scores, float* out) {
 }
 // Transforms the scores of one row in place.
 void transform(PostTransform what, std::span<double> scores);
-// Returns the scores of two classes when the model computes only the score of the second. ONNX does not define that of
-// the first; as in ONNX Runtime, it is logistic(-score) for LOGISTIC, else -score (`first_is_opposite`) or 1 - score.
-// Of the other transforms, only PROBIT is applied.
+// Returns the scores of two classes when the model computes only the score of the second. The score of the first, which
+// ONNX does not define, is that of ONNX Runtime: logistic(-score) for LOGISTIC, else -score (`first_is_opposite`) or
+// 1 - score. Of the other transforms, only PROBIT is applied.
 std::vector<double> two_classes(PostTransform what, double score, bool first_is_opposite);
 
 }  // namespace backplane::cpu::ml

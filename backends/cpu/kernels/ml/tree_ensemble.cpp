@@ -199,8 +199,8 @@ int64_t Classifier::predict(std::span<const double> row, std::vector<double>& ou
     out.push_back(scores[c].value);
   }
   ml::transform(post, out);
-  // Of two classes, the one with the larger score. Of more, the best of those for which one of the row's leaves has a
-  // weight.
+  // With two classes, returns the one with the larger score. With more, considers only those that have a base value or
+  // a weight in a leaf that the row reaches.
   return classes == 2 ? std::ranges::max_element(out) - out.begin() : std::max<int64_t>(best, 0);
 }
 

@@ -77,8 +77,8 @@ bool all_in_range(const Tensor& indices, int64_t n, int64_t extent) {
   return fine;
 }
 
-// Gathers rows along the innermost dimension of the indices. From one index to the next, the offset in the data grows
-// by 1, or by 0 if that dimension is the axis.
+// Gathers rows along the innermost dimension of the indices. From one index to the next, the position in the data also
+// advances by 1 along that dimension, unless it is the axis.
 template <class T, class I>
 void gather_rows_by(const Shape& data, const Shape& to, int axis, const T* from, const I* indices, T* target) {
   const int last = to.rank() - 1;

@@ -64,7 +64,8 @@ CLONED bool any_above(const int32_t* keys, int64_t n, int32_t threshold) {
   return above != 0;
 }
 
-// Returns the rank of element i: the key in the upper half, and below it the complement of the index.
+// Returns a rank for element i that is larger the earlier the element comes in the result: the key in the upper 32
+// bits, and the complement of the index in the lower 32.
 uint64_t ranked(int32_t key, int64_t i) {
   const uint32_t place = static_cast<uint32_t>(key) ^ 0x80000000u;
   return uint64_t{place} << 32 | (UINT32_MAX - static_cast<uint32_t>(i));
@@ -85,7 +86,7 @@ void choose(const int32_t* keys, int64_t n, int64_t k, std::vector<uint64_t>& be
   for (int64_t from = 0; from < n; from += kPiece) {
     const int64_t end = std::min(n, from + kPiece);
     if (full && !clone_of<any_above>(keys + from, end - from, threshold)) continue;
-    // Without branches, because it is unpredictable which elements are selected.
+    // The loop has no branches, because it is unpredictable which elements are selected.
     std::array<int64_t, kPiece> found;
     size_t count = 0;
     for (int64_t i = from; i < end; ++i) {

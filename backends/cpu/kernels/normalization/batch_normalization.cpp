@@ -103,8 +103,8 @@ Plan plan_normalization(Normalization b, Tensors inputs) {
   return make_plan({x, channels, channels}, [b](Tensors in, Tensors out) { run(b, in, out); }, {.inplace = 0});
 }
 
-// Inference on floats with all parameters known: a multiply-add per element, then the activations. A row is the
-// positions of one channel, or of one block of channels.
+// Plans inference on floats whose parameters are all known: a multiply-add per element, then the activations. A row has
+// the positions of one channel, or of one block of channels.
 Plan plan_known(const Normalization& b, std::span<const PostOp> post_ops, Tensors inputs) {
   const Shape& x = inputs[0].shape;
   const int64_t lanes = inputs[0].format == Format::kBlocked ? channel_block() : 1;

@@ -66,7 +66,8 @@ std::optional<std::string> wrong_id(const Extents& e, std::span<const Lookup> lo
   return std::nullopt;
 }
 
-// Adds a row of embeddings to `sum`, or with `first` copies it. `row` is used for 16-bit floats.
+// Adds a row of n numbers of the table to `sum`, or with `first` copies it there. `widened` has room for n floats and
+// is used if the table has 16-bit floats.
 void add_embedding(const Lookup& lookup, int64_t row, int64_t n, bool first, float* sum, float* widened) {
   const Tensor& table = lookup.table;
   const auto* from = table.as<std::byte>() + row * n * (is_half(table.dtype) ? 2 : 4);
@@ -145,7 +146,8 @@ Plan plan(const PlanContext& context, float epsilon, Tensors in) {
 
 Verdict supports(const Node& node) {
   constexpr bp_dtype_set_t kReals = just(BP_DTYPE_FLOAT) | just(BP_DTYPE_FLOAT16), kIds = just(BP_DTYPE_INT32);
-  // segment_ids and segment_embedding may be omitted, so that the number of required inputs says too little.
+  // accepts() can require only the first inputs, but segment_ids and segment_embedding precede required ones and may be
+  // omitted. The required inputs are therefore checked below.
   if (Verdict v = accepts(node, 1, {kIds, kIds, kReals, kReals, kReals, kReals, kReals, kIds, kIds}); !v) return v;
   for (uint32_t slot : {kWords, kPositions, kGamma, kBeta})
     if (!node.has_input(slot)) return no(BP_REASON_OPSET, "input " + std::to_string(slot) + " is missing");

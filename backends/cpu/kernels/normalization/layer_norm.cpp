@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // LayerNormalization, RMSNormalization, InstanceNormalization, GroupNormalization, MeanVarianceNormalization and
-// LpNormalization. Statistics are computed in two passes: in double, or for contiguous rows of floats by vectorized
-// loops in fp32.
+// LpNormalization. Means and variances are computed in two passes: in double, or for contiguous rows of floats in
+// vectorized loops in fp32.
 #include "kernels/normalization/layer_norm.h"
 
 #include <cmath>

@@ -51,7 +51,7 @@ void run(const Inputs& slots, float epsilon, bool plain, int64_t n, Tensors in, 
       }
       if (kept != nullptr) std::copy_n(row, n, kept + r * n);
       const RowStatistics s = normalized_row(plain, row, gamma, beta, epsilon, slots.centred, y + r * n, n);
-      // SimplifiedLayerNormalization has no output for the mean.
+      // SimplifiedLayerNormalization has no output for the mean; its output 1 is the inverse deviation.
       const Tensor& deviation = slots.skip < 0 ? mean : inverse;
       if (slots.skip >= 0 && mean.present()) mean.as<float>()[r] = s.mean;
       if (deviation.present()) deviation.as<float>()[r] = s.inverse;

@@ -39,7 +39,7 @@ struct RowTask {
   bool counts_padding;
 };
 
-// `Lanes` holds all channels of a block.
+// A `Lanes` holds the channels of one block at one position.
 template <class Lanes, bool kMaximum>
 CLONED void pool_row(const RowTask& t, float* y) {
   for (int64_t o = 0; o < t.count; ++o, y += Lanes::kCount) {
@@ -60,7 +60,7 @@ CLONED void pool_row(const RowTask& t, float* y) {
   }
 }
 
-// For blocks of 8 and of 16 channels.
+// The functions for blocks of 8 and of 16 channels.
 template <bool kMaximum>
 constexpr auto& kPool8 = clone_of<pool_row<FloatLanes<32, 1>, kMaximum>, pool_row<FloatLanes<32, 1>, kMaximum>,
                                   pool_row<FloatLanes<16, 2>, kMaximum>>;

@@ -51,9 +51,10 @@ struct RecurrentPlaces {
 
 // Whether the attributes of a node with this cell are valid.
 Verdict check_layer(const Node& node, Cell cell);
-// Reads the attributes of a node that check_layer() accepts. `hidden` is that of the attribute, or -1 without it.
+// Reads the attributes of a node that check_layer() accepts. `hidden` is the attribute hidden_size, or -1 without it.
 Layer read_layer(const Node& node, Cell cell);
-// Returns an error if a sequence is longer than there are time steps. Without a tensor there is none.
+// Returns an error message if a sequence length is negative or exceeds the number of time steps, else nullopt.
+// `lengths` may be absent.
 std::optional<std::string> wrong_length(const Tensor& lengths, RecurrentExtents e);
 
 }  // namespace backplane::cpu

@@ -19,7 +19,7 @@ class Spectrum {
  public:
   enum class Kind {
     kComplex,        // complex points to complex bins
-    kInverse,        // the inverse: the sign of the exponent is changed
+    kInverse,        // the inverse of kComplex, which differs in the sign of the exponent
     kReal,           // real points to the first length / 2 + 1 bins; the other bins are their conjugates
     kInverseToReal,  // the inverse of kReal
   };

@@ -142,8 +142,8 @@ std::unique_ptr<Kernel> create_regex(const Node& node) {
 
 // ---- StringNormalizer
 
-// Maps letters by Unicode's simple case mappings, independent of the locale. Other characters and invalid UTF-8 are
-// unchanged.
+// Maps letters by Unicode's simple case mappings, independent of the locale. Other characters, and bytes that are not
+// part of a UTF-8 sequence, are unchanged.
 class LetterCase {
  public:
   LetterCase() : locale_(newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr)) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss. The latter applies a log-softmax over the classes first.
+// NegativeLogLikelihoodLoss, and SoftmaxCrossEntropyLoss, which first applies a log-softmax over the classes.
 #include <cmath>
 #include <limits>
 

@@ -11,7 +11,7 @@
 namespace backplane::cpu::image {
 
 using Encoded = std::span<const uint8_t>;
-using Problem = std::optional<std::string>;
+using Problem = std::optional<std::string>;  // an error message, or nullopt on success
 
 struct Size {
   int64_t width = 0, height = 0;
@@ -25,7 +25,7 @@ struct Codec {
   bool (*matches)(Encoded bytes);
   // Reads only the header.
   Problem (*size)(Encoded bytes, Size* size);
-  // `size` is that of the header; `rgb` has 3 bytes per pixel.
+  // `size` is the one that `size()` reads from the header. `rgb` has room for 3 bytes per pixel, top row first.
   Problem (*decode)(Encoded bytes, const Size& size, uint8_t* rgb);
 };
 
