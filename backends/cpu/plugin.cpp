@@ -22,7 +22,7 @@ class Backend final : public sdk::Backend {
       : sdk::Backend(how),
         machine_(read_machine(host())),
         threads_(choose_threads(host(), machine_.cores)),
-        max_bytes_(choose_max_bytes(host(), machine_.available_bytes)),
+        max_bytes_(choose_max_bytes(host(), machine_.memory_bytes)),
         reference_(choose_reference(host())),
         choices_(choose_implementations(host(), operators())) {}
 

@@ -216,7 +216,7 @@ class Cut {
         require(other == shape);
       }
     }
-    if (node.op == "Flatten") require(std::abs(integer(node, "axis")) <= x.rank());
+    if (node.op == "Flatten") require(integer(node, "axis") >= -x.rank() && integer(node, "axis") <= x.rank());
     if (node.op == "Transpose" && !node.attributes.empty()) {
       const Extents perm = call.ints("perm");
       require(perm.size() == shape.size() && all_within(perm, 0, x.rank() - 1) &&

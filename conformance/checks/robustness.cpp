@@ -210,13 +210,15 @@ Result no_memory(Bench& bench, const char* op_case) {
     host.stop_failing();
     const bool met_failure = host.failures() != failures;
     if (!answer.ok() && answer.status != BP_RESOURCE_EXHAUSTED)
-      return failed("when memory runs out " + answer.describe());
+      return failed("when memory runs out: " + answer.describe());
     if (answer.ok()) {
       if (const std::string fault = subject->fault(outputs); !fault.empty())
         return failed("when memory runs out: " + fault);
     }
     const Answer healed = compute(device, *subject->graph, subject->inputs, outputs);
-    if (!healed.ok()) return failed("after memory ran out and came back " + healed.describe());
+    if (!healed.ok()) return failed("after memory ran out and came back: " + healed.describe());
+    if (const std::string fault = subject->fault(outputs); !fault.empty())
+      return failed("after memory ran out and came back: " + fault);
     if (!met_failure) return passed(1);
   }
   return failed("a computation allocates host memory more than 200 times");

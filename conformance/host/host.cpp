@@ -176,10 +176,12 @@ Host::Host(uint32_t version, uint32_t threads) : threads_(threads) {
 void Host::remove_optional_slots() {
   table_.log = nullptr;
   table_.tracing = nullptr;
+  table_.trace = nullptr;
   table_.allocate = nullptr;
   table_.release = nullptr;
   table_.parallel_for = nullptr;
   table_.containers = nullptr;
+  table_.get_extension = nullptr;
   table_.submit = nullptr;
   table_.on_cancel = nullptr;
   table_.off_cancel = nullptr;
@@ -226,7 +228,7 @@ bp_status_t bp_semaphore_t::wait(uint64_t value, uint64_t deadline, const bp_can
   std::unique_lock lock(mutex_);
   while (value_ < value) {
     if (cancel != nullptr && cancel->set) return BP_CANCELLED;
-    if (deadline != 0 && backplane::conform::now_ns() >= deadline) return BP_TIMED_OUT;
+    if (backplane::conform::now_ns() >= deadline) return BP_TIMED_OUT;
     changed_.wait_for(lock, std::chrono::milliseconds(1));
   }
   return failed(value) ? BP_DEPENDENCY_FAILED : BP_OK;

@@ -59,7 +59,7 @@ class Host {
   Host& operator=(const Host&) = delete;
 
   const bp_host_t* table() const { return &table_; }
-  // Sets the optional slots except `trace` and `get_extension` to NULL. Must be called before the table is used.
+  // Sets the optional slots to NULL. Must be called before the table is used.
   void remove_optional_slots();
   // Lets `successes` more allocations succeed, then fails every allocation until `stop_failing`.
   void fail_after(uint64_t successes);

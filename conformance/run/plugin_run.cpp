@@ -5,7 +5,10 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -58,13 +61,22 @@ Header describe(const RunOptions& options, const CaseOptions& case_options, cons
           .started = utc_now()};
 }
 
+// The word as a shell reads it: in quotes, if it has other characters than those of most paths.
+std::string shell_word(const std::string& word) {
+  const auto is_plain = [](unsigned char c) { return std::isalnum(c) != 0 || std::strchr("_./-+=:,@%", c) != nullptr; };
+  if (!word.empty() && std::ranges::all_of(word, is_plain)) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + "'";
+}
+
 std::string repro_line(const RunOptions& options, const CaseOptions& case_options, const Result& result) {
   std::string models;
   if (result.name.starts_with("graph/models/")) {
-    for (const std::string& folder : case_options.models) models += fmt::format(" --models {}", folder);
+    for (const std::string& folder : case_options.models) models += fmt::format(" --models {}", shell_word(folder));
   }
-  return fmt::format("backplane-conform repro {} --plugin {}{}{}{} --seed {}", result.name, options.plugin,
-                     options.device == 0 ? "" : fmt::format(" --device {}", options.device),
+  return fmt::format("backplane-conform repro {} --plugin {}{}{}{} --seed {}", shell_word(result.name),
+                     shell_word(options.plugin), options.device == 0 ? "" : fmt::format(" --device {}", options.device),
                      case_options.full ? " --full" : "", models, result.seed);
 }
 

@@ -51,16 +51,6 @@ Architecture architecture() {
 #endif
 }
 
-// Returns the memory limit of the control group at the root of /sys/fs/cgroup, which in a container is the container's,
-// or INT64_MAX if there is none.
-int64_t allowed_bytes() {
-  for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
-    int64_t bytes = 0;
-    if (std::ifstream(path) >> bytes && bytes > 0) return bytes;
-  }
-  return INT64_MAX;
-}
-
 int allowed_cores() {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -94,9 +84,9 @@ int64_t parse_max_bytes(std::string_view text) {
   return bytes;
 }
 
-int64_t choose_max_bytes(const sdk::Host& host, int64_t available) {
+int64_t choose_max_bytes(const sdk::Host& host, uint64_t available) {
   const auto value = host.option("max_bytes");
-  return value ? parse_max_bytes(*value) : available;
+  return value ? parse_max_bytes(*value) : static_cast<int64_t>(std::min(available, uint64_t{INT64_MAX}));
 }
 
 // Reads the option "reference", or if it is not set, the environment variable BACKPLANE_CPU_REFERENCE.
@@ -168,8 +158,6 @@ Machine read_machine(const sdk::Host& host) {
     machine.memory_bytes =
         static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
   }
-  machine.available_bytes =
-      std::min(static_cast<int64_t>(std::min(machine.memory_bytes, uint64_t{INT64_MAX})), allowed_bytes());
   return machine;
 }
 

@@ -17,8 +17,7 @@ struct Machine {
   std::string name;  // name of the processor
   std::string vendor;
   std::string arch;  // for example "x86_64-avx512"
-  uint64_t memory_bytes = 0;
-  int64_t available_bytes = 0;  // the part of memory_bytes that the process may use
+  uint64_t memory_bytes = 0;  // that the process may use: the machine's, or its control group's if that has less
   int cores = 1;
   uint32_t numa_nodes = 1;
   double flops_per_core = 0;  // nominal fp32 operations per second
@@ -31,7 +30,7 @@ Machine read_machine(const sdk::Host& host);
 // Read the plugin's settings: the default number of threads and of bytes for its device, and whether operators are
 // computed as their definition says (PlanContext::reference). They throw sdk::Error if the setting is invalid.
 int choose_threads(const sdk::Host& host, int cores);
-int64_t choose_max_bytes(const sdk::Host& host, int64_t available);
+int64_t choose_max_bytes(const sdk::Host& host, uint64_t available);
 bool choose_reference(const sdk::Host& host);
 // Parses the option "implementation". Returns nullopt if it is not set.
 std::optional<Choices> choose_implementations(const sdk::Host& host, const Operators& operators);

@@ -68,7 +68,10 @@ References conv_transpose(const Call& call) {
   require(strides.size() == axes && dilations.size() == axes && pads.size() == 2 * axes && extra.size() == axes,
           "strides, dilations, pads or output_padding do not fit the number of spatial axes");
   for (const Extents* numbers : {&strides, &dilations, &pads, &extra}) {
-    for (const int64_t number : *numbers) require(std::abs(number) <= kMaxElements, "a number is too large");
+    for (const int64_t number : *numbers) {
+      require(number >= -kMaxElements && number <= kMaxElements,
+              "a stride, dilation, pad or output_padding is out of range");
+    }
   }
   Extents shape = {x.extents[0], out_per_group * group};
   for (size_t i = 0; i < axes; ++i) {

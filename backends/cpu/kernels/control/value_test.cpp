@@ -137,6 +137,18 @@ TEST_F(Values, ScanWalksBackwardsAlongAnyAxis) {
   EXPECT_THAT(run.outputs[1].as<float>(), ElementsAre(6, 5, 3, 60, 50, 30));
 }
 
+TEST_F(Values, BytesThatAreNotUtf8KeepTheirCase) {
+  GraphBuilder b;
+  b.input("x", BP_DTYPE_STRING, {-1});
+  b.node("StringNormalizer", 10, {"x"}, {"y"}, BP_DTYPE_STRING, {{"case_change_action", std::string("UPPER")}});
+  b.output("y");
+  Compiled program(plugin, b.graph());
+  // A byte that follows none, "a" in two bytes and "é" in three, each longer than it needs to be, and a cut sequence.
+  Outcome run = program.run({HostTensor::of_texts({4}, {"a\x80z", "\xc1\xa1", "\xe0\x83\xa9", "z\xc3"})});
+  ASSERT_EQ(run.status, BP_OK) << run.text;
+  EXPECT_THAT(run.outputs[0].texts(), ElementsAre("A\x80Z", "\xc1\xa1", "\xe0\x83\xa9", "Z\xc3"));
+}
+
 TEST_F(Values, TextsGoThroughAChain) {
   GraphBuilder b;
   b.input("x", BP_DTYPE_STRING, {-1})

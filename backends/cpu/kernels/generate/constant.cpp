@@ -37,6 +37,7 @@ std::optional<Value> tensor_attribute(const Node& node, const bp_attribute_t* at
     return std::nullopt;
   Shape shape;
   for (uint32_t d = 0; d < weight->rank; ++d) shape.push_back(graph.dims[weight->first_dim + d].extent);
+  if (weight->bytes != static_cast<uint64_t>(bytes_of(weight->dtype, shape.elements()))) return std::nullopt;
   const char* bytes = static_cast<const char*>(data);
   return Value{weight->dtype, shape, std::vector<char>(bytes, bytes + weight->bytes)};
 }

@@ -160,14 +160,16 @@ class LetterCase {
   }
 
  private:
-  // Returns the length in bytes of the character at i; 1 for an invalid byte.
+  // Returns the length in bytes of the character at i; 1 for an invalid byte, also of a sequence that is longer than
+  // its character needs.
   static size_t length_at(std::string_view text, size_t i) {
     auto first = static_cast<uint8_t>(text[i]);
     size_t length = first < 0x80 ? 1 : first >> 5 == 6 ? 2 : first >> 4 == 14 ? 3 : first >> 3 == 30 ? 4 : 1;
     for (size_t k = 1; k < length; ++k) {
       if (i + k >= text.size() || static_cast<uint8_t>(text[i + k]) >> 6 != 2) return 1;
     }
-    return length;
+    constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+    return decode(text.substr(i, length)) < kLeast[length] ? 1 : length;
   }
   static uint32_t decode(std::string_view bytes) {
     auto first = static_cast<uint8_t>(bytes[0]);
