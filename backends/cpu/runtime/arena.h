@@ -54,7 +54,8 @@ class Arena {
       holes_.erase(std::prev(holes_.end()));
     }
     end_ = offset + bytes;
-    if (end_ > kMaxBytes) throw sdk::Error(BP_RESOURCE_EXHAUSTED, "the tensors of a run do not fit in memory");
+    if (end_ > kMaxBytes)
+      throw sdk::Error(BP_RESOURCE_EXHAUSTED, "the intermediate tensors of a run need more than 2^60 bytes");
     return offset;
   }
 

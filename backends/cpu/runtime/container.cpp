@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/container.h"
 
+#include "backplane/graph.hpp"
 #include "backplane/sdk/fence.hpp"
 
 namespace backplane::cpu {
@@ -15,8 +16,9 @@ void check(bp_status_t status, const char* what) {
 
 Value read_tensor(const bp_tensor_t& tensor, const bp_type_t& type) {
   if (tensor.dtype != type.dtype) {
-    throw sdk::Error(BP_TYPE_MISMATCH, "an element of a container has data type " + std::to_string(tensor.dtype) +
-                                           ", but its declared type is " + std::to_string(type.dtype));
+    throw sdk::Error(BP_TYPE_MISMATCH, "an element of a container has data type " +
+                                           std::string(view::dtype_name(tensor.dtype)) + ", but its declared type is " +
+                                           std::string(view::dtype_name(type.dtype)));
   }
   if (tensor.rank > BP_MAX_RANK || tensor.layout != BP_LAYOUT_DENSE || tensor.buffer.memory != nullptr)
     throw sdk::Error(BP_UNSUPPORTED, "an element of a container is not a dense tensor in host memory");

@@ -33,7 +33,8 @@ Verdict check_type(const bp_graph_t& graph, const bp_type_t& type, Place place, 
     return check_type(graph, *bp_graph_type(&graph, type.element), place, depth + 1);
   }
   if (type.dtype >= 64 || (supported_dtypes() >> type.dtype & 1) == 0) {
-    return no(BP_REASON_DTYPE, place.with(" has data type " + std::to_string(type.dtype) + ", which is not supported"));
+    return no(BP_REASON_DTYPE,
+              place.with(" has data type " + std::string(view::dtype_name(type.dtype)) + ", which is not supported"));
   }
   if (type.rank > BP_MAX_RANK) {
     return no(BP_REASON_SHAPE, place.with(" has rank " + std::to_string(type.rank) + "; at most " +

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "backplane/graph.hpp"
 #include "backplane/sdk/fence.hpp"
 #include "runtime/memory.h"
 #include "runtime/watch.h"
@@ -78,9 +79,10 @@ void check_alike(const Tensor& first, const Tensor& other, int free_axis) {
   bool alike = first.dtype == other.dtype && first.shape.rank() == other.shape.rank();
   for (int d = 0; alike && d < first.shape.rank(); ++d) alike = d == free_axis || first.shape[d] == other.shape[d];
   if (!alike) {
-    throw sdk::Error(BP_TYPE_MISMATCH, "tensors of data type " + std::to_string(first.dtype) + " and extents " +
-                                           to_string(first.shape) + " and of data type " + std::to_string(other.dtype) +
-                                           " and extents " + to_string(other.shape) + " cannot be joined");
+    throw sdk::Error(BP_TYPE_MISMATCH, "a " + std::string(view::dtype_name(other.dtype)) + " tensor of shape " +
+                                           to_string(other.shape) + " cannot be joined to a " +
+                                           std::string(view::dtype_name(first.dtype)) + " tensor of shape " +
+                                           to_string(first.shape));
   }
 }
 

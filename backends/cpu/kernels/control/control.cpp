@@ -58,7 +58,8 @@ std::unique_ptr<Kernel> create_if(const Node& node) {
 Verdict supports_loop(const Node& node) {
   if (node.input_count() < 2 || node.output_count() + 2 < node.input_count())
     return no(BP_REASON_OPSET, "it has " + std::to_string(node.input_count()) + " inputs and " +
-                                   std::to_string(node.output_count()) + " outputs, which do not match");
+                                   std::to_string(node.output_count()) +
+                                   " outputs; it needs two inputs, and an output for each further one");
   for (uint32_t i = 2; i < node.input_count(); ++i) {
     if (!node.has_input(i)) return no(BP_REASON_OPSET, "input " + std::to_string(i) + " is missing");
   }

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "backplane/graph.hpp"
 #include "backplane/sdk/fence.hpp"
 #include "kernels/common/support.h"
 #include "runtime/memory.h"
@@ -21,7 +22,9 @@ void Stack::push(Value value) {
     bytewise_ = dtype_ != BP_DTYPE_STRING && (kPackedTypes >> dtype_ & 1) == 0;
   } else if (tensor.dtype != dtype_ || !(tensor.shape == shape_)) {
     throw sdk::Error(BP_TYPE_MISMATCH,
-                     "the body of a loop returned " + to_string(tensor.shape) + " after " + to_string(shape_) +
+                     "the body of a loop returned a " + std::string(view::dtype_name(tensor.dtype)) +
+                         " tensor of shape " + to_string(tensor.shape) + " after a " +
+                         std::string(view::dtype_name(dtype_)) + " tensor of shape " + to_string(shape_) +
                          "; the type and extents of a stacked output must be equal in all iterations");
   }
   if (!bytewise_) {

@@ -125,8 +125,7 @@ Verdict supports_encoder(const Node& node) {
     bp_dtype_t dtype = values->tensor.dtype;
     if (keys->tensor.dtype != node.input_type(0).dtype || dtype != node.output_type(0).dtype ||
         (kScalars >> dtype & 1) == 0)
-      return no(BP_REASON_ATTRIBUTE,
-                "the keys do not have the data type of the input, or the values that of the output");
+      return no(BP_REASON_ATTRIBUTE, "keys_* must have the data type of the input, and values_* that of the output");
     if (keys->tensor.shape.elements() != values->tensor.shape.elements())
       return no(BP_REASON_ATTRIBUTE, "the numbers of keys and values differ");
     Value fallback = default_of(node, dtype);

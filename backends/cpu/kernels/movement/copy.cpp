@@ -34,7 +34,7 @@ std::unique_ptr<Kernel> create_transpose(const Node& node) {
     if (order.empty())
       for (int i = from.rank(); i-- > 0;) order.push_back(i);
     if (static_cast<int>(order.size()) != from.rank() || !axis_set(order, from.rank()))
-      return fail("perm does not order the dimensions of shape " + to_string(from));
+      return fail("perm does not have each dimension of shape " + to_string(from) + " once");
     const Shape dense = strides_of(from);
     Shape to, strides;
     for (int64_t d : order) {
@@ -159,7 +159,8 @@ std::unique_ptr<Kernel> create_depth_to_space(const Node& node) {
       [b = node.attr("blocksize", int64_t{1}), crd = node.attr("mode", "DCR") == "CRD"](Tensors inputs) -> Plan {
         const Shape& s = inputs[0].shape;
         if (s.rank() != 4 || b > INT32_MAX || s[1] % (b * b) != 0)
-          return fail("shape " + to_string(s) + " does not fit blocks of " + std::to_string(b));
+          return fail("the channels of shape " + to_string(s) +
+                      " are not a multiple of blocksize² = " + std::to_string(b) + "²");
         const int64_t depth = s[1] / (b * b);
         const Shape to{s[0], depth, s[2] * b, s[3] * b};
         static constexpr int kDcrOrder[] = {0, 3, 4, 1, 5, 2}, kCrdOrder[] = {0, 1, 4, 2, 5, 3};

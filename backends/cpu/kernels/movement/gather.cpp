@@ -154,7 +154,9 @@ std::unique_ptr<Kernel> create_gather_nd(const Node& node) {
     Shape to(indices.span().first(static_cast<size_t>(indices.rank() - 1)));
     for (int i = depth; i < data.rank(); ++i) to.push_back(data[i]);
     for (int i = 0; i < batch_dims; ++i)
-      if (data[i] != indices[i]) return fail("batch dimensions of data and indices differ");
+      if (data[i] != indices[i])
+        return fail("the batch dimensions of data " + to_string(data) + " and of indices " + to_string(indices) +
+                    " differ");
     const int64_t batches = data.elements(0, batch_dims);
     const int64_t rows = indices.elements(batch_dims, indices.rank() - 1),
                   data_batch = data.elements(batch_dims, data.rank());

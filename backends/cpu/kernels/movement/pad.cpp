@@ -91,7 +91,9 @@ std::unique_ptr<Kernel> create_pad(const Node& node) {
     else
       for (int d = 0; d < rank; ++d) axes.push_back(d);
     if (pads.size() != 2 * axes.size() || !axis_set(axes, rank))
-      return fail(std::to_string(pads.size()) + " pads do not fit the axes of shape " + to_string(inputs[0].shape));
+      return fail("pads has " + std::to_string(pads.size()) + " elements for " + std::to_string(axes.size()) +
+                  " axes of shape " + to_string(inputs[0].shape) +
+                  "; it must have two for each axis, and no axis twice");
     if (const Tensor value = at(inputs, 2); value.present() && value.shape.elements() > 1)
       return fail("the value to pad with is not a scalar");
     std::vector<int64_t> before(static_cast<size_t>(rank)), after(before);

@@ -31,7 +31,7 @@ std::unique_ptr<Kernel> create_concat(const Node&) {
   return make_value_kernel([](Values inputs, Values outputs) -> Failed {
     const Shape shapes[] = {inputs[0].tensor.shape, inputs[1].tensor.shape};
     std::optional<Shape> shape = broadcast_shape(shapes);
-    if (!shape) return "shapes " + to_string(shapes[0]) + " and " + to_string(shapes[1]) + " do not fit each other";
+    if (!shape) return "shapes " + to_string(shapes[0]) + " and " + to_string(shapes[1]) + " do not broadcast";
     Texts a(inputs[0].tensor), b(inputs[1].tensor);
     Pace pace;
     require_memory(shape->elements(), sizeof(std::string));
