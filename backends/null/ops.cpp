@@ -22,7 +22,7 @@ Verdict floats(const Node& node) {
       .yes(seconds, 0.3f);
 }
 
-// Turns a formula into a kernel. `b` is 0 for operators of one input.
+// Turns a formula into a kernel. `b` is 0 for operators with one input.
 template <float (*kFormula)(float a, float b)>
 std::unique_ptr<Kernel> elementwise(const Node&) {
   return std::make_unique<Kernel>([](const NodeCall& call) {
@@ -45,7 +45,7 @@ float add(float a, float b) {
   return a + b;
 }
 
-// A row applies from its version on, up to the operator's next row.
+// A row applies to its since version and later ones, up to the version in the operator's next row.
 constexpr Op<Kernel> kRows[] = {
     {"", "Identity", 25, floats<1>, elementwise<identity>},
     {"", "Neg", 13, floats<1>, elementwise<neg>},

@@ -8,7 +8,7 @@
 
 namespace null_backend {
 
-// The code for a node, with the attributes that it needs.
+// Computes one node. A kernel that needs the node's attributes captures them.
 using Kernel = std::function<void(const backplane::sdk::NodeCall& call)>;
 
 // The newest opset of each domain that the rows were written for.

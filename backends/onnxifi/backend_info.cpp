@@ -18,7 +18,8 @@ constexpr uint32_t kDefaultIrVersion = 3, kDefaultOpset = 8;
 constexpr uint32_t kMaxVersion = 10'000;
 constexpr size_t kMaxDomains = 100;
 
-// The size in bytes of the character at the beginning of a text; 0 if that is no valid UTF-8 or a control character.
+// Returns the size in bytes of the character at the beginning of a text, or 0 if it is a control character or not valid
+// UTF-8.
 size_t size_of_character(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned lead = byte(0);
@@ -39,8 +40,8 @@ class Asker {
  public:
   Asker(const Library& library, onnxBackendID id) : library_(library), id_(id), buffer_(kRoom) {}
 
-  // Returns a text up to its first NUL, without spaces at its ends, as `printable` returns it. Empty if the library
-  // does not report it.
+  // Returns a text property up to its first NUL, made `printable`, without leading and trailing spaces. Empty if the
+  // library does not report it.
   std::string text(onnxBackendInfo type) {
     const size_t size = query(type, kStated);
     const std::string text = printable({buffer_.data(), strnlen(buffer_.data(), std::min(size, kMaxText))});

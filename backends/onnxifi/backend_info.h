@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend's properties as onnxGetBackendInfo reports them. Libraries omit some, and sizes may be wrong: a missing or
-// unreadable property has a neutral value.
+// A backend's properties as onnxGetBackendInfo reports them. Libraries omit some properties and report wrong sizes for
+// others; such a property is 0, empty, or the default documented below.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ struct BackendInfo {
   std::string ir_versions, opset_versions;  // as reported
   onnxEnum device_type = 0;
   onnxBitfield capabilities = 0;
-  uint64_t memory_bytes = 0, macs_fp32 = 0, macs_fp16 = 0;  // 0: unknown
-  uint64_t memory_bandwidth = 0, read_bandwidth = 0, write_bandwidth = 0;
-  std::string pci;  // "0000:65:00.0", or empty
+  uint64_t memory_bytes = 0, macs_fp32 = 0, macs_fp16 = 0;                 // MACs per second; 0: unknown
+  uint64_t memory_bandwidth = 0, read_bandwidth = 0, write_bandwidth = 0;  // bytes per second; 0: unknown
+  std::string pci;                                                         // "0000:65:00.0", or empty
 
   // The newest IR version that the backend reads, and the newest opset of each domain ("" is ai.onnx). Where the
   // backend does not report the IR version or the opset of ai.onnx, that of ONNX 1.3 is assumed, because it was the

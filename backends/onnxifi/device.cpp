@@ -13,7 +13,8 @@ namespace {
 
 using namespace backplane::sdk;
 
-// The first query has only weights up to this size in the model, as a library may need the values of shapes and axes.
+// The first query of a model includes only weights of up to this size, as a library may need the values of shapes and
+// axes.
 constexpr uint64_t kSmallBytes = 64 * 1024;
 constexpr size_t kMaxStatuses = 100'000, kMaxCached = size_t{1} << 20;
 
@@ -42,7 +43,7 @@ Device::Device(const Backend& backend, const Library& library, onnxBackendID id,
   own = std::min(own, kNewestOpset);
   for (const auto& [domain, version] : versions_.opsets)
     opsets_.push_back(
-        {text(domain), domain.empty() ? kNewestOpset : version, 0});  // newer ai.onnx is rewritten: downgrade.h
+        {text(domain), domain.empty() ? kNewestOpset : version, 0});  // newer forms are rewritten: downgrade.h
   const std::unique_lock<std::mutex> lock = library.guard();
   const onnxStatus status = library.functions().init_backend(id, nullptr, &backend_);
   if (!accepted(status)) throw error_of(status, "onnxInitBackend");

@@ -112,7 +112,6 @@ std::string OnnxNode::text(std::string_view attribute, std::string_view otherwis
 }
 
 // ---- the model -----------------------------------------------------------------------------------------------------
-// The model of an island's graph, or of a single node, to query whether the library supports it.
 
 OnnxModel::OnnxModel(const Graph& graph) : graph_(graph), inputs_(graph.inputs()), outputs_(graph.outputs()) {
   // ONNX identifies values by name: a value without a name, or whose name is taken, gets a numbered name.
@@ -126,7 +125,7 @@ OnnxModel::OnnxModel(const Graph& graph) : graph_(graph), inputs_(graph.inputs()
   for (const Node& node : graph.nodes()) add(node);
 }
 
-// Names values by their positions, so that equal nodes yield equal models.
+// Names values by their slots (x0, y0), so that equal nodes yield equal models: Device::query caches by content.
 OnnxModel::OnnxModel(const Node& node) : graph_(node.graph()) {
   for (uint32_t i = 0; i < node.input_count(); ++i) {
     const Value value = node.input(i);

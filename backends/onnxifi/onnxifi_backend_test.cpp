@@ -63,7 +63,7 @@ Model dense() {
   return graph.finish({graph.node("Relu", "y", {graph.node("Add", "s", {graph.node("MatMul", "p", {x, w}), b})})});
 }
 
-// Neg runs on the CPU, the rest in the library: n0 (cpu) r (onnxifi) a (onnxifi) n1 (cpu) r2 (onnxifi).
+// Neg is meant for the CPU, Relu and Add for the library: n0 (cpu), r and a (onnxifi), n1 (cpu), r2 (onnxifi).
 Model mixed() {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {3});
@@ -332,7 +332,7 @@ class FatalLibrary : public ::testing::TestWithParam<Wrong> {
  protected:
   void SetUp() override { setenv("BACKPLANE_SCAN_TIMEOUT_MS", "8000", 1); }
   void TearDown() override { unsetenv("BACKPLANE_SCAN_TIMEOUT_MS"); }
-  // The plain library's devices are found, and the log names the other library.
+  // Checks that the devices of the library `plain` are found, and that the log names the other library.
   static void expect_others(const std::string& isolate) {
     std::string log;
     EnvironmentOptions how;
@@ -368,11 +368,11 @@ INSTANTIATE_TEST_SUITE_P(Onnxifi, FatalLibrary,
                                            Wrong{"exits", "ended the process (exit code 0) in onnxGetBackendInfo"}),
                          [](const auto& info) { return std::string(info.param.vendor); });
 
-// The sandbox opens the folder that the option `path` names, not the one that a link in it leads to.
+// The sandbox allows reading the folder that the option `path` names, not the one that a link in it leads to.
 TEST(OnnxifiFailure, ALinkOutOfTheSandboxIsNamedWithTheWayOut) {
   if (syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION) < 1)
     GTEST_SKIP() << "this kernel has no Landlock";
-  // Outside the build folder, which BACKPLANE_ISOLATE_PATHS may name.
+  // The link's target is outside the build folder, which BACKPLANE_ISOLATE_PATHS may name.
   std::string made = (fs::canonical(fs::temp_directory_path()) / "backplane-XXXXXX").native();
   ASSERT_NE(mkdtemp(made.data()), nullptr);
   const fs::path elsewhere = made, target = elsewhere / "libonnxifi-silent.so",
@@ -420,7 +420,7 @@ TEST(OnnxifiFailure, OfARunIsReported) {
   }
 }
 
-// The library drops the locations of a run that fails.
+// The library drops the buffers set for a run that fails, so they must be set again.
 TEST(OnnxifiFailure, OfARunIsNotThatOfTheNext) {
   Exec exec = vendor("forgets").compile(dense(), on("onnxifi")).exec();
   exec.bind(0, Tensor::of<float>({2, 2}, {1, 0, 0, 1}));
@@ -484,7 +484,7 @@ std::string inner_cpu(const Environment& env) {
   return "none";
 }
 
-// The library in turn finds and opens backends, which takes long on a busy machine.
+// Backplane's own library, used as a vendor's, finds and opens backends itself, which takes long on a busy machine.
 class OnnxifiRoundTrip : public ::testing::Test {
  protected:
   void SetUp() override { setenv("BACKPLANE_SCAN_TIMEOUT_MS", "100000", 1); }
@@ -527,8 +527,8 @@ std::vector<float> results(const Environment& env, const Model& model, const std
   return values(exec.output(0));
 }
 
-// The backend in a process of its own, with the strict sandbox: the library's loader then uses Backplane's plugins
-// without trying each in another process, which the sandbox forbids.
+// Options that run the backend in a process of its own, with the strict sandbox. That forbids starting programs, so the
+// loader in the library uses Backplane's plugins without a probe.
 std::map<std::string, std::string> isolated() {
   return {{"loader.isolate", "onnxifi"}, {"loader.isolate_paths", BACKPLANE_BUILD_DIR}};
 }

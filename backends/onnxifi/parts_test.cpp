@@ -41,9 +41,9 @@ TEST(Texts, KeepValidUtf8) {
   EXPECT_EQ(printable("nnD\u00fcino\u2122 \U0001F600 ~"), "nnD\u00fcino\u2122 \U0001F600 ~");
   EXPECT_EQ(printable("a\x1b\x7f\n"), "a???");
   EXPECT_EQ(printable("\xc2\x9b"), "??");                             // a control character of two bytes
-  EXPECT_EQ(printable("\xfc\xff x \xc3"), "?? x ?");                  // another encoding, and a character that is cut
-  EXPECT_EQ(printable("\xc0\xaf \xe0\x80\xaf"), "?? ???");            // characters that are too long
-  EXPECT_EQ(printable("\xed\xa0\x80 \xf4\x90\x80\x80"), "??? ????");  // half a pair, and none of Unicode
+  EXPECT_EQ(printable("\xfc\xff x \xc3"), "?? x ?");                  // another encoding, and a truncated character
+  EXPECT_EQ(printable("\xc0\xaf \xe0\x80\xaf"), "?? ???");            // overlong encodings
+  EXPECT_EQ(printable("\xed\xa0\x80 \xf4\x90\x80\x80"), "??? ????");  // a surrogate, and a number beyond Unicode
 }
 
 // ---- search --------------------------------------------------------------------------------------------------------
@@ -206,10 +206,10 @@ class Older {
   }
   OnnxNode& node() { return model_.nodes().front(); }
   Ints attribute(std::string_view name) { return node().find(name) == nullptr ? Ints() : node().find(name)->ints; }
-  // The elements of a constant input, which was rewritten or not.
+  // The elements of a constant input, rewritten or original; empty if the input is not constant.
   Ints input(size_t slot) { return Rewrite(model_, node(), steps().front()).ints(slot).value_or(Ints()); }
 
-  std::string why;  // why it cannot be written; empty if it can
+  std::string why;  // why the node cannot be rewritten; empty if it can
 
  private:
   OnnxModel model_;
@@ -225,7 +225,7 @@ TEST(OlderForms, OfSliceHaveTheBoundsThatTheNewestMeans) {
   Older with_steps(graph, 10);
   EXPECT_EQ(with_steps.why, "");
   EXPECT_THAT(with_steps.input(1), ElementsAre(0, 4));
-  EXPECT_THAT(with_steps.input(2), ElementsAre(3, -6));  // of five elements, the one before the first
+  EXPECT_THAT(with_steps.input(2), ElementsAre(3, -6));  // -6: before the first of five elements
   EXPECT_THAT(with_steps.input(3), ElementsAre(0, 1));
   EXPECT_THAT(with_steps.input(4), ElementsAre(1, -2));
   EXPECT_THAT(Older(graph, 8).why, HasSubstr("which has no steps"));

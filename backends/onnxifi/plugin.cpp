@@ -144,7 +144,8 @@ class Backend : public backplane::sdk::Backend {
                                     "or in BACKPLANE_ONNXIFI_PATH";
   }
 
-  // Refuses libraries that crash, exit or hang when they are listed. One that returns an error survives.
+  // Refuses libraries that crash, exit or hang in a child process that lists their backends. If a library merely
+  // returns an error there, `find` reports it.
   void try_in_children(std::vector<Found>& libraries) {
     std::vector<Found*> tried;
     for (Found& found : libraries) {

@@ -51,7 +51,7 @@ std::string slice_13(Rewrite& r) {
   const Ints extents = r.extents(0);
   for (size_t i = 0; i < starts->size(); ++i) {
     const int64_t extent = extents[axis_of(axes, i, extents.size())];
-    const int64_t first = !steps || steps->at(i) > 0 ? 0 : -1;  // where the last element may end
+    const int64_t first = !steps || steps->at(i) > 0 ? 0 : -1;  // the smallest `end`; -1 includes element 0
     int64_t &start = (*starts)[i], &end = ends->at(i);
     if (start < 0) start += extent;
     if (end < 0) end += extent;

@@ -145,10 +145,10 @@ PASSES_THE_FORKS_ARGUMENTS onnxEvent IslandProgram::start(const std::vector<cons
   onnxMemoryFenceV1 after = fence_of(nullptr);
   std::vector<const void*> wanted = inputs;
   wanted.insert(wanted.end(), outputs.begin(), outputs.end());
-  // A library with onnxSetIOAndRunGraph may have neither of the two functions that it replaces.
+  // In a library with onnxSetIOAndRunGraph, onnxSetGraphIO and onnxRunGraph may always fail.
   if (set_io_and_run_ != nullptr || wanted != bound_ || bound_.empty()) {
     bound_.clear();
-    Locations& next = locations_[1 - current_];  // the library may read the current ones until it is passed these
+    Locations& next = locations_[1 - current_];  // until this call, the library may read the current set
     for (size_t i = 0; i < inputs.size(); ++i) next.inputs.set_buffer(i, inputs[i]);
     for (size_t i = 0; i < outputs.size(); ++i) next.outputs.set_buffer(i, outputs[i]);
     current_ = 1 - current_;
@@ -198,7 +198,7 @@ void IslandProgram::launch(const std::vector<const void*>& inputs, const std::ve
   try {
     if (const onnxEvent event = start(inputs, outputs)) wait(event);
   } catch (...) {
-    bound_.clear();  // after a failure, the library may have dropped them
+    bound_.clear();  // after a failure, the library may have dropped the addresses
     throw;
   }
 }

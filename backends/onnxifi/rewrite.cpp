@@ -22,7 +22,7 @@ bool has_value(const Attribute& attribute, std::string_view neutral) {
   return attribute.ints.size() == 1 && std::to_string(attribute.ints[0]) == neutral;
 }
 
-// Moves an input of constant integers, if present, into an attribute. Returns false if the input is computed.
+// Copies the integers of a constant input, if present, to an attribute. Returns false if the input is computed.
 bool to_attribute(Rewrite& r, size_t slot, std::string_view name) {
   if (!r.node.input(slot)) return true;
   const auto values = r.ints(slot);

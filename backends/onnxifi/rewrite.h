@@ -18,11 +18,11 @@ class Rewrite {
   std::optional<std::vector<float>> floats(size_t slot) const;  // FLOAT only
   std::vector<int64_t> extents(size_t slot) const { return node.input(slot).value.extents(); }
   int64_t rank(size_t slot) const { return node.input(slot).value.rank(); }
-  // Replaces a constant input of int32 or int64 elements by one with other elements.
+  // Replaces a constant int32 or int64 input by one of the same type and extents with these elements.
   void set_ints(size_t slot, const std::vector<int64_t>& values) const;
   bool wants_output(size_t slot) const { return slot < node.outputs.size() && node.outputs[slot]; }
 
-  // Returns "Softmax is written in its form before version 13, " followed by `what`.
+  // Returns a text such as "Softmax is written in its form before version 13, ", followed by `what`.
   std::string refuse(const std::string& what) const {
     return node.op + " is written in its form before version " + std::to_string(step.since) + ", " + what;
   }
@@ -32,11 +32,11 @@ class Rewrite {
   const Step& step;
 };
 
-// Changes nothing: only types were added, or an attribute was removed that all readers ignore.
+// Changes nothing: the older form has one attribute more, whose default has the same meaning.
 std::string unchanged(Rewrite&);
 // Removes the step's attribute; refuses if its value is not the neutral one.
 std::string drop(Rewrite&);
-// Removes an attribute that has no effect in inference.
+// Removes the step's attribute whatever its value, because every value allows the results of the older form.
 std::string ignore(Rewrite&);
 // Replaces negative numbers in the attributes `axis` and `axes`, which count from the last dimension, and sorts the
 // axes that Unsqueeze inserts.

@@ -75,8 +75,8 @@ std::vector<std::string> system_folders(const char* configuration) {
   return folders;
 }
 
-// The first of these that anybody can write: the library, its folder, the folder of the link that leads to it; empty if
-// there is none.
+// Returns the first of these that anybody can write: the library, its folder, the folder of the link that leads to it;
+// empty if there is none.
 std::string writable_by_all(const fs::path& path) {
   std::error_code error;
   const fs::path file = fs::canonical(path, error);
@@ -89,7 +89,7 @@ std::string writable_by_all(const fs::path& path) {
 
 class Search {
  public:
-  // The libraries in a folder, in the order of their names. Returns 0, or the errno of a folder that cannot be read.
+  // Adds the libraries in a folder, in the order of their names. Returns 0, or the errno if the folder cannot be read.
   int folder(const std::string& path) {
     DIR* const opened = opendir(path.c_str());  // unlike access(), fails if a sandbox forbids it
     if (opened == nullptr) return errno;

@@ -22,7 +22,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr char kEnd = '\n';  // follows the name of each function, and is all that follows the last call
+constexpr char kEnd = '\n';  // ends the name of each function; an empty line follows the last call
 
 // A child process, and the pipe to which it reports.
 struct Child {
@@ -87,7 +87,8 @@ std::string read_report(int report) {
   return text;
 }
 
-// Ends what is left of the child, and returns how it failed; empty if it reached its end.
+// Waits for the child until `deadline`, then kills its process group. Returns how the child failed, or an empty string
+// if it reported its last call.
 std::string finish(const Child& child, Clock::time_point deadline, std::chrono::milliseconds limit) {
   bool is_late = false;
   int status = 0;

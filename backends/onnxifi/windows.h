@@ -8,9 +8,10 @@
 
 namespace onnxifi_backend {
 
-// States the padding that the newer form derives from `auto_pad` or `output_shape`: the older one swaps its sides.
+// Writes out the padding that the newer form derives from `auto_pad` or `output_shape`: the older form swaps the begin
+// and the end of odd padding.
 std::string conv_transpose_11(Rewrite&);
-// Refuses a pool whose older form has one more window, which begins in the padding behind the tensor.
+// Refuses a pool whose older form has one more window, which begins in the padding after the tensor.
 std::string pool_22(Rewrite&);
 
 }  // namespace onnxifi_backend

@@ -36,7 +36,7 @@ bool write_whole(const fs::path& file, std::string_view content) {
     whole = written > 0;
     at += whole ? static_cast<size_t>(written) : 0;
   }
-  // If the machine crashes, a file with its final name must not lack bytes.
+  // Without fsync, a crash of the machine could leave a file that has its final name but lacks bytes.
   whole = whole && ::fsync(out) == 0;
   if (out >= 0) ::close(out);
   if (whole) fs::rename(fresh, file, error);

@@ -7,7 +7,8 @@
 
 namespace backplane {
 
-// $XDG_CACHE_HOME/backplane, or ~/.cache/backplane. Empty if neither variable is set, or the path is relative.
+// $XDG_CACHE_HOME/backplane, or ~/.cache/backplane. Empty if neither XDG_CACHE_HOME nor HOME is set, the path is
+// relative, or this process has elevated privileges (variable.h).
 std::filesystem::path cache_folder();
 
 // Writes a file atomically, even if other processes write it too. Creates its folder. Returns false if it cannot be

@@ -137,7 +137,7 @@ Status bp_container_t::assign(const bp_container_t& from) {
   clear();
   for (uint64_t i = 0; i < from.count(); ++i) {
     bp_bytes_t key{};
-    (void)from.key(i, &key);  // only maps have keys
+    (void)from.key(i, &key);  // succeeds; empty except in a map
     bp_tensor_t tensor{};
     tensor.size = sizeof tensor;
     if (from.tensor(i, &tensor).ok()) {

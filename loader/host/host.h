@@ -28,10 +28,11 @@ class Services {
   void parallel_for(const bp_loop_t& loop);
   // Documented at bp_host_t.submit in host.h of the ABI.
   Status submit(const bp_task_t& task);
-  // After `share_large_memory`, large sizes are allocated in shared blocks, unless the framework supplies an allocator.
+  // After `share_large_memory`, sizes of at least kSharedFrom (services.cpp) are allocated in shared blocks, unless the
+  // framework supplies an allocator.
   void* allocate(uint64_t bytes, uint64_t alignment);
   void release(void* memory, uint64_t bytes, uint64_t alignment);
-  // From now on, allocates large sizes so that the processes of isolated backends can map them.
+  // Makes later allocations of large sizes shared, so that the processes of isolated backends can map them.
   void share_large_memory() { shares_.store(true, std::memory_order_relaxed); }
   Status topology(bp_topology_t& out);
 

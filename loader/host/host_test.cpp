@@ -463,7 +463,7 @@ TEST_F(ContainerTest, BuffersFollowTheRulesOfAllBuffers) {
   given.buffer.reserved = 0;
   given.buffer.flags = 0x20000;
   EXPECT_EQ(api->append(list, {}, &given), BP_UNSUPPORTED);
-  given.buffer.flags = BP_BUFFER_READ_ONLY;  // it is only read
+  given.buffer.flags = BP_BUFFER_READ_ONLY;  // `append` only reads the tensor
   EXPECT_EQ(api->append(list, {}, &given), BP_OK);
   EXPECT_EQ(api->count(list), 1u);
   delete list;

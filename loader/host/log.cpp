@@ -21,7 +21,7 @@ constexpr std::string_view kLevels[] = {"none", "error", "warning", "info", "deb
 static_assert(BP_LOG_ERROR == 1 && BP_LOG_DEBUG == 4);
 constexpr std::string_view kCategories[kLogCategories] = {"loader", "discover", "backend"};
 
-// The index of `word` in `words`, or their number if it is not one of them.
+// The index of `word` in `words`, or kCount if it is not one of them.
 template <size_t kCount>
 size_t index_of(const std::string_view (&words)[kCount], std::string_view word) {
   return static_cast<size_t>(std::find(std::begin(words), std::end(words), word) - std::begin(words));
@@ -45,7 +45,7 @@ std::shared_ptr<const int> open_file(std::string_view path) {
           }};
 }
 
-// Quotes text that contains no control characters.
+// Quotes text for JSON. The text must not contain control characters.
 std::string quoted(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {

@@ -76,7 +76,7 @@ std::optional<SharedBlock> allocate_shared(uint64_t bytes) {
     const std::lock_guard lock(blocks().mutex);
     blocks().by_address.emplace(reinterpret_cast<uintptr_t>(block.address), block);
     ++blocks().count;
-  } catch (const std::bad_alloc&) {  // plugins call this through a C function
+  } catch (const std::bad_alloc&) {  // must not reach plugins, which call this through a C function
     munmap(block.address, block.bytes);
     close(block.descriptor);
     return std::nullopt;

@@ -30,7 +30,8 @@ struct SharedRange {
   int descriptor = -1;  // a copy of the block's descriptor; the caller owns it
   uint64_t offset = 0;  // in bytes, from the start of the block
 };
-// nullopt if the bytes do not all lie in one block. The block must not be released during the call.
+// nullopt if the bytes do not all lie in one block, or its descriptor cannot be duplicated. The block must not be
+// released during the call.
 std::optional<SharedRange> find_shared(const void* address, uint64_t bytes);
 
 }  // namespace backplane

@@ -52,7 +52,7 @@ std::string as_json(std::string_view text) {
   return out += '"';
 }
 
-// Quotes and escapes `name`.
+// Returns a metadata event. Quotes and escapes `name`.
 std::string metadata(const char* what, uint32_t process, uint32_t thread, std::string_view name) {
   return fmt::format("{{\"ph\":\"M\",\"name\":\"{}\",\"pid\":{},\"tid\":{},\"args\":{{\"name\":{}}}}}", what, process,
                      thread, as_json(name));

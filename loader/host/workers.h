@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads for tasks that may block. Each running task has its own; idle threads are kept for later tasks.
+// Threads for tasks that may block. Each running task has its own thread; idle threads are kept for later tasks.
 #pragma once
 
 #include <condition_variable>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Connects one thread of the loader with one thread of a backend's process. The two sides take turns. A page of shared
-// memory records whose turn it is and the numbers of a run. A stream socket carries everything else.
+// memory records whose turn it is and the parameters of a run. A stream socket carries everything else.
 #pragma once
 
 #include <atomic>
@@ -24,13 +24,13 @@ enum class Turn : uint32_t {
   kDone,  // sent by the backend: the run succeeded
 };
 
-// Located in shared memory. The other side may write anything at any time, so each field is read only once.
+// Located in shared memory. The other side may write anything at any time, so the fields of a run are read only once.
 struct Page {
   std::atomic<uint32_t> side;         // whose turn it is
   std::atomic<uint32_t> sleeping[2];  // by side: 1 while it waits in the kernel
   std::atomic<uint32_t> turn;
   std::atomic<uint64_t> instance;
-  std::atomic<uint64_t> deadline;
+  std::atomic<uint64_t> deadline;  // bp_run_t.deadline
   std::atomic<uint64_t> id;        // bp_run_t.id
   std::atomic<uint64_t> trace_id;  // bp_run_t.trace_id
   std::atomic<int32_t> priority;
@@ -64,7 +64,7 @@ class Channel {
   // Passes the turn to the other side.
   void pass(Turn turn) const;
   // Waits for this side's turn. Spins first, up to 30 µs, and less if recent spins did not help. Calls `check` after
-  // each slice.
+  // every `slice_us` µs of sleep.
   Status await(Check& check, uint32_t slice_us);
   // Wakes this side's thread out of `await`, so that it calls `check`.
   void wake() const;
@@ -90,9 +90,9 @@ class Channel {
   Mapping mapping_;
 };
 
-inline constexpr uint64_t kMostRequest = uint64_t{2} << 30;
-inline constexpr uint64_t kMostReply = uint64_t{256} << 20;
+inline constexpr uint64_t kMostRequest = uint64_t{2} << 30;  // bytes of a message to the backend's process
+inline constexpr uint64_t kMostReply = uint64_t{256} << 20;  // bytes of a message to the loader
 inline constexpr uint32_t kSliceUs = 20'000;
-inline constexpr size_t kMostFiles = 4;  // that one message can carry
+inline constexpr size_t kMostFiles = 4;  // descriptors that one message can carry
 
 }  // namespace backplane::isolate

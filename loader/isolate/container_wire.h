@@ -7,7 +7,7 @@
 
 namespace backplane::isolate {
 
-// Writes all elements. `api` is the container functions of the host that created the container.
+// Writes all elements. `api` has the container functions of the host that created the container.
 Status write_container(const bp_container_api_t& api, const bp_container_t* container, Writer& out);
 // Replaces the container's elements with those in the message. BP_CORRUPT if the message is damaged.
 Status read_container(const bp_container_api_t& api, bp_container_t* container, Reader& in);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The packets on the control socket, with which a backend's process starts. The loader sends new channels and cancels
-// calls; the process sends lines of its log.
+// The packets on the control socket, which a backend's process has open from its start. The loader sends new channels
+// and cancels calls; the process sends lines of its log.
 #pragma once
 
 #include <cstddef>

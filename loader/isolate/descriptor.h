@@ -32,7 +32,7 @@ class Descriptor {
 class Mapping {
  public:
   Mapping() = default;
-  // The result is empty if the system refuses.
+  // The result is empty if `bytes` is 0 or the system refuses.
   static Mapping of(int file, uint64_t offset, uint64_t bytes, int protection);
   Mapping(Mapping&& other) noexcept { *this = std::move(other); }
   Mapping& operator=(Mapping&& other) noexcept {

@@ -31,7 +31,7 @@ const std::string kFault = BACKPLANE_BUILD_DIR "/tests/plugins/fault.so";
 constexpr int kSurvived = 42;
 constexpr const char* kVariable = "BACKPLANE_TEST_FAULT";
 
-// For faults that do not always cause an error before the session is destroyed.
+// The expected text of faults that do not always cause an error before the session is destroyed.
 constexpr const char* kAny = "any";
 // The thread sanitizer's allocator does not end a process that frees memory twice.
 constexpr const char* kFreesTwice = sdk::kSanitizer == BP_SANITIZER_THREAD ? kAny : "crashed (SIGABRT) while it ran";

@@ -17,7 +17,7 @@
 namespace backplane::isolate {
 
 // All graphs of a tree in the order in which `write_graph` writes them: each graph before the graphs inside it. Both
-// sides use the position as the graph's number.
+// sides use the index in this list as the graph's number.
 using Graphs = std::vector<const bp_graph_t*>;
 
 // Writes the whole tree to which `subject` belongs, and the number of `subject`.
@@ -36,7 +36,8 @@ class GraphService {
 // A tree of graphs that was read from a message, in the form that plugins use.
 class WireGraph {
  public:
-  // Checks every index in `bytes`, which `write_graph` wrote. `service` must outlive the tree.
+  // Reads `bytes`, which `write_graph` wrote, and checks the indices in it. BP_CORRUPT if it is damaged. `service` must
+  // outlive the tree.
   static Result<std::unique_ptr<WireGraph>> read(std::string bytes, GraphService& service);
   ~WireGraph();
 

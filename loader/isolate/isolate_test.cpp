@@ -290,7 +290,7 @@ void kill_processes() {
   }
 }
 
-// A device is found by its description, wherever the backend that was started again lists it.
+// After the backend was started again, a device is found by its description, whatever its index is.
 TEST(Isolate, ADeviceIsNotMistakenForAnotherAfterARestart) {
   testing::Sandbox sandbox;
   const Environment env = isolated({kFault}, "fault",

@@ -80,7 +80,7 @@ std::shared_ptr<Library> Library::load(Settings settings, Rejection& out_rejecti
   return library;
 }
 
-// Reads the library's description from an answer of the process, in which it follows the code BP_REFUSED_NONE.
+// Reads the library's description from the process's reply to kLoad, in which it follows the code BP_REFUSED_NONE.
 Status Library::describe(std::string answer) {
   description_ = std::move(answer);
   Reader in(description_);

@@ -22,7 +22,7 @@ struct Settings {
   std::filesystem::path library;
   int file = -1;                            // the open library; borrowed during `load`
   Program program;                          // backplane-isolated and its arguments
-  std::chrono::milliseconds limit{20'000};  // for each setup call: loading, creating, describing, opening
+  std::chrono::milliseconds limit{20'000};  // for each call that does not compute, such as loading
 };
 
 // Why a library is not used: a BP_REFUSED_* code and a message.

@@ -29,7 +29,7 @@ namespace backplane::isolate {
 struct Patience {
   uint64_t deadline = 0;            // the caller's deadline in ns on the monotonic clock; 0: none
   uint64_t limit_ns = 0;            // limit on the call in ns, independent of the deadline; 0: none
-  const bp_host_t* host = nullptr;  // the host whose token `cancel` is
+  const bp_host_t* host = nullptr;  // the host to which the token `cancel` belongs
   const bp_cancel_t* cancel = nullptr;
 };
 
@@ -75,7 +75,7 @@ class Process {
   // if it was killed because it had not replied a second after the caller's deadline.
   Result<std::string> call(Operation operation, const std::string& request, const std::vector<int>& files,
                            const Patience& patience, Answers* answers = nullptr);
-  // Runs an instance without containers. Sends only numbers, and makes no heap allocation.
+  // Runs an instance without containers. Sends only numbers, and makes no heap allocation if a lane is idle.
   Status run(const RunNumbers& run, const Patience& patience, Answers& answers);
 
  private:

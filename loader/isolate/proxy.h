@@ -32,7 +32,7 @@ class ProxyBackend {
   Library& library() const { return library_; }
   const bp_host_t* host() const { return host_; }
   // Returns the process in which the backend was created. If it has ended, starts a new one and creates the backend
-  // there; BP_DEVICE_LOST if the pause after repeated failures has not passed.
+  // there. Waits first if a short pause after repeated failures is not over; BP_DEVICE_LOST if it is a long one.
   Result<std::shared_ptr<Process>> running();
   // Called after a successful run. Resets the count of failures.
   void succeeded() { failures_.store(0, std::memory_order_relaxed); }
@@ -41,7 +41,7 @@ class ProxyBackend {
   Patience short_patience() const;
   Patience long_patience(const bp_cancel_t* cancel) const;
 
-  // What identifies the device `index`, as the first description of it says; empty if there was none.
+  // What identifies the device `index`, from its first description; empty if it was never described.
   std::string identity_of(uint32_t index);
   void identify(uint32_t index, std::string identity);
 
@@ -73,7 +73,7 @@ struct Remote {
 // Behind a bp_device_t. If the process has ended, the device is opened again in the next one.
 struct ProxyDevice {
   ProxyBackend& backend;
-  uint32_t index;  // when the backend's devices were described first; another process may have another
+  uint32_t index;  // when it was first described; another process may give the device another index
   uint64_t id;
   std::string options;  // as sent to the process
 
@@ -84,8 +84,8 @@ struct ProxyDevice {
 
   // Returns the device's handle in the running process. Opens the device there first, if needed.
   Result<Remote> live();
-  // Sends a request that consists of the device's handle and `rest`. A failed call leaves nothing behind, so it is
-  // repeated once if the process was killed from outside. `out_remote` may be null.
+  // Sends a request that consists of the device's handle and `rest`. A call whose process ended has no lasting effect,
+  // so it is repeated once if the process was killed from outside. `out_remote` may be null.
   Result<std::string> call(Operation operation, const std::string& rest, const Patience& patience, Answers* answers,
                            Remote* out_remote = nullptr);
 };
@@ -142,7 +142,7 @@ Status malformed(const ProxyBackend& backend, Operation operation);
 void write_options(const bp_option_t* options, uint32_t count, uint32_t stride, Writer& out);
 // BP_UNSUPPORTED if the chain contains a required extension. Extensions are not sent to the process.
 Status refuse_chain(const bp_chain_t* chain);
-// BP_UNSUPPORTED if `flags` has a bit that must be understood. Flags are not sent to the process; hints are ignored.
+// BP_UNSUPPORTED if `flags` has a bit that must be understood. `flags` are not sent to the process; hints are ignored.
 Status refuse_flags(uint32_t flags, std::string_view name);
 // Writes a tensor's type, layout, extents and strides, but not its elements.
 void write_tensor_form(const bp_tensor_t& tensor, Writer& out);

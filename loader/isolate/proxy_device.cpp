@@ -31,7 +31,6 @@ Result<DeviceCount> count_in(const ProxyBackend& backend, Process& process) {
   return result;
 }
 
-// A device's description.
 struct Description {
   DeviceNumbers numbers;
   std::string name, vendor, driver, arch, pci;
@@ -73,7 +72,7 @@ Result<uint32_t> index_in(ProxyBackend& backend, Process& process, uint32_t inde
   if (wanted.empty()) return index;  // never described
   BP_ASSIGN(const DeviceCount count, count_in(backend, process));
   for (uint32_t i = 0; i < count.devices; ++i) {
-    const uint32_t candidate = (index + i) % count.devices;  // most likely it is where it was
+    const uint32_t candidate = (index + i) % count.devices;  // most likely the index has not changed
     BP_ASSIGN(const Description description, describe_in(backend, process, candidate));
     if (description.identity() == wanted) return candidate;
   }

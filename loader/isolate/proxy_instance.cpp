@@ -46,7 +46,8 @@ struct Slot {
   bp_container_t* container = nullptr;
 };
 
-// The bytes that a run wrote to an output whose size was not known before.
+// An output whose size was not known before the run. The run writes `mapping`, whose bytes are then copied to
+// `address`.
 struct Found {
   char* address;
   uint64_t bytes;

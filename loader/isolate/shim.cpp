@@ -66,7 +66,7 @@ void start() {
   static auto loaded = isolate::Library::load(std::move(settings), rejection);
   if (!loaded) return refuse(rejection.text);
   library = loaded.get();
-  library->rest();  // after a query, no thread may be left
+  library->rest();  // a query of a plugin must leave no threads
   plugin = *library->plugin();
   plugin.create = create;
 }

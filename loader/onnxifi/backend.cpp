@@ -26,8 +26,8 @@ EnvironmentOptions environment_options() {
   options.options["loader.contradictions"] = "refused";  // ONNXIFI has a status for them
   if (is_vendor_library()) {
     options.options["loader.disable"] = "onnxifi";
-    // The process that opened this library may be in a sandbox that forbids processes, and is then itself what a
-    // backend is tried in.
+    // The process that opened this library may be in a sandbox that forbids the child process of a probe. It is then
+    // itself isolated, so a backend that crashes ends only this process.
     options.options["loader.probe"] = "if_possible";
   }
   return options;
@@ -61,7 +61,7 @@ bool BackendId::release() {
 const std::vector<std::pair<void*, std::shared_ptr<BackendId>>>& backend_ids() {
   // Never destroyed, because destructors of the program's static objects may still call this library.
   static const auto* const kIds = [] {
-    static_cast<void>(is_forked());  // from now on
+    static_cast<void>(is_forked());  // records which process this is
     auto* ids = new std::vector<std::pair<void*, std::shared_ptr<BackendId>>>;
     const Environment environment(environment_options());
     for (const Device& device : environment.devices())
@@ -143,8 +143,8 @@ namespace {
 // Field numbers of ModelProto and GraphProto.
 constexpr uint64_t kGraph = 7, kInitializer = 5, kSparseInitializer = 15;
 
-// Calls `each` with the number and the contents of each field that has a length. Returns false if the bytes do not
-// consist of whole protobuf fields, or if `each` did.
+// Calls `each` with the number and the contents of each length-delimited field. Returns false if the bytes do not
+// consist of whole protobuf fields, or if `each` returned false.
 template <class Each>
 bool each_field(const uint8_t* at, const uint8_t* end, const Each& each) {
   const auto varint = [&]() -> std::optional<uint64_t> {
@@ -185,7 +185,8 @@ bool each_field(const uint8_t* at, const uint8_t* end, const Each& each) {
   return true;
 }
 
-// Likewise calls `each` with the number of each field of the model's graph that has a length.
+// Calls `each` with the number of each length-delimited field of the model's graph. Returns false if the model or its
+// graph does not consist of whole protobuf fields.
 template <class Each>
 bool each_graph_field(size_t bytes, const void* model, const Each& each) {
   const auto* const first = static_cast<const uint8_t*>(model);
@@ -224,7 +225,8 @@ Model parse(const Environment& environment, size_t bytes, const void* model,
     client::detail::call(api().model_open, environment.get(), static_cast<const bp_model_source_t*>(&source), &made);
   } catch (const Error& error) {
     if (error.status() == BP_TYPE_MISMATCH) {
-      // Contradictions in extents alone are accepted without an environment.
+      // Without an environment, models whose declared extents contradict the inferred ones are accepted, but not models
+      // whose types do.
       bp_error_t ignored{};
       ignored.size = sizeof ignored;
       const bp_status_t status = client::detail::try_call(ignored, api().model_open, static_cast<bp_env_t*>(nullptr),
@@ -233,7 +235,7 @@ Model parse(const Environment& environment, size_t bytes, const void* model,
       throw Failure{status == BP_OK ? ONNXIFI_STATUS_MISMATCHING_SHAPE : ONNXIFI_STATUS_MISMATCHING_DATATYPE};
     }
     if (error.status() == BP_UNSUPPORTED) throw Failure{ONNXIFI_STATUS_UNSUPPORTED_VERSION};
-    // Without weights, whose names may be unknown, external data is missing.
+    // BP_NOT_FOUND means an unknown name in `weights`, or missing external data.
     if (error.status() == BP_NOT_FOUND && weights.empty()) throw Failure{ONNXIFI_STATUS_INVALID_MODEL};
     throw;
   }

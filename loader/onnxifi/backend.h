@@ -57,8 +57,8 @@ class Backend {
 bool has_initializers(size_t bytes, const void* model);
 // Parses a serialized ModelProto. `weights` are matched by name, and their memory is owned by `keep`. Throws
 // INVALID_SIZE, INVALID_POINTER, INVALID_PROTOBUF, INVALID_MODEL, UNSUPPORTED_VERSION, MISMATCHING_SHAPE or
-// MISMATCHING_DATATYPE (of what the model declares and what its operators give), and the
-// loader's errors for weights: BP_NOT_FOUND if the model has no such input, BP_TYPE_MISMATCH.
+// MISMATCHING_DATATYPE (the model contradicts its weights or the results of its operators), or the loader's error
+// BP_NOT_FOUND if the model has no input for a weight.
 Model parse(const Environment& environment, size_t bytes, const void* model,
             const std::vector<bp_named_tensor_t>& weights = {}, std::shared_ptr<const void> keep = nullptr);
 // SUCCESS if the device can run all of the model, otherwise the status for the first node that it does not support.

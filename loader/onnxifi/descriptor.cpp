@@ -45,7 +45,7 @@ Described read(const onnxTensorDescriptorV1& descriptor) {
   Described result{descriptor.name == nullptr ? std::string_view() : descriptor.name,
                    static_cast<bp_dtype_t>(descriptor.dataType), descriptor.memoryType, std::move(extents),
                    descriptor.buffer};
-  result.bytes();  // throws INVALID_SHAPE if they cannot be counted
+  result.bytes();  // throws INVALID_SHAPE if the size overflows
   if (!is_memory_type(descriptor.memoryType)) throw Failure{ONNXIFI_STATUS_INVALID_MEMORY_TYPE};
   if (descriptor.buffer == 0) throw Failure{ONNXIFI_STATUS_INVALID_MEMORY_LOCATION};
   return result;

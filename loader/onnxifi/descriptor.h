@@ -26,8 +26,8 @@ Described read(const onnxTensorDescriptorV1& descriptor);
 // Validates `count` descriptors. Throws INVALID_POINTER if `descriptors` is NULL and `count` is not 0.
 std::vector<Described> read(const onnxTensorDescriptorV1* descriptors, uint32_t count);
 
-// Throws UNSUPPORTED_DATATYPE if an input or output of the model is no tensor, or of a type that no descriptor can
-// have.
+// Throws UNSUPPORTED_DATATYPE if an input or output of the model is not a tensor, or has a data type that descriptors
+// cannot express.
 void check_expressible(const Model& model);
 // Throws MISMATCHING_DATATYPE or MISMATCHING_SHAPE if a tensor does not have the type or the extents of a value.
 void check_dtype(const view::Value& value, const Described& described);

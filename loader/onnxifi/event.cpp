@@ -7,7 +7,7 @@ uint64_t reached(const Semaphore& semaphore) {
   uint64_t value = 0;
   bp_error_t error{};
   error.size = sizeof error;
-  // Writes the value even if it has failed.
+  // semaphore_query writes the value even if that value has failed.
   client::detail::try_call(error, api().semaphore_query, semaphore.get(), &value);
   return value;
 }

@@ -24,7 +24,7 @@ class Event {
   bp_point_t point() const { return semaphore_.at(1); }
   // Sets the status of the run. Must be called before the run signals the point.
   void set_status(onnxStatus status) { status_.store(status, std::memory_order_release); }
-  // Ends the wait for a run that cannot be started.
+  // Signals the event for a run that cannot be started. `wait` then returns `status`.
   void fail(onnxStatus status);
 
  private:

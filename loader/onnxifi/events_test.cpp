@@ -110,8 +110,8 @@ TEST_P(Events, WorkInEveryOrder) {
   EXPECT_EQ(onnxReleaseBackendID(id), ONNXIFI_STATUS_SUCCESS);
 }
 
-// The program keeps only the memory of the run. Events and the backend are released while runs are in flight, and
-// releasing the graph waits for the runs.
+// The program releases the output event and the backend while the run is in flight. Releasing the graph waits for the
+// run, so the program may reuse the run's memory after that.
 TEST_P(Events, MayBeReleasedWhileTheRunIsInFlight) {
   const std::string model = neg_model();
   const onnxBackendID id = null_device();
@@ -253,7 +253,7 @@ TEST(Wait, DefersCancellation) {
 }
 
 // A program that signals the output events itself does not end the runs: releasing the graph still waits for them, and
-// for the runs that follow others.
+// for runs that wait for earlier ones.
 TEST(OutputEvents, SignalledByTheProgramDoNotEndTheRuns) {
   constexpr int kRuns = 4;
   const std::string model = neg_model();

@@ -26,17 +26,17 @@ std::string binary_model(std::string_view op, int64_t opset) {
                            {tensor_value("c", BP_DTYPE_FLOAT, {Dim(3)})}));
 }
 
-// The parts of a call that a fault changes. A call has at most one fault of each.
+// The parts of a call that a fault changes. A call has at most one fault of each part.
 enum Part : uint32_t {
   kHandle = 1,
-  kInputs = 1 << 1,   // the pointer to the list, as also for the following two
-  kOutputs = 1 << 2,  // or to a result
-  kWeights = 1 << 3,
+  kInputs = 1 << 1,   // the pointer to the list of inputs
+  kOutputs = 1 << 2,  // the pointer to the list of outputs, or to a result
+  kWeights = 1 << 3,  // the pointer to the list of weights
   kModel = 1 << 4,
   kProperties = 1 << 5,
   kBefore = 1 << 6,  // the pointer to the input fence
   kAfter = 1 << 7,
-  kTag = 1 << 8,  // of the first input, or of the weight, as also for the following
+  kTag = 1 << 8,  // from here to kAddress: a field of the descriptor of the first input or of the weight
   kName = 1 << 9,
   kDtype = 1 << 10,
   kMemory = 1 << 11,
@@ -120,7 +120,7 @@ class OnnxifiFaults : public ::testing::Test {
       if (other.second != valid && !(valid == waiting_ && other.second == ready_)) result.push_back(other);
     return result;
   }
-  // The faults of a handle, followed by `others`.
+  // Returns `first`, then the faults of a handle, then `others`.
   Faults with_handles(void* valid, void* stale, onnxStatus status, Faults others, Faults first = {}) {
     for (const auto& [what, handle] : wrong_handles(valid, stale))
       first.push_back({what, kHandle, status, [handle = handle](Arguments& call) { call.handle = handle; }});
@@ -174,7 +174,7 @@ class OnnxifiFaults : public ::testing::Test {
         fault("NULL memory", kAddress, ONNXIFI_STATUS_INVALID_MEMORY_LOCATION, [](auto& one) { one.buffer = 0; }),
     };
   }
-  // Faults of the lists of onnxSetGraphIO after its pointers.
+  // The faults of the lists of onnxSetGraphIO, which are checked after its pointers.
   static Faults of_locations() {
     static const uint64_t kFour[] = {4};
     Faults result;

@@ -21,7 +21,7 @@ bool is_forked() {
 }
 
 std::mutex& handles_mutex() {
-  static auto* const kMutex = new std::mutex;  // never destroyed, as the tables are not
+  static auto* const kMutex = new std::mutex;  // never destroyed, like the tables of handles
   return *kMutex;
 }
 

@@ -34,8 +34,8 @@ void check(const view::Value& value, const Described& described) {
   check_dtype(value, described);
 }
 
-// Checks that each named dimension of the inputs has the same extent wherever it occurs. Dimensions of outputs alone
-// are only known after a run.
+// Checks that each named dimension of the inputs has the same extent wherever it occurs. Named dimensions that only
+// outputs have are not checked, because they are known only after a run.
 void check_symbols(const std::vector<view::Value>& inputs, const std::vector<Described>& in,
                    const std::vector<view::Value>& outputs, const std::vector<Described>& out) {
   std::unordered_map<std::string_view, int64_t> extents;
@@ -61,8 +61,8 @@ Graph::~Graph() {
   wait_for_runs();
 }
 
-// Not for `after`, which the program may have signalled itself. No flight is destroyed before all runs have ended,
-// because a run may wait for the one before it.
+// Waits for a count of runs and not for their output events, which the program may have signalled itself. No flight is
+// destroyed before all runs have ended, because a run may wait for the one before it.
 void Graph::wait_for_runs() {
   for (size_t left; (left = pending_) != 0;) pending_.wait(left);
 }
@@ -208,7 +208,8 @@ void Graph::ended(void* self, bp_status_t status, const bp_error_t*) {
   error.size = sizeof error;
   client::detail::try_call(error, api().semaphore_signal, flight.ended.get(), flight.runs,
                            static_cast<const bp_error_t*>(nullptr));
-  // In this order, as `start` counts the queue before it looks at the runs in flight: one of the two sees the other.
+  // The order matters: `ended` changes in_flight_, then reads queued_; `start` changes queued_, then reads in_flight_.
+  // So at least one of the two sees that the queue must be submitted.
   --graph.in_flight_;
   if (graph.queued_ != 0) {
     const std::lock_guard lock(graph.mutex_);
@@ -284,7 +285,8 @@ void Graph::submit_queued() {
   while (!queue_.empty()) {
     const Order& order = queue_.front();
     try {
-      // A flight is free only some time after its run has ended. If none is in flight, no other call comes here.
+      // A flight is free only some time after its run has ended. If no run is in flight, `ended` will not call this
+      // function again, so a flight is made if none is free.
       Flight* const flight = free_flight(in_flight_ == 0);
       if (flight == nullptr) return;
       submit(*flight, order);

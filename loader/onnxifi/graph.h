@@ -14,7 +14,7 @@ namespace backplane::onnxifi {
 class Graph {
  public:
   Graph(const Backend& backend, const Model& model);
-  ~Graph();  // as wait_for_runs
+  ~Graph();  // calls wait_for_runs
 
   // Waits for the runs in flight and in the queue.
   void wait_for_runs();
@@ -29,8 +29,8 @@ class Graph {
   std::shared_ptr<Event> set_io_and_run(const std::vector<Described>& inputs, const std::vector<Described>& outputs);
 
  private:
-  // Of an output that shares memory with an input, which a run may read after it has written outputs: the run writes
-  // `from`, which is copied at its end.
+  // Temporary memory for an output that overlaps an input, because a run may read inputs after it has written outputs.
+  // The run writes `from`, which is copied to `to` when the run has ended.
   struct Copy {
     std::unique_ptr<char[]> from;
     char* to;
@@ -43,17 +43,17 @@ class Graph {
     std::vector<bp_tensor_t> tensors;        // of the inputs, then of the outputs
     std::vector<Copy> copies;
 
-    // Whether a run with one and a run with the other must not be in progress at once: one writes what the other uses.
+    // Whether a run with these bindings and one with `other` must not overlap in time: one writes what the other uses.
     bool conflicts(const Bindings& other) const;
   };
-  // A run that was asked for.
+  // A run that the program requested.
   struct Order {
     std::shared_ptr<const Bindings> bindings;
     std::shared_ptr<const Event> before;
     std::shared_ptr<Event> after;
   };
   // An exec and the state of its run. The exec is the last member: its destructor waits for the run, which uses the
-  // others.
+  // other members.
   struct Flight {
     Flight(Graph& owner, Exec made) : graph(owner), exec(std::move(made)) {}
 
@@ -62,12 +62,12 @@ class Graph {
     Graph& graph;
     std::shared_ptr<const Bindings> bound;
     std::shared_ptr<const Event> before;
-    // The events of the last run, and of the one before it: its point may still be in the act of being signalled when
-    // the exec accepts the next run.
+    // `after` is the event of the latest run, `last` that of the run before it, which may still be in the act of being
+    // signalled when the exec accepts the next run.
     std::shared_ptr<Event> after, last;
     uint64_t runs = 0;   // number of runs started
     Semaphore ended;     // counts the runs that have ended or failed
-    Semaphore finished;  // counts the runs after which the exec accepts another; its values carry failures
+    Semaphore finished;  // counts the runs after which the exec accepts another; a value fails if its run did
     Exec exec;
   };
 
@@ -75,12 +75,12 @@ class Graph {
                                            const std::vector<Described>& outputs) const;
   bp_tensor_t tensor(Bindings& bindings, const Described& described) const;
   bp_tensor_t output(Bindings& bindings, const Described& described) const;
-  // The caller of these holds the lock.
+  // The caller of these functions holds mutex_.
   void set(const std::vector<Described>& inputs, const std::vector<Described>& outputs);
   std::shared_ptr<Event> start(std::shared_ptr<const Event> before);
   void submit(Flight& flight, Order order);
   void submit_queued();
-  // A flight for another run, made if necessary; null if there are kMostInFlight, unless one is needed in any case.
+  // Returns a free flight, made if necessary; null if kMostInFlight exist and are busy, unless `needed`.
   Flight* free_flight(bool needed = false);
   void bind(Flight& flight, const std::shared_ptr<const Bindings>& bindings) const;
   static void ended(void* flight, bp_status_t status, const bp_error_t* error);
@@ -91,13 +91,13 @@ class Graph {
   // A flight has a thread. More runs than this wait in the queue for one of them to end.
   static constexpr size_t kMostInFlight = 32;
 
-  // The end of a run takes the lock only if there is a queue: the thread that submitted it often still holds the lock.
+  // `ended` takes this lock only if runs are queued: the thread that submitted the run often still holds the lock.
   std::mutex mutex_;
   std::shared_ptr<const Bindings> bindings_;
   std::deque<Order> queue_;
   std::atomic<size_t> queued_{0};     // the length of the queue
   std::atomic<size_t> in_flight_{0};  // number of runs submitted that have not ended
-  std::atomic<size_t> pending_{0};    // those and the queue; the graph lives until it is 0
+  std::atomic<size_t> pending_{0};    // number of runs in flight or queued; the graph lives until it is 0
   std::vector<std::unique_ptr<Flight>> flights_;
   std::unique_ptr<Flight> spare_;  // checks memory while all others are busy
   std::vector<bp_point_t> waits_;  // of the run that is being submitted

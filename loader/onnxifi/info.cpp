@@ -41,7 +41,8 @@ onnxEnum device_type(uint32_t kind) {
   }
 }
 
-// The driver's index of a CUDA device, which follows the colon in its name. A name without a colon is the only device.
+// The driver's index of a CUDA device, which follows the colon in its name. The first device has a name without a
+// colon.
 uint64_t cuda_index(const BackendId& id) {
   if ((id.memory_types() & ONNXIFI_MEMORY_TYPE_CUDA_BUFFER) == 0) throw Failure{ONNXIFI_STATUS_UNSUPPORTED_ATTRIBUTE};
   const std::string& name = id.device().name;
@@ -80,8 +81,8 @@ std::string model_of(std::string_view op, int operands, std::string_view outer, 
   return field(1, 8) + field(8, field(1, "") + field(2, 13)) + field(7, graph);
 }
 
-// Which symbolic extents the device supports in operators that it supports at all. The loader handles sizes that become
-// known in a run wherever the device takes symbols.
+// The capabilities for symbolic extents that the device supports in at least one of the operators below. The loader
+// handles sizes that become known in a run wherever the device takes symbols.
 onnxBitfield symbols_of(const BackendId& id) {
   onnxBitfield result = 0;
   const auto runs = [&](const std::string& model) {
@@ -97,7 +98,7 @@ onnxBitfield symbols_of(const BackendId& id) {
   return result;
 }
 
-// The versions up to that of a model in the form that the loader passes to backends, which is the newest that it reads.
+// The IR versions that the loader reads. The newest is that of an imported model, whatever the model's own version is.
 std::string ir_versions(const Environment& environment) {
   constexpr uint32_t kFirst = 3;  // the IR version of ONNX 1.0
   const uint32_t last = environment.parse(model_in(8, "", 13)).graph().raw()->ir_version;
@@ -107,7 +108,7 @@ std::string ir_versions(const Environment& environment) {
   return text;
 }
 
-// The newest operator set of a domain of ONNX's own. The loader refuses later ones.
+// The newest opset of one of ONNX's own domains that the loader accepts; it refuses later ones.
 int newest_opset(const Environment& environment, std::string_view domain) {
   constexpr int kLimit = 127;
   int last = 0;

@@ -82,8 +82,8 @@ std::vector<Described> read_weights(const onnxTensorDescriptorV1* descriptors, u
   return result;
 }
 
-// Compares weights with the inputs of the model: first all names, then extents, then types. Comes before they are
-// copied, as a descriptor with wrong extents may reach beyond its memory.
+// Compares weights with the inputs of the model: first all names, then extents, then types. Must be called before the
+// weights are copied, as a descriptor with wrong extents may reach beyond its memory.
 void check_weights(const std::vector<Described>& weights, const Model& model) {
   const view::Graph graph = model.graph();
   std::vector<view::Value> inputs;

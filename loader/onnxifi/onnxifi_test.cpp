@@ -212,7 +212,7 @@ TEST_F(Onnxifi, SaysWhyAModelDoesNotRun) {
   const std::string wrong =
       model_bytes({{"", 13}}, graph({node("Relu", {"x"}, {"y"})}, {}, {tensor_value("y", BP_DTYPE_FLOAT, {Dim(3)})}));
   EXPECT_EQ(compatibility(id_, wrong), ONNXIFI_STATUS_INVALID_MODEL);
-  // What the model declares of an output contradicts its operator.
+  // Except in the first case, what the model declares about its output contradicts the operator.
   const auto declared = [](bp_dtype_t dtype, const std::vector<Dim>& extents) {
     return model_bytes({{"", 13}}, graph({node("Relu", {"x"}, {"y"})}, {tensor_value("x", BP_DTYPE_FLOAT, {Dim(3)})},
                                          {tensor_value("y", dtype, extents)}));
@@ -449,7 +449,8 @@ TEST_F(Onnxifi, RefusesAWeightThatEndsEarlierThanItsDescriptorSays) {
   EXPECT_EQ(munmap(two, 2 * page), 0);
 }
 
-// No location could be given for them, so a graph has no such inputs and outputs. Between nodes they are accepted.
+// ONNXIFI has no descriptors of bool tensors, so a graph cannot have them as inputs or outputs. Between nodes they are
+// accepted.
 TEST_F(Onnxifi, RefusesInputsAndOutputsWithoutADescriptor) {
   const auto dims = {Dim(3)};
   const auto compared = [&](bool is_output) {
@@ -540,7 +541,8 @@ TEST_F(Onnxifi, ManyRunsAreInFlight) {
   for (const onnxMemoryFenceV1& each : after) EXPECT_EQ(onnxReleaseEvent(each.event), ONNXIFI_STATUS_SUCCESS);
 }
 
-// Runs that are not waited for, whose events the program has released, use a bounded number of threads, in order.
+// Runs that are not waited for, whose events the program has released, use a bounded number of threads and run in
+// order.
 TEST_F(Onnxifi, RunsBeyondALimitWaitForOthers) {
   const auto threads = [] {
     return std::distance(std::filesystem::directory_iterator("/proc/self/task"), std::filesystem::directory_iterator());
@@ -652,8 +654,8 @@ TEST_F(Onnxifi, RefusesMemoryThatIsNotAligned) {
 TEST_F(Onnxifi, AnOutputMayOverwriteAnInput) {
   struct Case {
     const char* what;
-    ptrdiff_t output;                // the first element of c; a is at 2
-    std::vector<float> once, twice;  // all memory after a run, and after another
+    ptrdiff_t output;                // the index of the first element of c; that of a is 2
+    std::vector<float> once, twice;  // all memory after one run, and after two
   };
   const Case cases[] = {
       {"the input itself", 2, {0, 0, 11, 22, 33, 0, 0}, {0, 0, 21, 42, 63, 0, 0}},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program with its own OpenCL context gives its buffers to libonnxifi.so.
+// A program with its own OpenCL context passes its buffers to libonnxifi.so.
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 #include <gmock/gmock.h>
@@ -72,7 +72,7 @@ class OnnxifiOpenCl : public ::testing::Test {
     for (const cl_mem buffer : buffers_) {
       cl_uint references = 0;
       clGetMemObjectInfo(buffer, CL_MEM_REFERENCE_COUNT, sizeof references, &references, nullptr);
-      EXPECT_EQ(references, 1u);  // those of the library are gone with the graph
+      EXPECT_EQ(references, 1u);  // the library's references were released with the graph
       clReleaseMemObject(buffer);
     }
     if (queue_ != nullptr) clReleaseCommandQueue(queue_);

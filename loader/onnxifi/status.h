@@ -19,8 +19,8 @@ onnxStatus status_of(bp_status_t status);
 // The status for the reason why a device does not support a node.
 onnxStatus status_of_reason(uint32_t reason);
 
-// While it lives, a request to cancel this thread is deferred: neither this library nor the loader can be unwound by
-// one.
+// Defers pthread_cancel of this thread for the lifetime of the object, because a cancellation must not unwind this
+// library or the loader.
 class NoCancellation {
  public:
   NoCancellation() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }

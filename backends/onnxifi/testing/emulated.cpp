@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A test library that accepts every model with the status FALLBACK: it emulates operators.
+// A test library that returns FALLBACK, which means emulation, for every model that it accepts.
 #include "vendor.h"
 
 struct Emulated : vendor::Traits {

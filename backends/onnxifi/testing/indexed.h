@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gather, Scatter and OneHot in their first forms, whose indices count from the start. An index outside the tensor
-// gathers NaN, scatters nothing, and makes no one.
+// Gather, Scatter and OneHot in their first forms, whose indices count from the start. For an index outside the tensor,
+// Gather returns NaN, Scatter writes nothing, and OneHot writes only `off` values.
 #pragma once
 
 #include <cmath>
@@ -18,8 +18,8 @@ inline int64_t axis_of(const Node& node, int64_t otherwise) {
   return found == node.ints.end() ? otherwise : found->second.at(0);
 }
 
-// The shapes of inputs are known; that of the output is `declared`. Only the first axis is supported, for OneHot only
-// the last.
+// Throws an onnxStatus if the node has a wrong number of inputs or an unsupported axis: only the first is supported,
+// for OneHot only the last.
 inline void check_indexed(const Node& node, size_t output_rank) {
   const bool is_one_hot = node.op == "OneHot";
   if (node.inputs.size() != (node.op == "Gather" ? 2 : 3)) throw ONNXIFI_STATUS_INVALID_MODEL;

@@ -7,7 +7,7 @@
 #define STATUS 1    // onnxGetBackendIDs returns a status that ONNXIFI does not have
 #define MANY 2      // reports 2^64 - 1 backends
 #define TWICE 3     // reports one id twice
-#define SIZES 4     // reports wrong sizes, and strings without an end
+#define SIZES 4     // reports wrong sizes, and unterminated strings
 #define NO_GRAPH 5  // onnxInitGraph succeeds and returns no graph
 #define REFUSES 6   // onnxInitGraph refuses what onnxGetBackendCompatibility accepts
 #define FAILS 7     // every run fails
@@ -15,7 +15,7 @@
 #define ABORTS 9    // onnxGetBackendIDs aborts
 #define HANGS 10    // onnxGetBackendIDs never returns
 #define EXITS 11    // onnxGetBackendInfo ends the process
-#define FORGETS 12  // the first run fails in onnxRunGraph, the third in onnxWaitEvent, and both drop the locations
+#define FORGETS 12  // the first run fails in onnxRunGraph, the third in onnxWaitEvent, and both drop the buffers
 
 struct Lies : vendor::Traits {
   static constexpr const char* kName = "Lies";

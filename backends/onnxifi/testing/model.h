@@ -56,7 +56,7 @@ struct Model {
   std::map<std::string, Tensor> weights;     // initializers
   int64_t ir_version = 0, opset = 0;
 
-  // With `has_indices`, the operators of indexed.h and their integers are known too.
+  // With `has_indices`, the operators of indexed.h and int64 tensors are supported too.
   explicit Model(std::string_view bytes, bool has_indices) : has_indices_(has_indices) {
     std::string_view graph;
     for (const Field& f : fields(bytes)) {
@@ -83,7 +83,7 @@ struct Model {
     static const std::set<std::string> kOps = {"Add", "Relu", "MatMul", "Squeeze", "Unsqueeze", "ReduceSum"};
     for (const Node& node : nodes) {
       if (has_indices_ && is_indexed(node.op)) {
-        if (shapes.count(node.outputs.at(0)) == 0) throw ONNXIFI_STATUS_UNSUPPORTED_SHAPE;  // is no output
+        if (shapes.count(node.outputs.at(0)) == 0) throw ONNXIFI_STATUS_UNSUPPORTED_SHAPE;  // not a graph output
         check_indexed(node, shapes.at(node.outputs[0]).size());
         continue;
       }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A test library without backends, as that of a vendor whose hardware is absent. */
+ * A test library without backends, like that of a vendor whose hardware is absent. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A test library that forwards all calls to Backplane's own libonnxifi.so, but reports that it reads only the opset in
-// the environment variable BACKPLANE_TEST_OPSET, in IR version 3 and, from opset 9 on, also 4. So the loader reads,
-// upgrades and runs what the backend writes in old forms.
+// the environment variable BACKPLANE_TEST_OPSET, in IR version 3 and, from opset 9 on, also 4. So the loader in that
+// library reads, upgrades and runs what the backend writes in old forms.
 #include <dlfcn.h>
 
 #include <cstdio>

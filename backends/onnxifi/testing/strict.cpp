@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A test library that reads operator set 10 by its letter: Gather, Scatter and OneHot count indices from the start, so
-// that -1 is outside the tensor.
+// A test library that follows operator set 10 to the letter: Gather, Scatter and OneHot count indices from the start,
+// so that -1 is outside the tensor.
 #include "vendor.h"
 
 struct Strict : vendor::Traits {

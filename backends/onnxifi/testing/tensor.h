@@ -22,14 +22,14 @@ inline size_t count(const Shape& shape) {
 
 struct Tensor {
   Shape shape;
-  std::vector<float> data;  // integers too, which are small
+  std::vector<float> data;  // also holds integers, which are small enough to be exact
 };
 
 inline size_t size_of(uint64_t dtype) {
   return dtype == ONNXIFI_DATATYPE_INT64 ? sizeof(int64_t) : sizeof(float);
 }
 
-// Reads float32 or int64 elements, at any address.
+// Reads float32 or int64 elements. `data` may be unaligned.
 inline std::vector<float> numbers(uint64_t dtype, const void* data, size_t count) {
   std::vector<float> result(count);
   if (dtype != ONNXIFI_DATATYPE_INT64) {

@@ -36,9 +36,9 @@ struct Traits {
   static constexpr bool kReadsDescriptorsLate = false;  // at each run instead of in onnxSetGraphIO
   static constexpr bool kWeightsAsDescriptors = false;
   static constexpr bool kThreadSafe = true;
-  static constexpr bool kEmulates = false;  // returns FALLBACK for every model
+  static constexpr bool kEmulates = false;  // returns FALLBACK for every supported model
   static constexpr int64_t kIrVersion = 3, kOpset = 8;
-  static constexpr bool kHasIndices = false;  // Gather, Scatter and OneHot, with their integers
+  static constexpr bool kHasIndices = false;  // supports Gather, Scatter and OneHot, and int64 tensors
   static bool knows(onnxBackendInfo) { return true; }
   static onnxPointer buffer(const Descriptor& descriptor) { return descriptor.buffer; }
   static uint64_t dtype(const Descriptor& descriptor) { return descriptor.dataType; }
@@ -211,7 +211,7 @@ class Library {
     const onnxStatus status = bind(handle, input_count, inputs, output_count, outputs);
     return status == ONNXIFI_STATUS_SUCCESS ? start(handle, nullptr, after) : status;
   }
-  // Drops the locations of a graph.
+  // Drops the descriptors that were set for a graph.
   static void forget(onnxGraph handle) { static_cast<Graph*>(handle)->is_bound = false; }
   static onnxStatus release_graph(onnxGraph handle) {
     const Call call;

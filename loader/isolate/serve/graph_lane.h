@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests that the loader answers while it waits for a call: about a graph, or with the spans of a run.
+// Requests that a backend's process sends to the loader while the loader waits for a call: about a graph, or with a
+// span of a run.
 #pragma once
 
 #include <atomic>

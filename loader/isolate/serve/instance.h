@@ -26,7 +26,7 @@ class ServedInstance {
   static Result<std::shared_ptr<ServedInstance>> make(std::shared_ptr<ServedProgram> program);
   ~ServedInstance();
 
-  // Both read the rest of a request, which follows the instance's number.
+  // `bind` and `extents` read the part of a request that follows the instance's number.
   Status bind(Reader& in, const std::vector<Descriptor>& files);
   Status extents(Reader& in);
   Status run(Lane& lane, const RunOrder& order);
@@ -54,7 +54,7 @@ class ServedInstance {
     uint64_t bytes = 0;
     DeviceBuffer device;
   };
-  // The run in progress. A member of the instance, because a plugin may call `done` more often than allowed.
+  // The run in progress. A member of the instance, because a faulty plugin may call `done` after the run.
   struct Running {
     ServedInstance* instance = nullptr;
     Lane* lane = nullptr;

@@ -34,7 +34,7 @@ class Lane {
   const bp_cancel_t* token() const { return &token_; }
   void cancel(uint64_t call);
 
-  // The number of the current call in this process, for the thread that handles it.
+  // The number that this process gave the current call. Only for the thread that handles the call.
   uint64_t call() const { return answering_; }
   // Sends the loader a request from any thread. BP_BAD_STATE unless `call` is the current call.
   Result<Message> ask(uint64_t call, Operation question, const std::string& bytes);

@@ -109,8 +109,8 @@ bool restrict_files(const SandboxSettings& settings) {
 
 // ---- calls into the kernel ------------------------------------------------------------------------------------------
 
-// On x86-64, system calls can also be made by other numbers (the x32 ABI), which start here and must not bypass the
-// filter.
+// On x86-64, system calls can also be made by other numbers (the x32 ABI), which start at kX32 and must not bypass
+// the filter.
 constexpr uint32_t kX32 = 0x40000000u;
 
 #if defined(__x86_64__)
@@ -123,7 +123,7 @@ constexpr uint32_t kMachine = 0;
 
 bool restrict_calls(Sandbox kind) {
   if (kMachine == 0) return false;
-  // Calls that affect other processes or the kernel itself. Both sandboxes refuse them.
+  // Calls that affect other processes or the kernel itself. kStrict and kDrivers refuse them.
   constexpr int kNever[] = {SYS_ptrace,
                             SYS_process_vm_readv,
                             SYS_process_vm_writev,

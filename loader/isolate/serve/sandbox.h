@@ -10,7 +10,7 @@ namespace backplane::isolate {
 enum class Sandbox {
   kStrict,   // no network, no new programs; only libraries and system files are readable
   kDrivers,  // additionally allows /dev, local sockets, new programs, and files in temporary and cache folders
-  kOff,      // only resource limits and no new privileges
+  kOff,      // only no core dumps and no new privileges
 };
 
 struct SandboxSettings {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loader's calls on the library, the backend and its devices.
+// Handles the loader's calls about the library, the backend and its devices.
 #include "isolate/serve/server.h"
 
 #include <algorithm>

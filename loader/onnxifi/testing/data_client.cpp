@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // data_client LIBRARY BACKEND FOLDER… [-KNOWN…]: runs the test cases in ONNX's folders through an ONNXIFI library. Uses
-// ONNXIFI's own header and loader. BACKEND is part of a backend's name, and KNOWN is a case that cannot agree. Prints
-// counts. Exits with 1 if a result is wrong, or a refusal is not the one that ONNXIFI prescribes.
+// ONNXIFI's own header and loader. BACKEND is part of a backend's name, and KNOWN is a case whose result is known to
+// differ. Prints counts. Exits with 1 if a result is wrong, or a refusal is not the one that ONNXIFI prescribes.
 #include <onnx/onnxifi_loader.h>
 
 #include <algorithm>
@@ -54,7 +54,7 @@ onnxStatus expressible(const Tensor& tensor) {
   return ONNXIFI_STATUS_SUCCESS;
 }
 
-// What the model declares of an input or output.
+// What the model declares about an input or output.
 struct Declared {
   std::string name;
   bp_dtype_t dtype;
