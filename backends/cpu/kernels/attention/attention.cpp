@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX Attention: queries against keys and values, with packed or separate heads, masks and a cache of past keys and
-// values.
+// ONNX Attention, with packed or separate heads, masks and a cache of past keys and values.
 #include "kernels/attention/attention.h"
 
 #include <cstring>
@@ -22,8 +21,8 @@ struct AttentionAttributes {
   int64_t observed;  // attribute qk_matmul_output_mode
 };
 
-// Strides of a mask that broadcasts to [batch, heads, queries, keys]. It may have fewer keys; the missing ones are
-// masked.
+// Strides, in elements, of a mask by batch, head and query; 0 where it is broadcast. The mask may have fewer keys than
+// there are: the others are masked.
 struct MaskView {
   std::array<int64_t, 3> strides{};
   int64_t keys = 0;
@@ -139,7 +138,7 @@ void run_attention(const AttentionAttributes& a, const Sized& sized, Tensors in,
   store_result(out[0], y_store);
 }
 
-// The extents of Q, K or V, read from either layout.
+// The extents of Q, K or V, whether its heads are packed or separate.
 struct Heads {
   int64_t batch, heads, length, size;
 };

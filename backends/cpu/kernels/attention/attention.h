@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scaled dot-product attention, shared by Attention, MultiHeadAttention and GroupQueryAttention. Processes tiles, each
-// of up to kAttentionTile queries of one head: a matrix product, the softmax, and another matrix product. FlexAttention
-// uses only the products and the softmax.
+// Scaled dot-product attention, shared by Attention, GroupQueryAttention and the operators on multi_head.h. Processes
+// tiles, each of up to kAttentionTile queries of one head: a matrix product, the softmax, and another matrix product.
+// FlexAttention uses only the products and the softmax.
 #pragma once
 
 #include <cmath>
@@ -41,7 +41,7 @@ struct AttentionSize {
 struct AttentionRules {
   double scale = 1;
   double softcap = 0;        // 0: no cap
-  bool causal = false;       // query i sees keys 0 to past(b) + i
+  bool causal = false;       // query i of batch b sees keys 0 to past(b) + i; see attend()
   int64_t window = -1;       // with `causal`: a query sees only this many of its latest keys; -1: all
   std::vector<float> sinks;  // by query head: an additional score in the softmax, without a row of V; may be empty
   bool plain = false;        // reference mode: compute as the operator is defined
@@ -86,10 +86,11 @@ void attention_softmax(C* row, int64_t n, C sink, bool plain = true) {
   for (int64_t j = 0; j < n; ++j) row[j] *= factor;
 }
 
-// The maximum number of a head's queries whose scores are held in memory at once.
+// The maximum number of a head's queries whose scores a thread holds in memory at once.
 inline constexpr int64_t kAttentionTile = 64;
 
-// The scratch memory for `attend` in bytes: `attention_part` for one thread, `attention_scratch` for all.
+// The size of the scratch memory for `attend` in bytes: `attention_part` for one thread, `attention_scratch` for all. A
+// score takes `score_bytes`.
 inline int64_t attention_part(const AttentionSize& s, int64_t score_bytes) {
   return align_up(product({std::min(kAttentionTile, s.q_length), s.kv_length, score_bytes}));
 }
@@ -97,9 +98,9 @@ inline int64_t attention_scratch(int threads, const AttentionSize& s, int64_t sc
   return threads * attention_part(s, score_bytes);
 }
 
-// Computes attention. `bias(b, h, i, row, n)` may change the `n` scores of query i. `past(b)` returns how many keys
-// precede that of the first query, `length(b)` how many keys batch b has. If `observes`, calls `observe(stage, b, h, i,
-// row)` with complete rows of kv_length scores.
+// Computes attention. `bias(b, h, i, row, n)` may change the `n` scores of query i. `past(b)` returns the number of
+// keys in batch b before the first query's own, `length(b)` the number of keys that batch b has. If `observes`, calls
+// `observe(stage, b, h, i, row)` with complete rows of kv_length scores.
 template <class C, class Bias, class Past, class Length, class Observe>
 void attend(const AttentionSize& s, const AttentionRules& rules, HeadView<const C> q, HeadView<const C> k,
             HeadView<const C> v, HeadView<C> y, const Bias& bias, const Past& past, const Length& length, bool observes,

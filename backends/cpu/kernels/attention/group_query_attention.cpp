@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// com.microsoft GroupQueryAttention: causal attention that rotates queries and keys itself, with a cache in which each
-// batch has its own length.
+// com.microsoft GroupQueryAttention: causal attention that can rotate queries and keys itself, with a cache in which
+// each batch has its own length.
 #include <array>
 #include <cstring>
 
@@ -40,7 +40,7 @@ struct Options {
 struct GroupQuery {
   Options options;
   AttentionSize size{};
-  int64_t past_capacity = 0;  // number of positions in the past tensors
+  int64_t past_capacity = 0;  // number of positions in past_key and past_value
   int64_t rotary_dim = 0, rotary_cached = 0;
   bool packed = false;                    // the query input also contains keys and values
   std::array<int64_t, 2> bias_strides{};  // strides of attention_bias by batch and head
@@ -58,7 +58,7 @@ struct Cache {
   Tensor past, present;  // the node's input and output; either may be absent
   float* floats;         // what attention reads; the memory of `present` if that is FLOAT
 
-  // Starts the head at offset `at`: copies `count` elements of its past, which begin at offset `kept`.
+  // Starts the head at offset `at`: copies `count` elements from `past`, beginning at offset `kept`.
   void begin(int64_t at, int64_t kept, int64_t count) const {
     if (!past.present()) return;
     if (past.dtype == BP_DTYPE_FLOAT)

@@ -25,8 +25,8 @@ struct LinearAttention {
   int64_t decays = 0, betas = 0;  // numbers per position: 0 if the input is absent
 };
 
-// Computes one head of one batch, position by position. Updates `state` [key_size, value_size]. `in` has the node's
-// inputs.
+// Computes key head `h` of batch `b`, position by position. Updates `state` [key_size, value_size]. `in` points to the
+// node's inputs in fp32, by slot.
 void follow(const LinearAttention& a, int64_t b, int64_t h, const float* const* in, float* state, float* output) {
   const int64_t dk = a.key_size, dv = a.value_size, group = a.q_heads / a.kv_heads;
   std::vector<float> write(static_cast<size_t>(dv));
@@ -163,7 +163,7 @@ std::unique_ptr<Kernel> create_linear(const Node& node) {
   return make_kernel([a](Tensors inputs) { return plan_linear(a, inputs); });
 }
 
-// ---- CausalConvWithState: a convolution over each channel and its past inputs. The last inputs are the state for the
+// ---- CausalConvWithState: convolves each channel, preceded by its past inputs. The last inputs are the state for the
 // next run.
 
 template <class T>

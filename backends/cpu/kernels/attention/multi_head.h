@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What com.microsoft's operators for attention with packed heads share: attributes, key masks, the cache of keys and
-// values, and attention on computed queries, keys and values.
+// values, and attention on fp32 queries, keys and values.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ struct MultiHeadOptions {
   float scale = 0;        // 0: 1 / sqrt(head size)
   float masked = -10000;  // added to the scores of masked keys
   bool causal = false;
-  std::vector<int64_t> sizes;  // total widths of queries, keys and values; may be empty
+  std::vector<int64_t> sizes;  // total widths of queries, keys and values; empty: all equal
 };
 
 // Reads the attributes num_heads, scale, mask_filter_value, unidirectional and qkv_hidden_sizes.
@@ -25,8 +25,9 @@ MultiHeadOptions multi_head_options(const Node& node);
 // Whether num_heads is valid, and attributes that are not supported are absent or 0.
 Verdict check_multi_head(const Node& node);
 
-// An INT32 key mask in one of its forms: [batch] lengths, possibly followed by other numbers; [2 · batch] ends and
-// starts; or [batch, keys] or [batch, queries, keys], where a positive number lets a key be seen.
+// An INT32 key mask in one of its forms: [batch] or [3 · batch + 2], which begin with the lengths; [2 · batch], the
+// ends, then the starts; [batch, keys] or [batch, queries, keys], where a key is masked unless its number is positive;
+// [batch, 1] or [1, 1], which have no effect.
 class KeyMask {
  public:
   // Sets the form. Returns false if the mask has none of them.
@@ -39,7 +40,7 @@ class KeyMask {
   enum { kNone, kLengths, kEndsAndStarts, kKeys, kQueryKeys } kind_ = kNone;
 };
 
-// Attention on computed queries, keys and values.
+// Attention on fp32 queries, keys and values, once these are computed.
 struct MultiHead {
   MultiHeadOptions options;
   AttentionSize size{};
@@ -54,8 +55,8 @@ struct MultiHead {
            const Tensor& bias, const Tensor& result, void* scratch) const;
 };
 
-// Writes the keys or values of all positions as [batch, heads, past + length, width]: the past, then the new rows,
-// whose heads are packed.
+// Writes the keys or values of all positions to `to`, as [batch, heads, past + length, width]: the `before` past
+// positions, then the new rows, whose heads are packed and which are `fresh_row` floats apart.
 void join_cache(const float* past, int64_t before, const float* fresh, int64_t fresh_row, const MultiHead& m,
                 int64_t width, float* to);
 // Returns memory for `floats` floats of a cache: that of the output `present`, or `storage` if it is absent or of

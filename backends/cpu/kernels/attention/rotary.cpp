@@ -20,7 +20,7 @@ struct Rotation {
 struct RotatedTensor {
   int64_t batch, length, heads, size, dim;
   bool packed;         // [batch, length, heads * size]; otherwise [batch, heads, length, size]
-  bool one_offset;     // the positions input is one number: the position of the first element of the sequence
+  bool one_offset;     // the positions input is one number: the position of the first element of every sequence
   int64_t cached = 0;  // number of positions in the caches; 0: the caches are [batch, length, dim / 2]
 
   int64_t begin(int64_t b, int64_t s, int64_t h) const {
@@ -28,7 +28,7 @@ struct RotatedTensor {
   }
 };
 
-// Rotate pairs of elements that are half a head apart (rotate_halves) or adjacent (rotate_pairs).
+// Rotate `half` pairs of elements that are `half` elements apart (rotate_halves) or adjacent (rotate_pairs).
 CLONED void rotate_halves(const float* x, float* y, int64_t half, const float* cosine, const float* sine) {
   for (int64_t i = 0; i < half; ++i) {
     const float a = x[i], b = x[i + half];

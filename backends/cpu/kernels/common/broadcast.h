@@ -15,8 +15,9 @@ namespace backplane::cpu {
 // large for memory.
 std::optional<Shape> broadcast_shape(std::span<const Shape> shapes);
 
-// Merges adjacent dimensions if each operand has all of them or broadcasts all of them: equal shapes become one
-// dimension, a bias per channel becomes three. Strides are in elements, 0 where an operand is repeated.
+// Merges adjacent dimensions where each operand either has all of them or broadcasts all of them. Operands of equal
+// shapes need one dimension; an image and a bias per channel need three (batch, channels, positions). Strides are in
+// elements, 0 where an operand is repeated.
 template <size_t kOperands>
 struct Broadcast {
   std::vector<int64_t> extents;  // outermost first, at least one
@@ -56,8 +57,8 @@ struct Broadcast {
 
   int64_t inner_stride(size_t k) const { return strides[k].back(); }
 
-  // Visits elements [begin, end) of the result. Calls f(result offset, operand offsets, count) for each of its
-  // innermost rows, the first and last of which may be partial.
+  // Visits elements [begin, end) of the result. Calls f(result offset, operand offsets, count) for each innermost row
+  // among them; the first and the last row may be partial. Offsets are in elements.
   template <class F>
   void rows(int64_t begin, int64_t end, const F& f) const {
     if (begin >= end) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution computed as it is defined, for element types without a faster implementation.
+// Convolution computed as it is defined: the reference, which runs where no faster implementation accepts the problem.
 #pragma once
 
 #include "kernels/common/window.h"

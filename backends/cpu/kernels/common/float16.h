@@ -23,7 +23,7 @@ inline uint16_t float_to_half(float f) {
   if (x > 0x7f800000u) return static_cast<uint16_t>(sign | 0x7e00u | (x >> 13 & 0x3ffu));
   if (x >= 0x47800000u) return static_cast<uint16_t>(sign | 0x7c00u);  // 65536 and above
   if (x < 0x38800000u) {                                               // below the smallest normal fp16 number
-    const float shifted = std::bit_cast<float>(x) + 0.5f;  // the last bit has the value of the smallest fp16 number
+    const float shifted = std::bit_cast<float>(x) + 0.5f;  // its last bit is worth 2^-24, the smallest fp16 number
     return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000u));
   }
   x += 0xfffu + (x >> 13 & 1u);

@@ -18,8 +18,9 @@ class MappedCopy {
   void operator()(const void* source, void* target, const void* fill) const;
 
  private:
-  // A row is the last mapped axis. It is filled in one of three ways: by copying runs of adjacent sources; by repeating
-  // each source, if all are repeated equally often (nearest-neighbor enlargement); or element by element.
+  // A row is a line of the result along the last mapped axis. It is filled in one of three ways: by copying runs of
+  // adjacent sources; by repeating each source, if all are repeated equally often (nearest-neighbor enlargement); or
+  // element by element.
   struct Run {
     int64_t from, count;  // `from`: the first source position, or -1 to fill
   };
@@ -27,10 +28,10 @@ class MappedCopy {
   void copy_row(const T* line, T* to, T filler) const;
 
   Shape from_, to_;
-  std::vector<std::vector<int64_t>> maps_;  // by axis before the block
+  std::vector<std::vector<int64_t>> maps_;  // one per axis; the axes after these form the block
   int64_t block_, element_size_;            // `block_`: elements per position of the last map, copied as a unit
-  std::vector<Run> runs_;                   // the runs of the last map; not used if they are short
-  int64_t repeats_ = 0;                     // 2 or 4 if the last map repeats each source that many times, else 0
+  std::vector<Run> runs_;  // the runs of the last map; not used if the block is one element and runs are short
+  int64_t repeats_ = 0;    // 2 or 4 if the last map repeats each source that many times, else 0
 };
 
 }  // namespace backplane::cpu

@@ -23,6 +23,7 @@ struct Dimensions {
 
 class Odometer {
  public:
+  // Borrows `dimensions`.
   explicit Odometer(const Dimensions& dimensions, int64_t position = 0)
       : d_(&dimensions), index_(dimensions.extents.size()) {
     for (size_t d = index_.size(); d-- > 0 && position > 0;) {

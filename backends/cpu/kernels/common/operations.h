@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions for Row::operations: estimate the operations per output element. The extents of the node must be known.
+// Functions for Row::operations (runtime/row.h). They return an estimate of the operations per element of output 0,
+// where a multiply-add counts as two. The extents of the node must be known.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +15,7 @@ double conv_operations(const Node& node) {
   return 2 * node.input_elements(kSlot) / static_cast<double>(std::max<int64_t>(1, node.input_extent(kSlot, 0)));
 }
 
-// A matrix product: input 0's last dimension is summed over, or with transA its first.
+// A matrix product, which sums over the last dimension of input 0, or over its first if transA is set.
 inline double product_operations(const Node& node) {
   const int32_t rank = node.input_type(0).rank;
   if (rank <= 0) return 2;

@@ -7,9 +7,11 @@
 
 namespace backplane::cpu {
 
-// `inner` gets packed tensors as UINT8. While planning, it does not get their values.
+// The returned kernel passes packed tensors to `inner` as UINT8 tensors with one element per byte, and while planning
+// without their values.
 std::unique_ptr<Kernel> move_unpacked(std::unique_ptr<Kernel> inner);
 
+// Whether input 0 has a packed type.
 bool has_packed(const Node& node);
 
 // Wraps a row's `create` for an operator that also accepts packed types.

@@ -23,7 +23,8 @@ inline uint8_t load_bits(const void* data, int bits, int64_t i) {
 
 float decode_bits(bp_dtype_t dtype, uint8_t element);
 
-// Rules of conversion to float8: numbers beyond the largest finite one saturate, or else become infinity or NaN.
+// How floats are converted to float8. With `saturate`, numbers beyond the largest finite one become that one, otherwise
+// infinity or NaN.
 struct EncodeRules {
   bool saturate = true;
   ScaleRounding rounding = ScaleRounding::kUp;  // for FLOAT8E8M0

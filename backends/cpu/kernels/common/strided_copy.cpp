@@ -56,7 +56,8 @@ void StridedCopy::copy_rows(const T* source, T* target, int64_t first, int64_t l
   }
 }
 
-// A transposition: dimension `unit` has stride 1 in the source. Works on tiles that fit in the cache for both tensors.
+// Copies a transposition, where dimension `unit` has stride 1 in the source. Works on tiles of 16 × 16 elements, whose
+// lines of both tensors fit in the cache.
 template <class T>
 void StridedCopy::copy_tiles(const T* source, T* target, size_t unit) const {
   constexpr int64_t kTile = 16;

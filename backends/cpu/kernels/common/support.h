@@ -19,7 +19,7 @@ constexpr bp_dtype_set_t just(bp_dtype_t dtype) {
 }
 inline constexpr bp_dtype_set_t kFloatTypes = set_of(Floats{});
 inline constexpr bp_dtype_set_t kIndexTypes = just(BP_DTYPE_INT32) | just(BP_DTYPE_INT64);
-// Types of one or more whole bytes, all of which operators that only move elements accept.
+// Types whose elements are whole bytes. Operators that only move elements accept all of them.
 inline constexpr bp_dtype_set_t kByteTypes = set_of(NumbersAndBool{}) | just(BP_DTYPE_COMPLEX64) |
                                              just(BP_DTYPE_COMPLEX128) | just(BP_DTYPE_FLOAT8E4M3FN) |
                                              just(BP_DTYPE_FLOAT8E4M3FNUZ) | just(BP_DTYPE_FLOAT8E5M2) |
@@ -53,7 +53,7 @@ inline Tensor at(std::span<const Tensor> tensors, size_t slot) {
 }
 // Returns the values of an INT32 or INT64 tensor.
 std::vector<int64_t> integers(const Tensor& tensor);
-// Returns the first value of a tensor of any number type.
+// Returns the first element of a tensor of any number type or BOOL.
 double scalar(const Tensor& tensor);
 
 // Returns an axis counted from the front, or -1 if it is out of range.

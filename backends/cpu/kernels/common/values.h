@@ -28,7 +28,7 @@ Value make_scalar(bp_dtype_t dtype, T number, const Shape& shape = {}) {
 // Returns the only element of an INT32 or INT64 tensor, or nullopt for any other value.
 std::optional<int64_t> integer(const Value& value);
 
-// Returns views of a tensor's strings.
+// Returns views of a tensor's strings, which are valid as long as the tensor's data.
 std::vector<std::string_view> views(const Tensor& tensor);
 
 }  // namespace backplane::cpu

@@ -8,7 +8,7 @@ namespace backplane::cpu {
 
 namespace {
 
-// Whether an image can be treated as one long row, because the convolution is pointwise.
+// Whether an image can be treated as one long row: the window is 1×1, without stride or padding.
 bool is_flat(const Window& w) {
   return w.kernel_size() == 1 && w.in == w.out && w.stride == Spatial{1, 1, 1} && w.begin == Spatial{0, 0, 0};
 }

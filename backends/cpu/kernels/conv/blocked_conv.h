@@ -6,7 +6,8 @@
 
 namespace backplane::cpu {
 
-// Returns why tiles cannot compute this convolution, or null if they can. Requires tensors that can be blocked.
+// Returns why tiles cannot compute this convolution, or null if they can. Requires an input and a result that can be
+// blocked (can_be_blocked in runtime/format.h).
 const char* refuse_blocked_conv(const ConvPlan& conv, std::span<const Tensor> inputs);
 
 Plan plan_blocked_conv(const PlanContext& context, const ConvPlan& conv, std::span<const Tensor> inputs,

@@ -82,7 +82,7 @@ Plan plan_onednn(const PlanContext&, ConvProblem& p) {
 
 Plan plan_direct(const PlanContext&, ConvProblem& p) {
   p.spread();
-  // Weights and bias whose channels were reordered.
+  // The weights and the bias, if their channels were reordered.
   std::vector<std::pair<size_t, Tensor>> changed;
   for (size_t i = 1; i < p.inputs.size() && i < 3; ++i) {
     if (p.inputs[i].data != p.given[i].data) changed.emplace_back(i, p.inputs[i]);
@@ -127,7 +127,8 @@ class Conv final : public Kernel {
 
   bool packs(size_t input) const override { return input == 1; }
 
-  // Accepts affine post-operations, which become part of the weights, then an addition, then activations.
+  // Accepts, in this order: affine post-operations, which become part of the weights and the bias; an addition;
+  // activations.
   bool append(PostOp op) override {
     const bool fits = keeps_order(post_ops_, op);
     if (fits) post_ops_.push_back(std::move(op));

@@ -11,9 +11,9 @@ namespace backplane::cpu {
 std::unique_ptr<Kernel> create_conv(const Node& node);
 
 // Lets the Conv absorb a channel shuffle of `groups` groups of its input (kernels/conv/channel_shuffle.h), so that it
-// reads the input as it was before the shuffle. With `through`, the channels of the result are in that order too;
-// otherwise their order does not change. Call this while compiling, after `append`. Returns false if the kernel is not
-// that of a Conv.
+// reads the input as it was before the shuffle. With `through`, which requires a depthwise convolution, the channels of
+// the result are in the order before the shuffle too; otherwise the result does not change. Call this while compiling,
+// after `append`. Returns false if the kernel is not that of a Conv.
 bool skip_shuffle(Kernel& kernel, int64_t groups, bool through);
 
 ImplementationNames conv_implementations();

@@ -19,8 +19,8 @@ namespace {
 
 constexpr int64_t kLineFloats = 16;  // floats in a cache line
 
-// The shape of a tile, whose positions read inputs 0, kStride, 2 · kStride … kAvx2 selects the AVX2 assembly, for 16
-// registers of 8 lanes.
+// The shape of a tile. Neighboring positions of the tile read input positions that are kStride apart, or x_place floats
+// apart if kStride is 0. kAvx2 selects the AVX2 assembly, for 16 registers of 8 lanes.
 template <int kLanes_, int kBlocks_, int kPlaces_, int kStride_, bool kAvx2_ = false>
 struct Kind {
   static constexpr int kLanes = kLanes_, kBlocks = kBlocks_, kPlaces = kPlaces_, kStride = kStride_;

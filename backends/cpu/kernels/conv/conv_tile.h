@@ -8,7 +8,7 @@
 namespace backplane::cpu {
 
 struct ConvTile {
-  const float* x;             // what the first position reads at tap (0, 0) in block 0; may be outside the input
+  const float* x;             // the input of the first position at tap (0, 0) in block 0; may be outside the image
   int64_t x_block;            // floats from one block of input channels to the next
   const int32_t* channel_at;  // offset of each input channel, in floats, if they are shuffled; otherwise null
   int64_t x_row, x_column;    // floats from one row of taps, and from one tap in a row, to the next
@@ -23,7 +23,7 @@ struct ConvTile {
   bool begins;                // false: y already has the sums over previous input channels
   const float* add;           // tensor to add, in the layout of y; may be y, or null
   const float* bias;          // per output channel, or null; added last, so that it is rounded once
-  const float* compensation;  // per output channel: rounding error of the bias, with which sums begin
+  const float* compensation;  // per output channel: the bias's rounding error, with which sums begin
   float* y;
   int64_t y_block, y_place;  // floats from one block, and from one position, to the next
   bool rectify;              // negative results become 0

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// com.microsoft NhwcConv: a Conv of X [N, positions…, C] with weights [M, kernel…, C / group] and the result
-// [N, positions…, M]. The implementations are Conv's; X and the result are copied between the channels' order here and
-// the format that the implementation reads or writes.
+// com.microsoft NhwcConv: a Conv of X [N, positions…, C] with weights [M, kernel…, C / group] and the result [N,
+// positions…, M]. The implementations are Conv's; X and the result are copied between channels-last order and the
+// format that the implementation reads or writes.
 #include "kernels/conv/nhwc_conv.h"
 
 #include <array>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr int64_t kPositions = 32;  // positions per piece of a copy: their channels stay in the cache
 
-// The extents with the last dimension moved to the second place, and the reverse.
+// channels_first moves the last extent to index 1; channels_last does the reverse.
 Shape channels_first(const Shape& shape) {
   Shape result = shape;
   for (int d = 2; d < shape.rank(); ++d) result[d] = shape[d - 1];
@@ -85,7 +85,8 @@ void from_blocks(const Shape& shape, const float* x, float* to) {
   });
 }
 
-// Runs Conv's step between the copies. The scratch memory has the operands that are copied, then the step's own.
+// Runs Conv's step between the copies. The scratch memory holds the copies of operands, then the scratch memory of
+// Conv's step.
 class NhwcStep final : public Step {
  public:
   // `x`, `w` and `y` are as Conv's step reads and writes them; `w` has data if the weights were known.
@@ -142,7 +143,7 @@ class NhwcStep final : public Step {
   }
 
   std::unique_ptr<Step> conv_;
-  PackedWeights::Pack weights_;  // what w_ refers to
+  PackedWeights::Pack weights_;  // owns the data of w_; null if the weights are not known
   Tensor x_, w_, y_;
   ChannelsFirst order_;
 };
@@ -181,7 +182,7 @@ class NhwcConv final : public Kernel {
 
   bool packs(size_t input) const override { return input == 1; }
 
-  // What is added must have the order in which Conv computes.
+  // A tensor can only be added if it and the result have their channels first, as in Conv.
   bool append(PostOp op) override {
     if (op.kind == PostOp::kAdd && !order_.output) return false;
     return conv_->append(std::move(op));

@@ -6,7 +6,7 @@
 
 namespace backplane::cpu {
 
-// Which operands of an NhwcConv have their channels first after all, as a Conv's have.
+// Which operands of an NhwcConv have their channels first, like a Conv's, because a pass removed the transposes.
 struct ChannelsFirst {
   bool input = false, output = false;
 };

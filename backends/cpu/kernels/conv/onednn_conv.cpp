@@ -27,8 +27,8 @@ constexpr auto kFloat = memory::data_type::f32;
 // that rate, so their minimum is lower.
 constexpr double kTaskTime = 1.024;
 constexpr double kDepthwiseTaskTime = 0.512;
-// Up to this number of channel pairs (input times output channels) per output position, the larger weights of a
-// Winograd convolution are worth their memory.
+// Up to this number of channel pairs (input times output channels) per output position, reading the larger weights of a
+// Winograd convolution takes less time than it saves.
 constexpr int64_t kWinogradWeights = 1000;
 
 // A share: some output channels, and the input channels that they are computed from. Grouped convolutions become dense
@@ -122,7 +122,7 @@ std::vector<Share> cut(const Geometry& g) {
     // Make shares as wide as possible without multiplying many more zeros than single blocks would.
     for (int64_t first = 0; first < blocks;) {
       int64_t last = first + 1;
-      int64_t apart = share_of(first, last).in_count;  // input channels read if each block were a share of its own
+      int64_t apart = share_of(first, last).in_count;  // input channels read if each block were a separate share
       for (; last < blocks; ++last) {
         apart += share_of(last, last + 1).in_count;
         if (20 * (last + 1 - first) * share_of(first, last + 1).in_count > 21 * apart) break;
@@ -168,8 +168,8 @@ bool describe(const Geometry& g, Share& share, bool has_bias, std::span<const Po
 }
 
 // Whether Winograd convolution pays off: for 3×3 windows over many positions and channels. With many blocks of output
-// channels, kernels work on parts of them, which must then be equal. The weights are four times as large: with few
-// output positions, reading them takes longer than the multiplications that they save.
+// channels, kernels work on parts of them, which must then be of equal size. The weights are four times as large: with
+// few output positions, reading them takes longer than the multiplications that they save.
 bool suits_winograd(const Geometry& g, const Share& share) {
   const Window& w = g.window;
   const int64_t blocks = share.out_count / 16;

@@ -14,7 +14,7 @@ struct ConvPlan {
   ConvSize size;
   Window window;
   std::span<const PostOp> post_ops;  // affine ones come first and become part of weights and bias
-  int64_t shuffled_groups = 1;       // of the shuffle that the input needs (kernels/conv/channel_shuffle.h)
+  int64_t shuffled_groups = 1;       // of the channel shuffle that the input still needs; 1: none
 };
 
 // Whether Winograd is expected to be the fastest implementation of this convolution.

@@ -17,7 +17,7 @@ namespace backplane::cpu {
 struct OutBlocks {
   int64_t block, count;
   int64_t first, last;
-  int64_t weights_at;  // offset of the panel, in floats
+  int64_t weights_at;  // offset of their panel, in floats
 };
 
 // Returns the number of blocks that hold `channels` channels.

@@ -12,7 +12,7 @@ namespace backplane::cpu {
 
 // The position of a tile in its row, and the taps that are within the input (see ConvTile).
 struct TilePlace {
-  int64_t y_at, x_at;  // where the tile starts in the output row, and where its first tap starts in the input row
+  int64_t y_at, x_at;  // the tile's first position in the output row, and what its first tap reads in the input row
   int64_t front, back;
   ConvTileKernel kernels[2];  // for one and two blocks of output channels
 };

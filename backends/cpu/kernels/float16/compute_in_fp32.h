@@ -7,8 +7,8 @@
 
 namespace backplane::cpu {
 
-// Creates the kernel of a node with operands of a 16-bit type. `row` is the operator's table entry, whose rule must be
-// kFp32 or kFp32Elements.
+// Creates the kernel of a node with operands of a 16-bit type. `row` is the operator's table entry, whose rule
+// (Row::half) must be kFp32 or kFp32Elements.
 std::unique_ptr<Kernel> create_in_fp32(const Row& row, const Node& node);
 
 }  // namespace backplane::cpu

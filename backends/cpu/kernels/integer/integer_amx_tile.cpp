@@ -26,7 +26,7 @@ template <int kBlocks>
   }
 }
 
-// Rows that are in both tiles have the same sums in both.
+// The second tile begins at row `second` and may overlap the first: rows in both have the same sums in both.
 template <int kTiles, int kBlocks>
 [[gnu::always_inline]] inline void multiply(const IntegerTile& t, int64_t second) {
   const auto bytes = [](const uint32_t* words) { return reinterpret_cast<const std::byte*>(words); };

@@ -12,8 +12,8 @@ inline constexpr int64_t kAmxGroups = 16, kMaxAmxRows = 32;  // groups of a step
 // Whether the processor and the compiler have AMX.
 bool has_integer_amx();
 
-// Computes a tile of `rows` rows and one or two blocks of 16 columns. The thread has amx::TileRegisters of
-// `register_rows`, which is at most `rows`, and at least half of it.
+// Computes a tile of `rows` rows and one or two blocks of 16 columns. The calling thread must hold amx::TileRegisters
+// of `register_rows` rows: at most `rows`, and at least half of it.
 void multiply_on_amx(const IntegerTile& tile, int64_t blocks, int64_t rows, int64_t register_rows);
 
 }  // namespace backplane::cpu

@@ -25,7 +25,7 @@ int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
 }
 
-// Return the offset to add to byte values: it makes those of A signed and those of B unsigned.
+// Return the offset to add to values that are packed as bytes: it makes those of A signed and those of B unsigned.
 int32_t a_offset(bool bytes, bool is_signed) {
   return bytes && !is_signed ? -128 : 0;
 }
@@ -210,7 +210,7 @@ void IntegerGemm::prepare_rows(const Product& p, int64_t first_tile, int64_t las
   }
 }
 
-// Stores the groups of a row of A, `step` elements apart. Those beyond k are not stored: B has zeros there.
+// Stores the groups of a row of A, `step` words apart. Groups beyond k are not stored: B has zeros there.
 void IntegerGemm::store_row(const void* a, bool is_signed, int64_t step, uint32_t* to) const {
   const uint32_t flip = a_offset(kernels_.bytes, is_signed) != 0 ? kFlip : 0;
   if (amx_) {
@@ -312,7 +312,7 @@ void IntegerGemm::run(const Operands& operands, const Caller& caller, void* scra
                     .places = places};
     const auto finish = [&](const SumsPart& part) { caller.finish(caller.finish_function, part); };
     // Either threads compute different rows and each reads all of B, or different columns, and each reads all of A. AMX
-    // multiplies so fast that the number of bytes decides.
+    // multiplies so fast that reading takes longer, so its threads divide B if B is larger than A.
     if (tiles_ >= 2 * threads_ && !(amx_ && n > m)) {
       parallel(tiles_, 1 + kGrain / (1 + max_tile_rows_ * n * k), [&](int64_t begin, int64_t end) {
         for (int64_t tile = begin; tile < end; tile += kTogether) {

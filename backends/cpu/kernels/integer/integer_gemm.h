@@ -58,6 +58,7 @@ class IntegerGemm {
 
   const MatMulSize& size() const { return size_; }
   bool is_packed() const { return pack_ != nullptr; }
+  // Depends on whether B is packed: call it after `pack`.
   int64_t scratch_bytes() const;
 
   struct Operands {
@@ -86,9 +87,9 @@ class IntegerGemm {
     run({a.dtype == BP_DTYPE_INT8, b, zeros, sums, size_.m * size_.n}, row_at, scratch, finish);
   }
 
-  // For callers with a loop of their own over blocks of columns: `prepare` does what comes before the products of A
-  // with the packed matrix `matrix`, and `multiply` computes the sums of blocks [first, last) of it on the calling
-  // thread. There are blocks() blocks of lanes() columns.
+  // For callers that loop over blocks of columns themselves, once B is packed: `prepare` packs the size().m rows of A
+  // for a product with `matrix`, and `multiply` computes the sums of the blocks [first, last) of that matrix on the
+  // calling thread. There are blocks() blocks of lanes() columns.
   int64_t blocks() const { return blocks_; }
   int64_t lanes() const { return kernels_.lanes; }
   template <class RowAt>

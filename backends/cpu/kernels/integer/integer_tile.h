@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The inner loop of a product of 8-bit integers. A tile is some rows and one or two blocks of columns, whose 32-bit
-// sums stay in registers. Few rows may have four blocks, so that additions do not wait for each other.
+// sums stay in registers. A tile of up to kRowsOfWideTiles rows may have four blocks, so that additions do not wait for
+// each other.
 #pragma once
 
 #include <cstddef>

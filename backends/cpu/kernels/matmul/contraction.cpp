@@ -133,7 +133,7 @@ Axes merged(const Axes& axes) {
 
 Contraction::Contraction(Axes kept, Axes summed) {
   for (Axes* axes : {&kept, &summed}) std::erase_if(*axes, [](const ContractedAxis& axis) { return axis.extent == 1; });
-  // By descending strides, so that adjacent dimensions can be merged.
+  // Sort by descending strides, so that adjacent dimensions can be merged.
   std::ranges::stable_sort(summed,
                            [](const auto& x, const auto& y) { return std::max(x.a, x.b) > std::max(y.a, y.b); });
   plan_products(kept, summed);

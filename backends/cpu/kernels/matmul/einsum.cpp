@@ -198,7 +198,8 @@ class Contractions {
     return a;
   }
 
-  // Contracts two operands. The result is in scratch memory, with its dimensions in the order of the labels.
+  // Appends the stage that contracts two operands. Its result is in scratch memory, with dimensions in the order of the
+  // labels.
   template <class Needed>
   Operand contract(const Operand& a, const Operand& b, const Needed& needed) {
     Contraction::Axes kept, summed;

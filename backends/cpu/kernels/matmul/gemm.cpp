@@ -89,7 +89,8 @@ const char* refuse_floats(const PlanContext&, GemmProblem& p) {
   return p.inputs[0].dtype != BP_DTYPE_FLOAT ? "it is not in fp32" : nullptr;
 }
 
-// Accepts products of more than kGemvRows rows with a known matrix. C, if present, must be a known row.
+// Accepts products of more than kGemvRows rows with a known B, unless A is transposed or alpha is not 1. C, if present,
+// must be a known row, and beta 1.
 const char* refuse_known(const PlanContext& context, GemmProblem& p) {
   if (const char* why = refuse_floats(context, p)) return why;
   const Gemm& g = p.gemm;

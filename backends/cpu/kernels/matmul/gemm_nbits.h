@@ -12,15 +12,15 @@ namespace backplane::cpu {
 struct NbitsColumns {
   int64_t bits, block, blocks;
   const uint8_t* packed;
-  const float* scales;  // one per block
-  const float* zeros;   // zero points, one per block; null if all are 2^(bits - 1)
+  const float* scales;  // [column][block]
+  const float* zeros;   // zero points [column][block]; null if all are 2^(bits - 1)
 
   int64_t length() const { return block * blocks; }
   int64_t column_bytes() const { return length() * bits / 8; }
 };
 
-// Whether multiply_nbits supports these blocks: they consist of whole vectors, and a few of them fit in the first-level
-// cache.
+// Whether multiply_nbits supports blocks of `block` values: packed, they consist of whole groups of 16 bytes, and a few
+// unpacked ones fit in the first-level cache.
 constexpr bool is_whole_nbits_block(int64_t bits, int64_t block) {
   return block * bits % 128 == 0 && block <= 4096;
 }
@@ -30,7 +30,7 @@ constexpr bool is_whole_nbits_block(int64_t bits, int64_t block) {
 void arrange_nbits_row(int64_t bits, const float* x, int64_t k, int64_t length, float* arranged);
 
 // y[r * n + c] = Σ x[r, :] · column c, for `rows` arranged rows and the first `columns` columns. Runs on the calling
-// thread.
+// thread. `scratch` grows as needed; reusing it saves allocations.
 void multiply_nbits(const NbitsColumns& b, const float* x, int64_t rows, int64_t columns, float* y, int64_t n,
                     std::vector<float>& scratch);
 

@@ -14,11 +14,13 @@ namespace backplane::cpu {
 
 struct MatMulSize {
   int64_t m, n, k;
-  // The indices of A's and B's matrices for each product of the batch.
+  // For each product of the batch, the indices of the matrices of A and of B.
   std::vector<int64_t> a_offsets;
   std::vector<int64_t> b_offsets;
   Shape shape;
 };
+// Returns the sizes of A · B as MatMul defines it. If the shapes do not fit each other, sets `error` and returns
+// nullopt. If B is a single matrix, `m` counts the rows of all matrices of A, which are one product.
 std::optional<MatMulSize> matmul_size(const Shape& a, const Shape& b, std::string* error);
 
 // Computes C [m, n] = A [m, k] · B [k, n]. a(row, i) and b(column, i) return an element of A or B as `Sum`; c(row,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // com.microsoft MatMulNBits: A times the transpose of weights that are stored in blocks of 2-, 4- or 8-bit values. If
-// the blocks are in order (without g_idx) and consist of whole vectors, multiply_nbits unpacks them just before use.
-// Otherwise they are unpacked into memory, a few columns at a time.
+// the blocks are in order (without g_idx) and is_whole_nbits_block accepts their size, multiply_nbits unpacks them just
+// before use. Otherwise they are unpacked into memory, a few columns at a time.
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/small_types.h"
 #include "kernels/common/support.h"

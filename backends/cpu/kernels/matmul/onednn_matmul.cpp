@@ -16,10 +16,10 @@ namespace {
 using dnnl::memory;
 
 constexpr auto kFloat = memory::data_type::f32;
-constexpr double kTaskTime = 16.384;             // minimum work of a task, in microseconds
+constexpr double kTaskTime = 16.384;             // minimum work of a task, in microseconds at the nominal rate
 constexpr int64_t kColumnBlock = 64;             // columns that oneDNN's kernels compute together
 constexpr int64_t kRows = 256;                   // rows of A per task; they stay in the second-level cache
-constexpr int64_t kMostWork = int64_t{1} << 30;  // maximum multiply-adds per task; runs end early only between tasks
+constexpr int64_t kMostWork = int64_t{1} << 30;  // maximum multiply-adds per task; runs are cancelled between tasks
 
 // Some columns of the product. Their rows are computed in chunks of equal size; only the last chunk may be smaller.
 struct Share {
@@ -35,7 +35,7 @@ struct Share {
 
 class KnownProductStep final : public Step {
  public:
-  // Packs the weights if oneDNN has an implementation. described() returns whether it has one.
+  // Packs the weights if oneDNN has a fast implementation. described() returns whether it has one.
   KnownProductStep(int threads, const KnownProduct& p, std::span<const Tensor> inputs, PackedWeights& packed)
       : m_(p.m),
         n_(p.n),

@@ -12,14 +12,14 @@
 
 namespace backplane::cpu {
 
-// A node's packed weights, in each layout used so far. For other extents, oneDNN usually chooses the same layouts.
-// Thread-safe.
+// A node's packed weights, in each layout used so far. A plan for other extents rarely packs them again, because oneDNN
+// usually chooses the same layouts. Thread-safe.
 class PackedWeights {
  public:
   using Pack = std::shared_ptr<const std::byte>;
   using Layouts = std::vector<dnnl::memory::desc>;
-  // Returns the known weights packed in these layouts, one after another. Calls pack() on first use, or every time if
-  // the weights are transient (known to one plan only).
+  // Returns the known weights packed in these layouts, one after another. Calls pack() on the first use of these
+  // weights and layouts, or every time if the weights are transient (known to one plan only).
   template <class Make>
   Pack get(const Tensor& weights, const Layouts& layouts, const Make& pack) {
     if (weights.transient) return pack();

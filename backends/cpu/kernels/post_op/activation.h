@@ -19,8 +19,8 @@ void rectify(const float* x, float* y, int64_t count);
 // channel.
 void affine(const float* x, float* y, int64_t count, int64_t lanes, const float* scale, const float* shift);
 
-// The bias (which may be null) and all affine post-operations, combined into y · scale + shift for each channel. If
-// there are no affine post-operations, the vectors are empty and the bias is not included.
+// All affine post-operations, combined with the bias (unless it is null) into y · scale + shift for each channel. If
+// there are no affine post-operations, the vectors are empty: callers add the bias themselves.
 struct ChannelAffine {
   std::vector<float> scale, shift;
   std::vector<float> compensation;  // rounding errors of the shifts, to be added first, while sums are small

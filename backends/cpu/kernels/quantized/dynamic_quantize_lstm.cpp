@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// com.microsoft DynamicQuantizeLSTM: an LSTM with 8-bit weights. X is quantized once, over all its time steps up to the
-// longest sequence's end, the hidden states of all sequences in each step, as DynamicQuantizeLinear does. The state
-// of a sequence that has ended takes part in one more step's range, as in ONNX Runtime, and is 0 then. The products of
-// X are computed for several time steps at once; those of the states follow step by step.
+// com.microsoft DynamicQuantizeLSTM: an LSTM with 8-bit weights. X and the hidden states are quantized as
+// DynamicQuantizeLinear does: X once, over all time steps up to the end of the longest sequence; the states of all
+// sequences together, in every step. The last state of a sequence still counts in the range of the step after it, as in
+// ONNX Runtime, and is then set to 0. The products of X are computed for several time steps at once; those of the
+// states follow step by step.
 #include <algorithm>
 #include <array>
 
@@ -38,7 +39,7 @@ enum Slot : size_t {
 
 constexpr int64_t kGateFloats = int64_t{1} << 16;  // maximum number of gate values that are computed ahead of the steps
 constexpr double kTaskTime = 1;                    // minimum work of a task in microseconds
-constexpr int64_t kFaster = 4;  // how many products of 8-bit values take as long as one of floats, about
+constexpr int64_t kFaster = 4;                     // about how many 8-bit multiply-adds take as long as one in fp32
 
 CLONED void scale_gates(const int32_t* sums, const float* scales, float factor, const float* bias, float* y,
                         int64_t n) {
@@ -97,15 +98,15 @@ class LstmStep final : public Step {
     int64_t length(int64_t b) const { return lengths == nullptr ? longest : lengths[b]; }
   };
 
-  // The buffers of a direction. `units` stands for the padded units.
+  // The buffers of a direction. In shapes, `units` is the number of padded units.
   struct Memory {
     float *w_scales, *r_scales, *bias, *peephole;  // [4][units]; peephole: [3][units], null if there is none
     int32_t *w_zeros, *r_zeros;                    // [4][units]
     float* gates;                                  // [time step][sequence][4][units]
-    int32_t* sums;                                 // the same
+    int32_t* sums;                                 // of the same shape
     float *c, *h;                                  // [sequence][units]
     float* state;                                  // [sequence][hidden]: h without padding
-    uint8_t* quantized;                            // the same, quantized
+    uint8_t* quantized;                            // `state`, quantized
     const uint8_t** rows;
     std::byte *w_scratch, *r_scratch;
   };
@@ -129,7 +130,8 @@ class LstmStep final : public Step {
     return m;
   }
 
-  // Spreads the numbers of direction `d`, one or one for each gate and unit, to padded units. Padding becomes 0.
+  // Spreads the numbers of direction `d` to padded units: a single one (if `one`), or one for each gate and unit.
+  // Padding becomes 0.
   template <class T, class Read>
   void spread(int64_t d, bool one, const Read& read, T* to) const {
     const int64_t columns = kLstmGates * layer_.hidden;
@@ -139,7 +141,8 @@ class LstmStep final : public Step {
     }
   }
 
-  // Fills what all time steps read. Returns the zero points of W and R, a single one where all are equal.
+  // Fills the buffers that all time steps read. Returns the zero points of W and R, a single one where the direction
+  // has only one.
   std::array<std::span<const int32_t>, 2> fill(const Run& run, int64_t d, Memory& m) const {
     const auto numbers = [&](size_t slot, float* to) {
       const Tensor& t = run.in[slot];
@@ -175,7 +178,7 @@ class LstmStep final : public Step {
     return {zeros(kWZero, m.w_zeros), zeros(kRZero, m.r_zeros)};
   }
 
-  // Sets the first states of all sequences.
+  // Sets the initial states of all sequences.
   void begin(const Run& run, int64_t d, const Memory& m) const {
     const int64_t n = layer_.hidden;
     std::fill_n(m.c, e_.batch * units_, 0.0f);
@@ -191,7 +194,7 @@ class LstmStep final : public Step {
     }
   }
 
-  // Writes the last states of a sequence, zeros if they are null.
+  // Writes the final states of a sequence to the outputs Y_h and Y_c, or zeros if h and c are null.
   void end_sequence(const Run& run, int64_t d, int64_t b, const float* h, const float* c) const {
     const int64_t n = layer_.hidden, to = (d * e_.batch + b) * n;
     size_t slot = 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of rows of 8-bit quantized values with the weights of an LSTM's gates. A unit is one element of the hidden
-// state; data by unit are padded to whole blocks (kernels/recurrent/rnn_gemm.h).
+// state. Arrays with an element per unit are padded to whole blocks of kUnitBlock units (kernels/recurrent/rnn_gemm.h).
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@ namespace backplane::cpu {
 
 inline constexpr int64_t kLstmGates = 4;
 
-// The rows of one product, and the matrix of a direction that they are multiplied by.
+// The rows of one product, and the direction of the LSTM whose matrix they are multiplied by.
 struct GateRows {
   std::span<const uint8_t* const> rows;  // not empty
   int32_t zero;                          // zero point of the rows
@@ -26,8 +26,9 @@ class GateProduct {
 
   int64_t padded_units() const { return padded_; }
   int64_t scratch_bytes() const { return gemm_ ? gemm_->scratch_bytes() : 0; }
-  // Computes the sums [row][gate][padded unit] of blocks of units [first, last) on the calling thread. `prepare` must
-  // be called before, with the same rows and scratch memory.
+  // Computes the sums [row][gate][padded unit] of blocks of units [first, last) on the calling thread. Call `prepare`
+  // first, with the same rows and scratch memory. `sums` must have room for the constructor's number of rows: outside
+  // reference mode, sums of that many rows are written.
   void prepare(const GateRows& rows, void* scratch) const;
   void multiply(const GateRows& rows, int32_t* sums, void* scratch, int64_t first, int64_t last) const;
 

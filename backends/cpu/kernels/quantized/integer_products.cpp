@@ -10,13 +10,13 @@ namespace backplane::cpu {
 
 namespace {
 
-constexpr int64_t kChunk = 256;  // results that are computed before they are rounded to 16 bits
+constexpr int64_t kChunk = 256;  // results that are computed in fp32 at a time, before they are rounded to fp16
 
 CLONED void scale_sums(const int32_t* sums, const float* scales, const float* shifts, float* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = static_cast<float>(sums[i]) * scales[i] + shifts[i];
 }
 
-// Returns the numbers of a tensor times `factor`, one for each of `columns`; zeros if the tensor is absent.
+// Returns the tensor's numbers times `factor`, one for each of `columns` columns; zeros if the tensor is absent.
 std::vector<float> per_column(const Tensor& tensor, float factor, int64_t columns) {
   std::vector<float> values(static_cast<size_t>(columns));
   if (!tensor.present()) return values;

@@ -42,7 +42,7 @@ struct Problem {
 // shift in steps of the sums, where it is often an integer.
 struct Steps {
   std::vector<float> scale, shift, bias;
-  bool divides = true;  // bias = shift / scale is finite for all channels
+  bool divides = true;  // for all channels, scale is a normal number and bias = shift / scale is finite
   std::optional<Activation> activation;
 
   Steps(const Q8Product& p, int64_t channels) : activation(p.activation) {
@@ -65,7 +65,7 @@ struct Steps {
 };
 
 // A part of an image's result: some rows or some channels. A row is one position along the first spatial dimension; in
-// pointwise convolutions, each position is a row.
+// 1×1 convolutions without stride or padding, each position is a row.
 struct Part {
   int64_t first_channel, channels;
   int64_t source_at, result_at;           // bytes from the start of the image
@@ -81,7 +81,7 @@ bool is_flat(const Window& w) {
 
 class Q8ConvStep final : public Step {
  public:
-  // Packs the weights if oneDNN has an implementation. described() returns whether it has one.
+  // Packs the weights if oneDNN has a fast implementation for every part. described() returns whether it has.
   Q8ConvStep(const PlanContext& context, const Problem& problem, const Q8Product& product, const Steps& steps,
              Tensors inputs, PackedWeights& packed)
       : size_(problem.size), threads_(context.threads), bias_(steps.bias) {
@@ -147,9 +147,9 @@ class Q8ConvStep final : public Step {
   }
 
  private:
-  // Cuts an image into at most one part per thread. Parts consist of rows if these divide evenly, otherwise of channels
-  // if there are enough. The results of a part with some channels are computed contiguously, then copied to their
-  // places among the other channels.
+  // Cuts an image into at most one part per thread. Parts consist of rows if these divide almost evenly or there are
+  // too few channels, otherwise of channels. The results of a part with some channels are computed contiguously, then
+  // copied to their positions among the other channels.
   bool cut(const Window& w, const Q8Product& product, const Steps& steps) {
     const bool flat = is_flat(w);
     const auto first_dim = static_cast<size_t>(kSpatial - w.dims);
@@ -273,7 +273,7 @@ Q8Work work_of(const Problem& problem, const Q8Product& product, const Steps& st
           product.weight_zero, steps.bias,     steps.scale,        steps.activation, product.sum};
 }
 
-// `steps` is a whole number of quantization steps relative to the zero point.
+// Returns the quantized value that is `steps`, a whole number, above the zero point, saturated.
 uint8_t quantized_of(float steps, const Quantization& to) {
   const float quantized = steps + static_cast<float>(to.zero);
   return to.is_signed() ? static_cast<uint8_t>(saturate<int8_t>(quantized)) : saturate<uint8_t>(quantized);

@@ -46,7 +46,7 @@ class DepthwiseStep final : public Step {
     const int64_t reach = kTaps + places_ - 1;
     const int64_t tiles = w.out[2] / places_, step = places_ * w.stride[2];
     first_inside_ = std::min((w.begin[2] + step - 1) / step, tiles);
-    const int64_t last_start = w.in[2] + w.begin[2] - reach;  // the last column to start at, counted from the padding
+    const int64_t last_start = w.in[2] + w.begin[2] - reach;  // last column of the padded row where a tile may start
     last_inside_ = last_start < 0 ? first_inside_ : std::clamp(last_start / step + 1, first_inside_, tiles);
     pack_ = packed.get(inputs[1], {}, [&] { return pack(inputs[1]); });
   }
@@ -161,7 +161,7 @@ class DepthwiseStep final : public Step {
   int64_t chunks_ = 0, sections_ = 1, bands_ = 0, pack_chunk_ = 0;
   int64_t first_inside_ = 0, last_inside_ = 0;  // the tiles of a row that read no padding
   int32_t low_ = 0, high_ = 0;
-  std::vector<uint8_t> padding_;  // an input row of zero points
+  std::vector<uint8_t> padding_;  // an input row of which every value is the zero point
   PackedWeights::Pack pack_;
 };
 

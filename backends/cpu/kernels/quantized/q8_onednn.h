@@ -10,8 +10,8 @@
 
 namespace backplane::cpu {
 
-// Whether 8-bit convolutions pay off. They need oneDNN 2 and VNNI, which adds products of 8-bit values without
-// saturation. Otherwise fp32 is faster.
+// Whether convolutions and products of 8-bit values are faster than those of fp32. They need oneDNN 2, and VNNI, which
+// adds products of 8-bit values without saturation.
 bool has_q8_products();
 
 // A convolution whose result is activation((sum + bias) · scale), rounded, plus the zero point of the result. The sum

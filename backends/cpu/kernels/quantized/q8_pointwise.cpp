@@ -16,7 +16,8 @@ namespace backplane::cpu {
 namespace {
 
 constexpr int64_t kGroup = 4, kChunk = kPointwiseChannels;
-// Tiles per strip. A strip's input stays in the core's caches while all output channels are computed.
+// Tiles per strip, unless threads divide the output channels. A strip's input stays in the core's caches while all
+// output channels of a section are computed.
 constexpr int64_t kStripTiles = 8;
 // Minimum multiply-adds of a task.
 constexpr int64_t kTaskWork = int64_t{1} << 19;

@@ -8,8 +8,8 @@
 
 namespace backplane::cpu {
 
-// Adds another tensor of quantized values to the results, rounding as the separate nodes would: the results are
-// quantized and dequantized before the addition, and their sum is quantized again.
+// The constants of an addition of another tensor of quantized values to the results. It rounds as the separate nodes
+// would: the results are quantized and dequantized before the addition, and the sum is quantized again.
 struct PointwiseSum {
   float low, high;  // limits of a result before the addition, in quantization steps relative to its zero point
   float scale;      // size of these steps
@@ -31,7 +31,7 @@ struct PointwiseTile {
   bool result_signed;
   const PointwiseSum* sum;  // null without an addition; otherwise `zero` to `result_signed` describe the sum
   const uint8_t* other;     // the tensor to add, in the layout of y; may be y
-  const std::byte* ahead;   // memory to prefetch: `ahead_step` bytes for each group
+  const std::byte* ahead;   // memory to prefetch: one cache line per group, `ahead_step` bytes apart
   int64_t ahead_step;
 };
 

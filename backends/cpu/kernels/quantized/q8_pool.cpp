@@ -19,7 +19,7 @@ struct Taps {
   int64_t counts[kSpatial], steps[kSpatial];
 };
 
-// Raises each of `n` channels of y to the maximum over the `taps`, one vector of channels at a time.
+// Raises each of `n` channels of y to the largest value at the taps, one vector of channels at a time.
 template <class T, int kLanes>
 CLONED void max_in_place(const Taps& taps, const uint8_t* from_x, uint8_t* to_y, int64_t n) {
   const T* x = reinterpret_cast<const T*>(from_x);
@@ -66,7 +66,7 @@ CLONED void encode_sums(const int32_t* sums, uint8_t* y, int64_t n, float subtra
 }
 
 // Calls f(position) for each input position that output position `o` reads. Returns how many positions of the window
-// are in the image or its padding.
+// are in the image or its padding; ceil_mode may place others beyond that.
 template <class F>
 int64_t each_tap(const Window& w, int64_t o, const F& f) {
   const Spatial place{o / (w.out[1] * w.out[2]), o / w.out[2] % w.out[1], o % w.out[2]};
@@ -135,7 +135,8 @@ std::optional<WindowAttributes> attributes_of(const Node& pool) {
   return WindowAttributes(pool);
 }
 
-// Calls f(input image, output position, y) for each output position, where y points to the channels of its result.
+// Plans a step that calls f(input image, output position, y) for each output position, where y points to the channels
+// of the result there.
 template <class F>
 Plan plan_places(const Pooled& p, const F& f) {
   const int64_t places = p.window.out_size(), channels = p.shape[1], image = channels * p.window.in_size();

@@ -96,7 +96,7 @@ FOR_AVX512 void combine_wide(const Q8Sum& s, const void* a_data, const void* b_d
 }
 #endif
 
-// The quantized values of all three tensors have the same type.
+// a, b and y are quantized values of the same type, INT8 or UINT8.
 CLONED void add_unsigned(const Q8Sum& s, const void* a, const void* b, void* y, int64_t n) {
   combine<false>(s, static_cast<const uint8_t*>(a), static_cast<const uint8_t*>(b), static_cast<uint8_t*>(y), n);
 }

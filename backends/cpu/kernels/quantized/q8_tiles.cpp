@@ -17,7 +17,7 @@ int32_t Q8Work::bound(bool lower) const {
 bool Q8Work::stays_small() const {
   constexpr float kMost = 1 << 30;
   const auto products = static_cast<float>(size.in_channels / size.groups * window.kernel_size());
-  const float max_sum = products * 255 * 128 * 2;  // half of it for the zero point
+  const float max_sum = products * 255 * 128 * 2;  // half of it for the products with the zero point
   for (size_t c = 0; c < scale.size(); ++c) {
     const float sum = max_sum + std::abs(bias[c]);
     if (!(sum < kMost && sum * std::abs(scale[c]) < kMost)) return false;

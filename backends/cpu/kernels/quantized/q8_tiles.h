@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions and products of 8-bit quantized values, whose weights are known at plan time. They are computed in
-// tiles: a few output positions whose sums stay in registers. The processor must multiply and add four 8-bit values at
-// once. Tensors are channels-last.
+// tiles: a few output positions whose sums stay in registers. The processor must have VNNI, which adds four products of
+// 8-bit values to a 32-bit sum at once. Tensors are channels-last.
 #pragma once
 
 #include <memory>
@@ -27,12 +27,12 @@ struct Q8Work {
   std::optional<Activation> activation;  // kRelu or kClip, with limits in quantization steps of the result
   std::optional<Q8Sum> sum;              // adds another input to the result
 
-  // The smallest and the largest quantized value that a result can have before `sum` is added.
+  // The smallest and the largest quantized value that a result can have before the addition in `sum`.
   int32_t low() const { return bound(true); }
   int32_t high() const { return bound(false); }
   // Whether sums, and results before they are quantized, fit in 32 bits.
   bool stays_small() const;
-  // Whether an output position of a 1×1 window lies outside the input.
+  // Whether a 1×1 window reads padding at some output position.
   bool reads_padding() const;
 
  private:
@@ -41,7 +41,7 @@ struct Q8Work {
 
 // The packed weights of a chunk of output channels. A lane is the position of a channel in the chunk. The first three
 // arrays have one element per lane, and a result is sum · scale + added, where the sum begins with `starts`. The
-// weights are in the order in which the tile reads them.
+// weights are in the order in which the kernel of the tile reads them.
 struct Q8Pack {
   int32_t* starts;
   float *scale, *added;

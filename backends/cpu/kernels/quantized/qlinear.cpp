@@ -45,8 +45,8 @@ Scale scale_at(Tensors in, const Tensor& of, size_t slot) {
   return {of.dtype, in[slot], at(in, slot + 1)};
 }
 
-// Returns an error message if the scale at one of the slots, or the zero point after it, does not have exactly one
-// element; otherwise nullopt.
+// Returns an error message if the scale in one of the input slots, or the zero point in the slot after it, is present
+// and does not have exactly one element; otherwise nullopt.
 std::optional<std::string> no_scalar(Tensors in, std::initializer_list<size_t> slots) {
   for (size_t first : slots)
     for (size_t slot : {first, first + 1})
@@ -87,7 +87,7 @@ std::unique_ptr<Kernel> create_binary(const Node&) {
   });
 }
 
-// ---- QLinearConcat: the inputs are the result's scale and zero point, then each tensor with its own
+// ---- QLinearConcat: the inputs are the result's scale and zero point, then each tensor, its scale and its zero point
 
 Verdict supports_concat(const Node& node) {
   const uint32_t count = node.input_count();

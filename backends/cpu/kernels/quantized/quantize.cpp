@@ -143,7 +143,7 @@ void each_piece(int64_t count, const F& f) {
   });
 }
 
-// Returns x / scale, rounded to the type `precision`.
+// Returns x / scale, divided in fp32 (in double if `precision` is DOUBLE) and rounded to the type `precision`.
 double divide(double x, double scale, bp_dtype_t precision) {
   switch (precision) {
     case BP_DTYPE_DOUBLE:
@@ -157,7 +157,7 @@ double divide(double x, double scale, bp_dtype_t precision) {
   }
 }
 
-// The fast path of run_quantize for a row of bytes with one scale and one zero point.
+// The fast path of run_quantize from floats to bytes, for a row with one scale and one zero point.
 CLONED void quantize_row(const float* x, uint8_t* y, int64_t n, float scale, float zero, float low, float high) {
   for (int64_t i = 0; i < n; ++i) {
     float value = x[i] / scale;
@@ -248,8 +248,8 @@ std::vector<float> zeros_of(const Tensor& zero, int64_t scales) {
 }
 
 struct QuantizeRules {
-  bp_dtype_t precision;  // the type that the division is computed in
-  bool saturate;         // for results in float8
+  bp_dtype_t precision;  // the type that the quotient is rounded to
+  bool saturate;         // for results of 8-bit float types
 };
 
 void run_quantize(const Grid& g, const QuantizeRules& rules, Tensors in, Tensors out) {

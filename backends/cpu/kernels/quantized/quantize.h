@@ -17,8 +17,8 @@ T saturate(float value) {
                                    static_cast<float>(std::numeric_limits<T>::max())));
 }
 
-// Quantizes as DynamicQuantizeLinear does: the scale and zero point cover the range of x, extended to include 0. Writes
-// the quantized values to y unless y is null.
+// Quantizes `count` floats as DynamicQuantizeLinear does and returns the scale and zero point, which cover the range of
+// x, extended to include 0. Writes the quantized values to y unless y is null. Runs on the threads of the backend.
 Quantization quantize_dynamically(const float* x, uint8_t* y, int64_t count);
 
 }  // namespace backplane::cpu

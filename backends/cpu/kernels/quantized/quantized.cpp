@@ -191,7 +191,7 @@ std::unique_ptr<Kernel> create_matmul(const Node&) {
         PerChannel<Sum> a_zero(pick(in, kSlots.x_zero), 0);
         PerChannel<Sum> b_zero(pick(in, kSlots.w_zero), 0);
         for (size_t i = 0; i < s.a_offsets.size(); ++i) {
-          // Rows and columns are counted over all matrices of a batch.
+          // Zero points and scales are indexed by rows and columns that are counted over all matrices of the batch.
           const int64_t a_row = s.a_offsets[i] * s.m, b_column = s.b_offsets[i] * s.n;
           const int64_t y_row = static_cast<int64_t>(i) * s.m;
           multiply<Sum>(

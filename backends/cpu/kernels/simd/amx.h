@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // AMX: eight tile registers of up to 16 rows of 64 bytes, and instructions that multiply two of them. They may be used
-// only where processor().amx is set, while the thread has a TileRegisters.
+// only where processor().amx is set, while the thread holds a TileRegisters.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +16,9 @@ namespace backplane::cpu::amx {
 
 inline constexpr int64_t kTileRows = 16, kRowBytes = 64;
 
-// Configures the calling thread's registers: 0 to 5 have `rows` rows (sums and A), 6 and 7 have 16 (B). They are
-// released at the end, so that a thread of the framework returns without any: until then, each switch between threads
-// would save all 8 KB of them. Does nothing where the compiler lacks them.
+// Configures the calling thread's registers: 0 to 5 have `rows` rows (sums and A), 6 and 7 have 16 (B). The destructor
+// releases the registers, because until then every context switch of the thread, which may be the framework's, saves
+// all 8 KB of them. Does nothing where AMX_TILES is not defined.
 class TileRegisters {
  public:
   explicit TileRegisters([[maybe_unused]] int64_t rows) {
@@ -59,8 +59,8 @@ template <int kTile>
   asm volatile("tilestored %%tmm%c2, (%0,%1,1)" : : "r"(to), "r"(step), "i"(kTile) : "memory");
 }
 
-// Adds products to 32-bit sums: those of the values in four bytes of a row of A, and in the four bytes at each column
-// of B. Row i of B has bytes 4i to 4i+3 of all columns.
+// Adds to each 32-bit sum the products of the values in four bytes of a row of A with those in four bytes of a column
+// of B. Row i of register B has bytes 4i to 4i + 3 of every column.
 #define TILE_PRODUCT(Name, instruction)                                                            \
   struct Name {                                                                                    \
     template <int kSums, int kA, int kB>                                                           \
@@ -68,7 +68,7 @@ template <int kTile>
       asm volatile(#instruction " %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(kSums), "i"(kA), "i"(kB)); \
     }                                                                                              \
   };
-TILE_PRODUCT(UnsignedBySigned, tdpbusd)  // bytes of A and B
+TILE_PRODUCT(UnsignedBySigned, tdpbusd)  // the bytes of A are unsigned, those of B signed
 TILE_PRODUCT(SignedBySigned, tdpbssd)
 TILE_PRODUCT(SignedByUnsigned, tdpbsud)
 TILE_PRODUCT(Bf16s, tdpbf16ps)  // subnormal numbers count as 0
@@ -96,7 +96,7 @@ struct Operands {
   const std::byte* a[2];  // the tiles' first rows
   int64_t a_row;          // bytes from one row to the next
   const std::byte* b[2];  // the blocks
-  int64_t b_step;         // bytes from a block's part for one step, of 1 KB, to that for the next
+  int64_t b_step;         // bytes from a block's 1 KB for one step to its 1 KB for the next
   int64_t steps;
 };
 template <class Product, int kTiles, int kBlocks>

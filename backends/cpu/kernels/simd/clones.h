@@ -28,7 +28,7 @@ struct Clones<kWide, kMiddle, kNarrow> {
   }
 };
 
-// Runs the clone for this processor. Three functions may be given, for vectors of 64, 32 and 16 bytes.
+// Runs the clone for this processor. Up to three functions can be passed, for vectors of 64, 32 and 16 bytes.
 template <auto kWide, auto kMiddle = kWide, auto kNarrow = kMiddle>
 inline constexpr auto& clone_of = Clones<kWide, kMiddle, kNarrow>::run;
 

@@ -26,9 +26,9 @@ struct LanesOf {
   typedef float type __attribute__((vector_size(kLanes * sizeof(float)), aligned(sizeof(float)), may_alias));
 };
 
-// By default, FloatLanes has 16 floats, in vectors of kBytes. kBytes must be the vector size of the instruction set
-// that a loop is compiled for, because compilers keep longer vectors in memory. The order of sums does not depend on
-// kBytes.
+// By default, FloatLanes has 16 floats, in vectors of kBytes bytes. kBytes must be the vector size of the instruction
+// set that a loop is compiled for, because compilers keep longer vectors in memory. The order of sums does not depend
+// on kBytes.
 inline constexpr int64_t kFloatLanes = 16;
 
 template <int kBytes, int kVectors = 64 / kBytes>

@@ -8,8 +8,8 @@
 
 #include "kernels/simd/lanes.h"
 
-// Clang requires each function with such instructions to declare the instruction set. GCC uses the set of the function
-// into which it is inlined.
+// Clang requires each function with such instructions to declare the instruction set. GCC compiles such a function for
+// the instruction set of the one into which it is inlined.
 #if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define Q8_LANES
 #endif
@@ -99,8 +99,9 @@ template <class V>
   return result;
 }
 
-// Returns x / divisor, rounded exactly as a division is, in a third of the time. `inverse` is 1 / divisor, rounded. The
-// first correction brings the quotient within 1 ulp; by Markstein's theorem, the second then yields the exact rounding.
+// Returns x / divisor, rounded exactly as a division is, in a third of the time, provided that no intermediate result
+// overflows or underflows. `inverse` is 1 / divisor, rounded. The first correction brings the quotient within 1 ulp; by
+// Markstein's theorem, the second then yields the exact rounding.
 template <class V>
 [[gnu::always_inline]] inline V quotient(const V& x, const V& divisor, const V& inverse) {
   const V first = x * inverse;

@@ -140,7 +140,7 @@ void sigmoid_row(const float* x, float* y, int64_t n);
 void gelu_row(const float* x, float* y, int64_t n);
 void gelu_tanh_row(const float* x, float* y, int64_t n);
 
-// y = softmax(scale · x), n > 0. If all x are -infinity, all y are NaN.
+// y = softmax(scale · x), n > 0; y may be x. If all x are -infinity, all y are NaN.
 void softmax_row(const float* x, float* y, int64_t n, float scale = 1);
 
 // y = (x - mean) / sqrt(variance + epsilon) · gain + bias, n > 0; y may be x, `bias` may be null.

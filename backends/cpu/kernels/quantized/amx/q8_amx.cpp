@@ -41,7 +41,8 @@ class AmxStep final : public Step {
     if (work_.sum) sum_ = pointwise_sum(work_);
     share_out();
     const int64_t bytes = chunks_ * pack_chunk_;
-    // Unlike the packs of other implementations, which have no layout.
+    // The layout distinguishes this pack from that of q8_pointwise.cpp, which is stored under the same weights without
+    // one.
     const dnnl::memory::desc layout({bytes}, dnnl::memory::data_type::s8, dnnl::memory::format_tag::a);
     pack_ = packed.get(inputs[1], {layout}, [&] { return pack(inputs[1], bytes); });
   }
@@ -66,17 +67,18 @@ class AmxStep final : public Step {
 
  private:
   int64_t row_bytes() const { return steps_ * kAmxInputs; }
-  // Memory for the inputs of a group of blocks.
+  // The size of one thread's copy of the inputs of a group of blocks.
   int64_t buffer_bytes() const { return align_up(group_ * 2 * tile_ * row_bytes()); }
 
-  // Threads compute different output channels if the weights are larger than the input, otherwise different strips of
-  // positions. All threads then read all of the smaller operand, but only a part of the larger one.
+  // A task computes a section (some chunks of output channels) of a strip (some blocks of positions). Threads compute
+  // different sections if the weights are larger than the input, otherwise different strips. All threads then read all
+  // of the smaller operand, but only a part of the larger one.
   void share_out() {
     const Processor& p = processor();
     const int64_t wanted = threads_ == 1 ? 1 : 4 * threads_;  // the intended number of tasks
     const int64_t block_bytes = 2 * tile_ * row_bytes();
     const int64_t fitting =
-        std::max<int64_t>(1, p.l2_bytes / 4 / block_bytes);  // blocks whose inputs stay in the cache
+        std::max<int64_t>(1, p.l2_bytes / 4 / block_bytes);  // blocks whose inputs stay in the second-level cache
     by_channels_ = out_channels_ > positions_;
     if (by_channels_) {
       sections_ = std::min(chunks_, wanted);
@@ -85,8 +87,9 @@ class AmxStep final : public Step {
       strips_ = std::clamp(wanted, ceil_div(blocks_, fitting), blocks_);
       sections_ = std::min(ceil_div(wanted, strips_), chunks_);
     }
-    // A group of blocks is multiplied by all weights of the section. If these stay in the second-level cache, its
-    // inputs stay in the first-level cache; otherwise the weights are read only once.
+    // A group of blocks is multiplied by all weights of the section. If these fit in the second-level cache, the inputs
+    // of a group fit in the first-level cache; otherwise the group is the whole strip, so that the weights are read
+    // only once.
     const int64_t section_bytes = ceil_div(chunks_, sections_) * pack_chunk_;
     group_ = section_bytes > p.l2_bytes / 2 ? ceil_div(blocks_, strips_)
                                             : std::clamp<int64_t>(p.l1_bytes / 2 / block_bytes, 1, fitting);
@@ -108,7 +111,7 @@ class AmxStep final : public Step {
         sum += weight;
       }
       pack.set(lane, work_, channel, sum);
-      // Inputs are multiplied with their own signedness.
+      // AMX multiplies signed inputs as they are: undo the 128 that Q8Pack::set assumes to be added to them.
       if (work_.source.is_signed()) pack.starts[lane] += 128 * sum;
     }
   }
@@ -177,8 +180,8 @@ class AmxStep final : public Step {
     }
   }
 
-  // Whether the positions before `end` blocks can be read where they are: evenly spaced, and with bytes behind them up
-  // to the end of a step.
+  // Whether the inputs of the blocks before `end` can be read in place: their positions are evenly spaced, and enough
+  // input follows the last one for whole steps to be read.
   bool reads_directly(int64_t end) const {
     const int64_t last = std::min(positions_, end * 2 * tile_);
     return flat_ && (positions_ - last + 1) * in_channels_ >= row_bytes();
@@ -190,7 +193,7 @@ class AmxStep final : public Step {
   }
 
   // Sets the tiles of the block that begins at `position`, whose inputs are at `x`. A tile that would begin after
-  // position `latest` begins there: it reads no positions that do not exist.
+  // position `latest` begins at it instead, so that it does not read beyond the input.
   void set_tiles(AmxBlock& block, const uint8_t* x, int64_t x_place, int64_t position, int64_t latest) const {
     const int64_t count = std::min(positions_ - position, 2 * tile_);
     const int64_t first = std::min<int64_t>(0, latest - position), second = std::min(tile_, latest - position);
@@ -206,7 +209,7 @@ class AmxStep final : public Step {
   Q8Work work_;
   int64_t in_channels_, out_channels_, positions_, steps_, chunks_, pack_chunk_;
   int64_t tile_;    // positions of a tile
-  int64_t blocks_;  // of two tiles
+  int64_t blocks_;  // blocks of two tiles each
   bool flat_;
   int64_t threads_;
   AmxKernel kernel_;

@@ -6,7 +6,7 @@
 
 namespace backplane::cpu {
 
-// Returns why AMX cannot compute the product, or null if it can. Depends neither on the batch nor on positions.
+// Returns why AMX cannot compute the product, or null if it can.
 const char* refuse_amx(const Q8Work& work);
 
 // Creates the step. Requires that refuse_amx(work) returned null. If work.sum is set, the tensor to add is the last

@@ -16,11 +16,11 @@ using namespace q8_lanes;
 using Bytes = Vectors<64>::Bytes;
 using Int32s = Vectors<64>::Int32s;
 
-constexpr int64_t kPartBytes = 64 * amx::kTileRows;  // weights of 16 channels for one step
+constexpr int64_t kPartBytes = 64 * amx::kTileRows;  // bytes of the weights of 16 channels for one step
 constexpr int64_t kConstants = 3 * kAmxChannels * int64_t{sizeof(float)};
 constexpr int64_t kRowOfSums = kAmxChannels * int64_t{sizeof(int32_t)};
 
-// Computes the sums of 16 or 32 channels (`kParts`) in one or two tiles.
+// Computes the sums of kParts · 16 channels (16 or 32) in one or two tiles.
 template <class Product, int kTiles, int kParts>
 [[gnu::always_inline]] inline void multiply(const AmxBlock& b, const std::byte* starts, const std::byte* weights,
                                             std::byte* sums) {
@@ -57,8 +57,8 @@ template <class Product>
   asm("vmovdqu8 %1, %0%{%2%}" : "+m"(*static_cast<Unaligned<Bytes>::type*>(to)) : "v"(value), "Yk"(mask));
 }
 
-// Unpacking and packing work within 16 bytes: the first four bytes of each become the first vector, and so on. This
-// exchanges groups of four bytes so that the first vector is the first 16 channels.
+// Unpacking and packing work within 16-byte lanes: the first four bytes of every lane become the first vector, and so
+// on. This exchanges groups of four bytes so that the first vector holds the first 16 channels.
 [[gnu::always_inline]] inline Bytes exchange_groups(const Bytes& bytes) {
   const Int32s order{0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
   Bytes result;
@@ -75,7 +75,7 @@ template <bool kAdds>
   return kAdds ? added(value, other, *sum) : value;
 }
 
-// Quantizes sums [position][64 channels].
+// Quantizes the sums [position][64 channels] and stores the results in b.y.
 template <bool kAdds>
 [[gnu::always_inline]] inline void quantize(const AmxBlock& b, const std::byte* sums) {
   const auto requantization = Requantization<64>::of(b.zero, b.low, b.high, b.result_signed);

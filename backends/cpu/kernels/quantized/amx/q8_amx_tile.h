@@ -17,15 +17,15 @@ struct AmxBlock {
   const uint8_t* x[2];  // inputs of the first position of each tile; `steps` · kAmxInputs bytes are read at a position
   int64_t x_place;      // bytes from one position's inputs to the next position's
   int64_t tiles;
-  int64_t second;  // the second tile's first position, counted from the first one's
+  int64_t second;  // the second tile's first position, counted from the first tile's
   int64_t steps;
   // Three arrays with one element per channel: the initial values of the sums (int32_t), the scales and the addends
-  // (float). A result is sum · scale + addend. Then come the weights as signed bytes: [channel / 32][step][channel /
-  // 16 of two][16 groups of four inputs][16 channels][4 inputs], 0 beyond the last input.
+  // (float). A result is sum · scale + addend. Then come the weights as signed bytes: [32 channels][step][half of these
+  // channels][16 groups of inputs][16 channels][4 inputs], 0 beyond the last input.
   const std::byte* pack;
   int64_t channels;
   int64_t first, last;  // the positions to store, counted from the first tile's first one
-  uint8_t* y;           // of position `first`
+  uint8_t* y;           // the results of position `first`
   int64_t y_place;
   int32_t zero, low, high;  // the result's zero point; results are clamped to [low, high]
   bool result_signed;
@@ -36,7 +36,8 @@ struct AmxBlock {
 using AmxKernel = void (*)(const AmxBlock& block);
 
 // Returns the kernel, with an addition if `adds`. `is_signed` describes the inputs. Returns null if the processor or
-// the compiler lacks AMX. It is called while the thread has amx::TileRegisters for the positions of a tile.
+// the compiler lacks AMX. Call the kernel only while the thread holds amx::TileRegisters of as many rows as a tile has
+// positions.
 AmxKernel amx_kernel(bool adds, bool is_signed);
 
 }  // namespace backplane::cpu
