@@ -44,7 +44,8 @@ Status check_size(const T* given, std::string_view name) {
                                    " bytes that it has at least: set it to the sizeof of the struct"};
 }
 
-// Copies a sized struct from the other side of the ABI. Fields that the given struct lacks are zero.
+// Copies a struct that begins with its size from the other side of the ABI. Fields that an older, smaller struct lacks
+// are zero.
 template <class T>
 Result<T> read(const T* given, std::string_view name) {
   BP_TRY(check_size(given, name));

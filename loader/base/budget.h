@@ -18,10 +18,11 @@ struct ImportLimits {
   std::optional<double> seconds;
 };
 
-// Counts the bytes that an import or a placement allocates and checks the time. Not thread-safe: each has its own.
+// Counts the bytes that an import or a placement allocates and checks the time. Not thread-safe: each import or
+// placement uses a budget that no other thread uses.
 class Budget {
  public:
-  // Thrown when the budget is exhausted, as std::bad_alloc is when memory runs out. import(), infer()
+  // Thrown when the budget is exhausted, as std::bad_alloc is when memory runs out. parse(), canonicalize(), infer()
   // and place() catch it and return the status.
   struct Exhausted {
     Status status;
@@ -47,7 +48,7 @@ class Budget {
   void step(std::string_view doing) {
     if (++steps_ % kStepsPerLook == 0) look(doing);
   }
-  // Checks the time. For loops whose steps take long.
+  // Checks the time, and throws if the limit has passed. For loops whose steps take long.
   void look(std::string_view doing) const;
 
  private:

@@ -15,10 +15,10 @@ std::string_view dtype_name(bp_dtype_t dtype);
 bp_dtype_t dtype_of(std::string_view name);
 // Bits per element in ONNX's raw_data; 0 for strings and unknown types.
 uint32_t dtype_bits(bp_dtype_t dtype);
-// Elements of a tensor: 0 if any extent is 0; otherwise UINT64_MAX if the product
-// exceeds 64 bits or an extent is negative.
+// The number of elements of a tensor: 0 if any extent is 0; otherwise UINT64_MAX if the product exceeds 64 bits or an
+// extent is negative.
 uint64_t dense_elements(uint32_t rank, const int64_t* extents);
-// Bytes of a dense tensor; UINT64_MAX on overflow, 0 for strings and unknown types.
+// The bytes of a dense tensor; UINT64_MAX on overflow or for a negative extent, 0 for strings and unknown types.
 uint64_t dense_bytes(bp_dtype_t dtype, uint32_t rank, const int64_t* extents);
 
 }  // namespace backplane

@@ -10,7 +10,8 @@
 
 namespace backplane {
 
-// In byte order, without "." and "..". If the folder cannot be read, sets `out_error` and returns no names.
+// The names in a folder, sorted by their bytes, without "." and "..". If the folder cannot be read, sets `out_error`
+// and returns no names.
 std::vector<std::string> names_in(const std::filesystem::path& folder, std::error_code& out_error);
 
 }  // namespace backplane

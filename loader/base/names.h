@@ -7,7 +7,7 @@
 
 namespace backplane {
 
-// 'name', shortened if it is very long, with control characters shown as '?'.
+// 'name' in single quotes, cut off after 120 bytes, with control characters shown as '?'.
 std::string in_quotes(std::string_view name);
 // As in_quotes, without the quotes.
 std::string shortened(std::string_view name);

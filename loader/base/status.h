@@ -59,8 +59,8 @@ class [[nodiscard]] Status {
   std::unique_ptr<Detail> detail_;
 };
 
-// Values of bp_run_t.id from here up are the loader's own. Frameworks number their runs from 1; in errors for them, a
-// run of the loader is 0.
+// The loader assigns values of bp_run_t.id from this one up: to its own runs, and to runs that the framework did not
+// number. Frameworks number their runs from 1. In errors for them, such a value is replaced by 0.
 constexpr uint64_t kFirstLoaderRun = uint64_t{1} << 63;
 
 // A value, or the status that explains why there is none.

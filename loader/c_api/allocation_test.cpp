@@ -63,7 +63,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-constexpr uint64_t kTries = 100;  // repetitions of each call, spread over its allocations
+constexpr uint64_t kTries = 100;  // failing allocations tried for each call, spread over all that it makes
 
 Environment make_environment() {
   EnvironmentOptions how;
@@ -93,7 +93,7 @@ std::vector<float> run(Exec& exec) {
 
 // Repeats `call`, each time with one failing allocation. `check` must succeed between and after these calls.
 void sweep(const std::function<void()>& call, const std::function<void()>& check) {
-  call();  // makes allocations that happen only once
+  call();  // the first call also makes allocations that happen only once
   const uint64_t before = allocations;
   call();
   const uint64_t all = allocations - before;

@@ -6,8 +6,8 @@
 
 namespace backplane::c_api {
 
-// Counts the forks since the first call. It is 0 in the process of that call, and one more in each child than in its
-// parent.
+// The number of forks since the first call of this function: 0 in the process of that call, and in a child its parent's
+// number plus 1.
 uint32_t generation();
 
 }  // namespace backplane::c_api

@@ -11,7 +11,7 @@
 namespace backplane {
 namespace {
 
-// In a forked child no thread of the parent ends what a call would wait for.
+// A forked child has none of the threads that would end what these calls wait for.
 TEST(Fork, StreamsAndSemaphoresOfTheParentAreRefused) {
   const Environment env = streaming({{"partial.marks", "1"}});
   const uint64_t device = env.devices()[1].info.id;  // the first one is the CPU's

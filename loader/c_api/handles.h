@@ -20,14 +20,14 @@
 struct bp_env_t {
   std::shared_ptr<backplane::Environment> environment;
   uint32_t generation = backplane::c_api::generation();
-  backplane::SpareLanes lanes = {};  // for copies and fills without a run
+  backplane::SpareLanes lanes = {};  // for copies and fills that the framework does not order by a bp_run_t
 };
 
 struct bp_model_t {
   std::shared_ptr<const backplane::model::Model> model;
   uint32_t generation = backplane::c_api::generation();
 
-  // The whole graph in canonical form. Created on demand, because sessions do not need it.
+  // The whole graph in canonical form. Created by the first call, because sessions do not need it.
   const backplane::model::View& view() const;
 
  private:
@@ -39,11 +39,12 @@ struct bp_session_t {
   std::shared_ptr<const backplane::SessionLine> line;
   uint32_t generation = backplane::c_api::generation();
 
-  // The whole graph in canonical form, created on demand.
+  // The whole graph in canonical form, created by the first call.
   const backplane::model::View& view() const;
-  // Copies the text into this handle and returns the copy, which outlives the session that it came from.
+  // Copies the text into this handle and returns the copy, which stays valid when a newer Session replaces the
+  // one that the text came from.
   std::string_view keep(std::string_view text) const;
-  // Keeps the programs of `earlier` for the life of this handle.
+  // Keeps `earlier` for the life of this handle, for frameworks that hold plugin handles of its programs.
   void keep(std::shared_ptr<const backplane::Session> earlier) const;
 
  private:
@@ -65,13 +66,14 @@ namespace backplane::c_api {
 bp_model_t* wrap(std::shared_ptr<const model::Model> model);
 // BP_UNSUPPORTED if the backend is isolated: its handles belong to another process. The device must have been opened.
 Status has_plugin_handles(const Device& device);
-// Host memory for a copy. Kept for good if one of the copy's devices was given up, as the copy may still be under way.
+// Host memory for a copy. Never freed if one of the copy's devices was given up, because the device may still be
+// copying.
 class CopyMemory {
  public:
   explicit CopyMemory(uint64_t bytes) : bytes_(std::make_shared<std::vector<char>>(bytes)) {}
   CopyMemory(CopyMemory&&) = default;
   ~CopyMemory();
-  // A copy between this memory and the device's is going to be made.
+  // Call before the device starts to copy from or to this memory.
   void used_by(const Device& device) { devices_.push_back(&device); }
   bp_buffer_t buffer() const;
 
@@ -80,7 +82,7 @@ class CopyMemory {
   std::vector<const Device*> devices_;
 };
 
-// Returns a copy of a device's buffer.
+// Copies a buffer from the device's memory to host memory and waits. Opens the device if needed.
 Result<CopyMemory> copy_to_host(Device& device, SpareLanes& lanes, const bp_buffer_t& from);
 
 }  // namespace backplane::c_api

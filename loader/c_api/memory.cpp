@@ -14,7 +14,7 @@ using c_api::fenced;
 
 namespace {
 
-constexpr uint64_t kHostAlignment = 64;  // in bytes; used for devices without memory of their own
+constexpr uint64_t kHostAlignment = 64;  // in bytes; for devices that have no function `space` or `allocate`
 
 // A device that has been opened, with its memory functions.
 struct Opened {
@@ -93,7 +93,7 @@ Status call(const Opened& device, bp_status_t(BP_CALL* slot)(bp_device_t*, const
   }
   if (!Lane::possible(*device.device)) return order_by(nullptr);
   Result<Lane> lane = device.lanes->take(*device.device);
-  if (!lane.ok()) return order_by(nullptr);  // such as: no stream is left
+  if (!lane.ok()) return order_by(nullptr);  // for example, the device has no stream left
   StreamEnd end = lane->complete(order_by);
   if (end.status.code() == BP_UNSUPPORTED) return order_by(nullptr);  // perhaps it is supported without a stream
   if (end.ended && end.status.ok()) device.lanes->give(lane.take());
@@ -235,7 +235,7 @@ void bp_memory_release(bp_env_t* env, const bp_release_t* what) {
     if (!known.buffer) return {};
     BP_TRY(c_api::usable(env, "env"));
     BP_ASSIGN(Device* const device, env->environment->device_of(known.buffer->device));
-    if (device->given_up()) {  // it may still write to the memory
+    if (device->given_up()) {  // the device may still write to the memory
       keep_handle(known.buffer->memory);
       keep_handle(known.buffer->address);
       return {};

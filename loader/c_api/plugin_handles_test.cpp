@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plugin's own handles, which a framework may pass to the functions of an extension.
+// Functions that return the plugin's own handles, which a framework may pass to the functions of an extension.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,8 @@ TEST(PluginHandles, OfDevicesAreThePlugins) {
   EXPECT_EQ(none, nullptr);
 }
 
-// A plugin counts its devices from 0 and knows no others. The ninth that it names does not exist.
+// A plugin numbers its devices from 0, and the loader adds their offset in the environment. With option `peers` the
+// partial backend also reports a peer 8, which does not exist.
 TEST(PluginHandles, PeersAreNumberedAsDevicesOfTheEnvironment) {
   const Environment env = streaming({{"partial.devices", "2"}, {"partial.peers", "1"}});
   const auto devices = env.devices();

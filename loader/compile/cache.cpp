@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The header of an entry's file; the blob follows.
+// The header of an entry's file; the backend's serialized program (the blob) follows.
 struct Header {
   char magic[8];
   char key[32];

@@ -16,7 +16,8 @@
 
 namespace backplane {
 
-// A digest of everything that the program depends on: plugin, device, driver, graph with its weights, options.
+// A digest of everything that the program depends on: plugin, kind of device, driver, graph with its weights, options,
+// allowed compute types. 32 hexadecimal digits.
 Result<std::string> cache_key(const Device& device, const model::View& island, const bp_compile_t& what);
 
 class ProgramCache {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cache of compiled programs, tested through the public API with a partial device (testing/partial_backend) that
-// stores its programs.
+// The cache of compiled programs, tested through the public API with testing/partial_backend, whose programs can be
+// stored.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -60,7 +60,7 @@ namespace {
 struct ReviewResult {
   bp_review_t review{};
   std::vector<std::vector<uint32_t>> split;  // node numbers in the island; one list per part
-  std::string why;                           // the reason if it was not accepted
+  std::string why;                           // the backend's reason for not accepting the island; may be empty
 };
 
 // The arguments for compiling an island, and the memory that they point to.
@@ -77,7 +77,7 @@ struct Request {
     what.options = options.data();
     what.option_count = static_cast<uint32_t>(options.size());
     what.option_stride = sizeof(bp_option_t);
-    // Backends that cannot replace weights get no flag: a refit compiles their programs again.
+    // The flag is not set for backends that cannot replace weights: a refit compiles their programs again.
     if (how.refit && program.plugin->weights && program.plugin->weights->refit) what.flags = BP_COMPILE_REFIT;
     what.cancel = how.cancel;
   }

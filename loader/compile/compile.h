@@ -25,7 +25,7 @@ class Program {
   const bp_plugin_t* plugin = nullptr;
   bp_program_t* handle = nullptr;
   bp_program_info_t info{};
-  std::shared_ptr<const model::View> view;  // lives as long as the program
+  std::shared_ptr<const model::View> view;  // the island's graph, which the program may borrow
   std::vector<model::ValueId> inputs;       // the graph's values in the order of the program's slots
   std::vector<model::ValueId> outputs;
   double seconds = 0;      // expected duration of a run; 0: unknown
@@ -38,11 +38,11 @@ class Program {
 
 struct CompileOptions {
   uint32_t compute_types = 0;  // BP_COMPUTE_* that are allowed
-  bool refit = false;          // weights will be replaced
+  bool refit = false;          // a later refit may replace the weights
   const bp_cancel_t* cancel = nullptr;
   CacheSettings cache;
   std::map<std::string, Host::Options, std::less<>> options;    // by backend id, as in CoverageOptions
-  std::function<void(uint32_t done, uint32_t total)> progress;  // may be empty
+  std::function<void(uint32_t done, uint32_t total)> progress;  // after each island, one call at a time; may be empty
 };
 
 // Creates an island's program, not yet compiled, with the graph that the device's backend sees.

@@ -112,7 +112,8 @@ TEST(Calls, UnclaimedCallsAreInlined) {
 
 TEST(Calls, AnotherDeviceMayTakeTheBody) {
   const Environment env = environment({kCpu, kFake}, {{"fake.ops", "Pass,AbsPass"}});
-  // The call does not run whole if the CPU is preferred, is the only allowed device, or has the call pinned to it.
+  // The fake device does not run the calls whole if the CPU comes first, if only the CPU is allowed, or if the calls
+  // are pinned to the CPU.
   EXPECT_THAT(run(env.compile(env.parse(calling()), on({"cpu", "fake"}))), ElementsAre(0, 4));
   EXPECT_THAT(run(env.compile(env.parse(calling()), on({"cpu", "fake"}, BP_FALLBACK_FORBID))), ElementsAre(0, 4));
   EXPECT_THAT(compiled(env), IsEmpty());

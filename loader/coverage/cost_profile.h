@@ -19,7 +19,8 @@ namespace backplane {
 
 class Profile {
  public:
-  // Reads the stored times of the device, opened with these options of its backend. Other options have their own times.
+  // Reads the stored times of the device. They belong to one combination of options of its backend: those of the
+  // environment, and `options`, those of the session.
   static Profile of(const Device& device, const Host::Options& options);
 
   bool empty() const { return seconds_.empty(); }

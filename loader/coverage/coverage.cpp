@@ -12,7 +12,7 @@
 namespace backplane {
 namespace {
 
-// Whether the loader has no schema for the node's operator, as for operators of foreign domains and calls of functions.
+// Whether the loader has no schemas for the node's domain, as for domains of vendors and of a model's own functions.
 bool is_foreign(const bp_node_t& node) {
   return node.domain.size && ops::newest_opset(abi::view(node.domain)) == 0;
 }
@@ -22,7 +22,7 @@ struct Sink {
   const bp_graph_t& graph;
   std::vector<NodeVerdict>& nodes;
   std::vector<NodeGroup>& groups;
-  uint32_t allowed = 0;  // compute types
+  uint32_t allowed = 0;  // BP_COMPUTE_* that the session allows
   std::vector<bool> too_new = std::vector<bool>(nodes.size(), false);
 
   static bool holds(const bp_graph_t& graph, const bp_range_t& range) {
@@ -138,7 +138,8 @@ class CoverageQuery {
   }
 
  private:
-  // Queries the calls in a graph and its sub-graphs that are still undecided.
+  // Queries the device for the `offered` calls in a graph and its sub-graphs that are not in `taken` yet, and adds each
+  // to `taken` or `refused`.
   Status offer(const bp_graph_t& graph, const model::WholeCalls& offered, std::set<uint64_t>& taken,
                std::set<uint64_t>& refused) const {
     std::vector<uint32_t> calls;

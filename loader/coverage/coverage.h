@@ -24,10 +24,10 @@ struct NodeVerdict {
   uint32_t answer = BP_ANSWER_NO;
   uint32_t reason = BP_REASON_OPERATOR;
   uint32_t compute_types = 0;  // BP_COMPUTE_* types that it computes in
-  float confidence = 0;
-  double seconds = 0;  // 0: unknown
+  float confidence = 0;        // in `seconds`: from 0 (a guess) to 1 (measured)
+  double seconds = 0;          // expected time of the node; 0: unknown
   Source source = Source::kEstimate;
-  uint64_t bytes = 0;
+  uint64_t bytes = 0;          // device memory, without inputs and outputs; 0: unknown
   std::string detail;          // why the node is not supported, for people
   uint32_t part = 0;           // set by review: nodes of one device with different parts never share an island
   uint64_t call = BP_NO_NODE;  // the function call that the device runs whole and whose body contains this node

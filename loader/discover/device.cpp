@@ -148,7 +148,8 @@ Result<bp_device_t*> Device::open_locked(bp_device_open_t how) {
   return lost();
 }
 
-// Reads the device's operator sets. If the device reports none, uses those of its backend.
+// Reads the newest operator sets that the device supports. If the plugin has no slot `opsets`, they are those of its
+// coverage table, which hold for all its devices.
 Status Device::ask_opsets(bp_device_t* opened) {
   constexpr uint32_t kMost = 1000;  // the most domains that are accepted
   constexpr uint32_t kMaxStride = 4096;

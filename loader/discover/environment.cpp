@@ -159,7 +159,8 @@ Result<Settings> read_settings(const bp_env_desc_t& desc) {
   return settings;
 }
 
-// Whether this refusal is normal: the backend is a duplicate, disabled or without devices, or its plugin refused.
+// Whether this refusal is normal and needs no warning: the backend is a duplicate, disabled or without devices, or its
+// plugin refused to be loaded (BP_REFUSED_BY_PLUGIN).
 bool expected(uint32_t refusal) {
   return refusal == BP_REFUSED_DUPLICATE || refusal == BP_REFUSED_DISABLED || refusal == BP_REFUSED_DEVICES ||
          refusal == BP_REFUSED_BY_PLUGIN;
@@ -235,7 +236,8 @@ struct Environment::Maker {
   }
 
   // Returns an id that is the same in every process. It is derived from the UUID or PCI address if the driver reports
-  // one, otherwise from the device's number. It differs from the ids of the environment's devices and of `others`.
+  // one, otherwise from the device's number in its backend. It differs from the ids of the environment's devices and of
+  // `others`.
   uint64_t id_of(std::string_view backend, const bp_device_info_t& info,
                  std::span<const std::unique_ptr<Device>> others) const {
     const std::span<const uint8_t> uuid(info.uuid);

@@ -57,7 +57,8 @@ struct Backend {
 class Device {
  public:
   // `info` is the plugin's description; its texts are copied. `index` counts all devices of the environment, from 1.
-  // The environment has the backend's first `siblings` devices, this one included, numbered in the plugin's order.
+  // `siblings` is the number of the backend's devices in the environment, this one included; their indices are
+  // consecutive, in the plugin's order.
   Device(Backend& backend, uint32_t index, std::string name, const bp_device_info_t& info, uint32_t siblings);
   ~Device();
   Device(const Device&) = delete;
@@ -82,10 +83,10 @@ class Device {
   // Abandons the device because it hangs; it is never used again. `why` completes "device cpu …" in later errors. Does
   // not wait for an `open` in progress. Thread-safe.
   void give_up(std::string_view why = "did not return from a run");
-  // Every call of a slot with an object of this device is preceded by this check.
+  // Callers check this before each call of a plugin's function with an object of this device.
   bool given_up() const { return given_up_; }
-  // Called with `lost()` when the device is given up, on the thread that gives it up. `unlisten` does not wait for a
-  // call in progress. Thread-safe.
+  // The listener is called with `lost()` when the device is given up, on the thread that gives it up. If the device was
+  // given up before, `listen` does nothing. `unlisten` does not wait for a call in progress. Thread-safe.
   using Listener = std::function<void(const Status&)>;
   void listen(const void* key, Listener listener);
   void unlisten(const void* key);
@@ -115,7 +116,7 @@ class Device {
   std::map<const void*, Listener> listeners_;
 };
 
-// A file that was considered, with the strings of its bp_candidate_t.
+// A file, or a plugin linked into the program, that was considered. Holds the strings of its bp_candidate_t.
 struct Candidate {
   uint32_t refusal = BP_REFUSED_NONE;
   std::string text, id, manifest, library, found_by;

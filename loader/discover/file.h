@@ -12,8 +12,9 @@
 
 namespace backplane {
 
-// Identifies a file and its state. Every write to the file and every replacement changes these facts. A user who
-// restores size and modification time cannot restore `changed_ns`, which only root can set.
+// Identifies a file and its state. Every write to the file and every replacement changes these facts, unless it follows
+// the previous one within a step of the file system's clock. A user who restores size and modification time cannot
+// restore `changed_ns`, which only root can set.
 struct FileFacts {
   uint64_t device = 0, inode = 0, size = 0;
   int64_t modified_ns = 0, changed_ns = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which backends run in separate processes, and what these processes may do. Manifests, BACKPLANE_ISOLATE and
-// options decide.
+// Which backends run in separate processes, and what these processes may do. Manifests, the environment variables
+// BACKPLANE_ISOLATE* and the options loader.isolate* decide.
 #pragma once
 
 #include <string>

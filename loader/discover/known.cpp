@@ -24,8 +24,8 @@ constexpr std::string_view kFormat = "backplane backend 1\n";
 constexpr size_t kDigest = 64;
 constexpr size_t kMaxBytes = 1 << 20;
 constexpr uint32_t kMost = 1000;  // entries in any list
-// In nanoseconds. The clocks of file systems advance in steps, some of them long. A file that changed shortly before it
-// was read may have changed again with the same time stamp.
+// 2 s, in nanoseconds. The clocks of file systems advance in steps of up to this length. A file that changed shortly
+// before it was read may have changed again with the same time stamp.
 constexpr int64_t kStep = 2'000'000'000;
 
 class Writer {

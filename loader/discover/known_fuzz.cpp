@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer: cache entries. The digest is corrected, so that the rest of the entry is parsed. An entry that can be read
-// can also be written and read again. The same bytes are also parsed as a probe's verdict.
+// libFuzzer: stored entries of backends (known.h). The digest of the input is prepended, so that all of the input is
+// parsed. An entry that can be read can also be written and read again. The same bytes are also parsed as a probe's
+// verdict.
 #include <cstdlib>
 
 #include "discover/digest.h"

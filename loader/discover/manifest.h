@@ -32,7 +32,7 @@ struct Manifest {
   bool isolated = false;                  // the backend requests its own process
   std::string sha256;                     // of the library: 64 hexadecimal digits, or empty
   std::string conformance_level, conformance_bundle;
-  std::string key, signature;  // Ed25519, in hexadecimal; empty: not signed
+  std::string key, signature;  // Ed25519: 64 and 128 hexadecimal digits; empty: not signed
   // The text that the signature covers: the JSON without "signature", with sorted keys and no spaces.
   std::string signed_text;
 

@@ -31,7 +31,7 @@ struct Fault {
   const char* name;
   uint32_t probed;      // BP_REFUSED_* if the probe tries the plugin first
   uint32_t in_process;  // BP_REFUSED_* without the probe, or kFatal
-  // Expected with the probe, in the refusal or in the error of opening the device.
+  // Text expected with the probe, in the refusal or in the error of opening the device.
   const char* in_text = "";
 };
 

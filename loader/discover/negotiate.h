@@ -29,7 +29,7 @@ struct PluginTables {
 // Queries the plugin and checks the result. `file` is its name in errors; `expected_id` is the id in the manifest, or
 // empty. BP_REFUSED_DESCRIPTOR, _SANITIZER, _VERSION, _BY_PLUGIN, _ID.
 Refusal negotiate(bp_plugin_query_t query, std::string_view file, std::string_view expected_id, PluginTables& out);
-// Checks `answer`, the result of an earlier query, in the same way.
+// Checks `answer`, the descriptor that a plugin has already returned, in the same way.
 Refusal negotiate(const bp_plugin_t* answer, std::string_view file, std::string_view expected_id, PluginTables& out);
 
 }  // namespace backplane

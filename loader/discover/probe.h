@@ -26,9 +26,9 @@ struct ProbeSettings {
   std::filesystem::path helper;             // empty: backplane-probe next to the loader
 };
 
-// `library` is the open file at `path`, `content` its BLAKE2b hash. BP_REFUSED_CRASHED if the plugin crashed, hung or
-// ended the child in any step (ProbeStep), now or earlier; BP_REFUSED_UNTRIED if no child can be started and the policy
-// requires a probe.
+// `library` is the open file at `path`, `content` its BLAKE2b hash. BP_REFUSED_CRASHED if the plugin crashed, hung,
+// ended the child or disturbed its reports in any step (ProbeStep), now or in an earlier probe; BP_REFUSED_UNTRIED if
+// no child can be started and the policy requires a probe.
 Refusal probe_library(const std::filesystem::path& path, const File& library, const std::string& content,
                       const ProbeSettings& settings, const Log& log);
 

@@ -23,8 +23,8 @@ bool any(const std::vector<std::string>& patterns, std::string_view id, std::str
 }  // namespace
 
 bool matches(std::string_view pattern, std::string_view text) {
-  // After a star, tries the rest of the pattern at each position. It never has to return to an earlier star, so the
-  // time is at most the product of both lengths.
+  // After a star, tries the remaining pattern at each position of the text. It never has to return to an earlier star,
+  // so the time is at most proportional to the product of both lengths.
   size_t p = 0, t = 0, behind_star = pattern.npos, retry = 0;
   while (t < text.size()) {
     if (p < pattern.size() && pattern[p] == '*') {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer: patterns from environment variables. The input is a list of patterns, a zero byte and an id. The patterns
-// are also parsed as log levels.
+// libFuzzer: patterns from environment variables. The input is a list of patterns, a zero byte and an id. The text
+// of the patterns is also parsed as BACKPLANE_LOG is, as a list of log levels.
 #include <cstdlib>
 #include <string_view>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Used by several tests of discovery.
+// Paths of test plugins, and functions that create environments and check refusals, for several tests of discovery.
 #pragma once
 
 #include <gmock/gmock.h>

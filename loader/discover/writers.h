@@ -14,8 +14,8 @@ namespace backplane {
 // Folders that were already checked, so that only the files in them are checked again. Valid during one search.
 using CheckedFolders = std::set<std::string>;
 
-// Follows `path` through every folder and link to its file. BP_REFUSED_UNTRUSTED if the file, or any folder or link on
-// the way, is world-writable. A world-writable folder with the sticky bit, such as /tmp, is accepted if the path
+// Follows `path` through every folder and link to its file. BP_REFUSED_UNTRUSTED if the file or any folder on the way
+// is world-writable. A world-writable folder with the sticky bit, such as /tmp, is accepted if the path
 // continues with a folder in it that belongs to the user or root. With elevated privileges everything must belong to
 // root and must not be group-writable. A missing file is not refused.
 Refusal check_writers(const std::filesystem::path& path, CheckedFolders* checked = nullptr);

@@ -15,7 +15,8 @@
 
 namespace backplane::model {
 
-// Describes a constant whose bytes the caller owns. BP_INVALID_ARGUMENT if `bytes` does not match the type and extents.
+// Returns a constant whose `data` the caller owns and keeps while `model` lives; it is not yet part of a graph.
+// BP_INVALID_ARGUMENT if `bytes` does not match the type and extents.
 Result<Weight> borrow_weight(Model& model, std::string_view label, bp_dtype_t dtype, std::span<const int64_t> dims,
                              const void* data, uint64_t bytes);
 

@@ -24,7 +24,7 @@ struct Source {
   // `bytes`.
   std::vector<std::pair<std::string, bp_tensor_t>> weights;
   ImportLimits limits;
-  bool exact = false;  // types that the model declares must be those that its operators give, extents included
+  bool exact = false;  // declared types that contradict the inferred ones, extents included, are BP_TYPE_MISMATCH
 };
 
 // Imports the source as a canonical graph. Thread-safe; blocks while reading files. Returns BP_RESOURCE_EXHAUSTED or

@@ -47,7 +47,7 @@ const Value* find_value(const Graph& graph, std::string_view name) {
   return nullptr;
 }
 
-// A model x → Relu → y, plus the nodes, initializers and fields that a test adds.
+// A model y = Relu(x), plus the nodes, initializers and fields of the graph that a test adds.
 std::string relu(const Texts& nodes = {}, const Texts& initializers = {}, const std::vector<Piece>& more = {}) {
   Texts all{node("Relu", {"x"}, {"y"})};
   all.insert(all.end(), nodes.begin(), nodes.end());
@@ -247,7 +247,7 @@ TEST(Import, ACallHasTheNodeCountOfItsOptimizedBody) {
     const char* what;
     Texts inputs, outputs, body;
     uint32_t count;
-    std::vector<bool> made;  // by output: whether the call still has it
+    std::vector<bool> made;  // by output of the call: whether the call still lists it
   };
   const Case cases[] = {
       {"all of it", {"a", "b"}, {"y", "z"}, {node("Neg", {"a"}, {"y"}), node("Abs", {"b"}, {"z"})}, 2, {true, true}},
@@ -305,7 +305,7 @@ TEST(Import, ExternalDataIsInTheFolderOfTheModel) {
   EXPECT_THAT(w.file, HasSubstr("w.bin"));
 }
 
-// Model hub caches look like this: the files of a snapshot are links into a folder of blobs.
+// In the caches of model hubs the files of a snapshot are links into a folder of blobs.
 TEST(Import, ExternalDataMayBeALinkIntoTheFolderThatTheModelIsALinkInto) {
   const Folder folder;
   const std::vector<float> numbers_in{1, 2};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses ONNX's protobuf bytes into a model. Checks only the format and changes nothing. Names become value ids; a name
-// that nothing declares becomes a value without a producer, which the checker (passes/check.cpp) reports.
+// Parses ONNX's protobuf bytes into a model. Checks only the format; passes/check.cpp checks ONNX's rules. Sparse
+// initializers become dense weights, and graph inputs with an initializer become constants. Names become value ids; a
+// name that nothing declares becomes a value without a producer, which passes/check.cpp reports.
 #pragma once
 
 #include <memory>

@@ -27,7 +27,8 @@ struct Message {
   std::string label() const { return name.empty() ? std::string("a tensor") : "tensor " + in_quotes(name); }
 };
 
-// The typed field for elements of a data type, and the number of tensor bytes that one of its entries becomes.
+// The field of TensorProto for elements of a data type (float_data, …), and the number of a tensor's bytes that one
+// entry of the field becomes.
 struct TypedField {
   uint32_t number = 0;
   uint32_t bytes = 0;
@@ -255,7 +256,7 @@ NamedWeight Parser::parse_tensor(Reader reader) {
     expect_bytes(message, message.typed.size(), need, "");
     own(weight, std::move(message.typed));
   }
-  if (weight.dtype == BP_DTYPE_BOOL) {  // any byte other than 0 or 1 would be undefined behavior in readers
+  if (weight.dtype == BP_DTYPE_BOOL) {  // reading a byte other than 0 or 1 as a bool is undefined behavior
     const std::string_view flags(static_cast<const char*>(weight.data), weight.bytes);
     if (flags.find_first_not_of(std::string_view("\0\1", 2)) != flags.npos) {
       charge(weight.bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Internals of the parser: one method for each message type. Methods throw Malformed or an exception of protozero;
-// parse() converts both to a Status. Only the parser's own files include this header.
+// Internals of the parser: one method for each message type. Methods throw Malformed, Budget::Exhausted or an
+// exception of protozero; parse() converts each to a Status. Only the parser's own files include this header.
 #pragma once
 
 #include <deque>
@@ -31,7 +31,7 @@ struct Malformed {
 
 [[noreturn]] void malformed(std::string text);
 
-// The names that a graph declares, as views of the mapped bytes. Other names are looked up in the outer graphs.
+// The names that a graph declares, as views of the model's bytes. Other names are looked up in the outer graphs.
 struct Scope {
   Graph& graph;
   Scope* outer;

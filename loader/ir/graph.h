@@ -30,8 +30,8 @@ namespace backplane::model {
 
 using WeightId = uint32_t;
 
-// The maximum nesting of graphs. The body of an inlined function is on the level of its call. Passes recurse over
-// graphs, on threads whose stacks may have only 256 KB.
+// The maximum nesting of graphs. The body of an inlined function is on the level of its call. The limit exists because
+// passes recurse over graphs, on threads whose stacks may have only 256 KB.
 constexpr uint32_t kDeepestGraph = 32;
 
 // The type of a value. Kind 0 is unknown; a tensor may have an unknown dtype (BP_DTYPE_UNDEFINED) or rank (-1).
@@ -39,7 +39,7 @@ struct Type {
   uint32_t kind = 0;                      // BP_KIND_*
   bp_dtype_t dtype = BP_DTYPE_UNDEFINED;  // for maps, the type of the keys
   int32_t rank = -1;
-  std::vector<bp_dim_t> dims;           // `rank` entries
+  std::vector<bp_dim_t> dims;           // `rank` entries; none if the rank is unknown
   std::shared_ptr<const Type> element;  // sequence, optional, map
 };
 
@@ -92,7 +92,7 @@ struct Node {
   Operands inputs;  // BP_NONE: omitted
   Operands outputs;
   std::vector<Attribute> attributes;    // sorted by name
-  const ops::Schema* schema = nullptr;  // null for foreign domains
+  const ops::Schema* schema = nullptr;  // null if the loader has no schema for the operator
   std::string op_type;
   std::string domain;          // "" is ai.onnx; the importer writes it that way
   uint32_t since_version = 0;  // the opset in which the operator got its present form
@@ -137,7 +137,7 @@ struct Graph {
   std::vector<Weight> weights;
   std::vector<Symbol> symbols;    // in the outermost graph only; sub-graphs use the same numbers
   std::vector<Formula> formulas;  // of these symbols
-  std::vector<ValueId> inputs;    // without weights
+  std::vector<ValueId> inputs;    // without inputs that have a weight
   std::vector<ValueId> outputs;
   std::vector<std::unique_ptr<Graph>> subgraphs;
   std::vector<Type> attribute_types;
@@ -158,7 +158,8 @@ struct Function {
   std::vector<std::string> attributes;  // attributes without a default
   std::vector<Attribute> attribute_defaults;
   std::map<std::string, uint32_t> opsets;
-  std::unique_ptr<Graph> body;  // attribute references: type 0 and one string, the name in the call
+  // An attribute of type 0 in the body refers to an attribute of the call: its only string is the name in the call.
+  std::unique_ptr<Graph> body;
 };
 
 class WeightHashes;

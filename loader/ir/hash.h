@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 128-bit hashes of weights, each computed once. Different contents have different hashes, unless collisions are
-// produced deliberately.
+// 128-bit hashes of weights, each computed once. Different contents practically always have different hashes, but
+// contents with the same hash can be made deliberately.
 #pragma once
 
 #include <array>

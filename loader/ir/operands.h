@@ -13,8 +13,8 @@ namespace backplane::model {
 
 using ValueId = uint32_t;  // BP_NONE: omitted
 
-// A vector of values with inline space for four. Few nodes have more, so most walks over a graph touch no memory other
-// than the nodes.
+// A vector of values with inline space for four. Few nodes have more inputs or outputs, so most walks over a graph
+// touch no memory other than the nodes.
 class Operands {
  public:
   using value_type = ValueId;

@@ -11,7 +11,8 @@ namespace backplane {
 struct CutCosts {
   struct Arc {
     uint32_t from, to;
-    int64_t cost, reverse_cost;  // with `from` on the source's side and `to` on the sink's; the other way round
+    // cost: with `from` on the source's side and `to` on the sink's. reverse_cost: with the sides exchanged.
+    int64_t cost, reverse_cost;
   };
   std::vector<int64_t> sink_cost;  // for each vertex, its extra cost on the sink's side; may be negative
   std::vector<Arc> arcs;
@@ -25,9 +26,9 @@ struct CutCosts {
 // have close numbers.
 //
 // First, vertices whose side is obvious and vertices with at most two neighbors are eliminated exactly (eliminate.h).
-// That alone solves chains, trees and the series and parallel branches that most models consist of. The rest is cut by
-// a maximum flow (residual.h), sent in sweeps over all vertices and then in waves or by push-relabel. See
-// docs/decisions/0004-own-minimum-cut.md.
+// That alone solves chains, trees and the series and parallel branches that most models consist of. What remains of the
+// network is cut by a maximum flow (residual.h), sent in sweeps over all vertices and then in waves or by push-relabel.
+// See docs/decisions/0004-own-minimum-cut.md.
 std::vector<bool> minimum_cut(CutCosts costs);
 
 }  // namespace backplane

@@ -16,8 +16,8 @@
 namespace backplane {
 namespace {
 
-// Each vertex v has up to 3 arcs, to vertices from v - `window` on. An arc costs less than `dearest`, a vertex less
-// than 1000.
+// A random network. Each vertex v has up to 3 arcs, to vertices v - `window` … v - 1. An arc costs less than `dearest`
+// in each direction, a vertex less than 1000 on each side.
 CutCosts draw(std::mt19937& random, uint32_t count, uint32_t window, uint32_t dearest) {
   CutCosts costs;
   for (uint32_t v = 0; v < count; ++v) {
@@ -118,7 +118,7 @@ TEST(MaxFlow, SweepsWavesAndLabelsFindTheCutThatPathsFind) {
   EXPECT_LT(mirrored, 250u);
 }
 
-// If arcs can carry all flow, the sweeps send it all. The other algorithms are slow when flow travels far.
+// If the arcs can carry all flow, the sweeps alone send it, however far it travels.
 TEST(MaxFlow, SweepsSolveNetworksOfExpensiveArcs) {
   std::mt19937 random(3);
   CutCosts costs = draw(random, 20'000, 20, 1000);

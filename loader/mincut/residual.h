@@ -12,8 +12,8 @@ namespace backplane {
 // vertex (excess, to_sink).
 struct Residual {
   struct Arc {
-    uint32_t head, twin;
-    int64_t left;
+    uint32_t head, twin;  // the vertex at its end; the index of the reverse arc
+    int64_t left;         // remaining capacity
   };
   uint32_t count;
   std::vector<uint32_t> first;
@@ -21,7 +21,7 @@ struct Residual {
   std::vector<int64_t> excess, to_sink;  // flow from the source that is still at the vertex; capacity to the sink
 
   explicit Residual(const CutCosts& costs);
-  // Prefetches the arcs of vertices that a search is about to reach, as they are scattered in memory.
+  // Prefetches the arcs of vertices that follow `i` in a search's queue, as they are scattered in memory.
   void fetch_ahead(const std::vector<uint32_t>& queue, size_t i) const {
     constexpr size_t kAhead = 8;
     if (i + 2 * kAhead < queue.size()) __builtin_prefetch(&first[queue[i + 2 * kAhead]]);

@@ -6,8 +6,9 @@
 namespace backplane {
 namespace {
 
-// Moves each vertex's excess or demand to the vertices before it (`to_front`) or after it, as far as capacities allow
-// and in proportion to them. This spreads the flow over all paths, and excess meets demand.
+// Moves each vertex's excess, or its demand (capacity to the sink), to neighbors with lower numbers (`to_front`) or
+// higher ones, as far as capacities allow and in proportion to them. This spreads the flow over all paths. Where excess
+// meets demand, they cancel.
 void sweep(Residual& network, bool to_front) {
   for (uint32_t k = 0; k < network.count; ++k) {
     const uint32_t v = to_front ? network.count - 1 - k : k;

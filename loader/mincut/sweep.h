@@ -6,10 +6,10 @@
 
 namespace backplane {
 
-// Pushes flow along the numbering of the vertices, first to the front and then to the end. Repeats this while the two
-// sweeps together cancel a quarter of the remaining flow. Near-linear. If arcs have much more capacity than vertices
-// have excess, as with expensive copies, hardly any flow is left. Excess and demand move to other vertices, which
-// leaves the minimum cut unchanged.
+// Pushes flow to vertices with lower numbers, then to vertices with higher ones. Repeats this while the two sweeps
+// together cancel a quarter of the remaining flow. Near-linear. If arcs have much more capacity than vertices have
+// excess, as with copies that cost more than nodes, hardly any flow is left. Excess and demand move to other vertices,
+// which leaves the minimum cut unchanged.
 void send_in_sweeps(Residual& network);
 
 }  // namespace backplane

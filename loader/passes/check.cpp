@@ -102,8 +102,8 @@ class Checker {
   }
 
  private:
-  // A later version of the format may give a field that is read here another meaning. 0: not stated, as in early
-  // models.
+  // Refuses IR versions (versions of ONNX's file format) that are newer than this build: they may change the meaning of
+  // fields. Version 0 means that an early model states none.
   Status check_ir_version() const {
     const std::string version = "IR version " + std::to_string(model_.ir_version);
     if (model_.ir_version < 0) return Status(BP_INVALID_MODEL, version + " is negative");
@@ -150,7 +150,7 @@ class Checker {
     return {};
   }
 
-  // Finds the form of the operator that is valid in the model's opset.
+  // Finds the form of the operator that is valid in `opsets`, those of the model or of a function.
   Status resolve(Node& node, const Opsets& opsets) {
     const std::string domain(domain_name(node.domain));
     const auto opset = opsets.find(node.domain);

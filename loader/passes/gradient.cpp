@@ -21,7 +21,7 @@
 namespace backplane::model {
 namespace {
 
-constexpr uint32_t kMaxRounds = 16;       // limits gradients of gradients
+constexpr uint32_t kMaxRounds = 16;       // one for each level of gradients of gradients
 constexpr uint64_t kMaxWork = 1'000'000;  // nodes visited and inserted; real models need far fewer
 constexpr uint32_t kLater = BP_NONE - 1;  // in made_by_: written by a Gradient that is not expanded yet
 
@@ -60,7 +60,8 @@ void each_read(const Graph& graph, const Node& node, Visit visit) {
   for (const ValueId captured : captures(graph, node)) visit(captured);
 }
 
-// Refuses Gradient nodes outside the main graph, because the names in their attributes refer to values of other graphs.
+// Refuses Gradient nodes outside the main graph, because the names in their attributes may refer to values of other
+// graphs.
 Status refuse_inside(const Graph& graph, const std::string& where) {
   for (const Node& node : graph.nodes) {
     if (is_gradient(node)) return unsupported(node, "is in " + where + "; move it to the main graph");
@@ -182,8 +183,8 @@ class Differentiation {
     return {};
   }
 
-  // Makes all other nodes read the xs through a Dropout that drops nothing, so that inference does not fold values
-  // computed from a constant x. The prune pass removes the Dropouts.
+  // Makes all nodes except Gradients read the xs through a Dropout that drops nothing, so that inference does not fold
+  // values computed from a constant x. The prune pass removes the Dropouts.
   void hold(const std::vector<Named>& all) {
     for (const Named& named : all) {
       for (size_t i = 0; i < named.xs; ++i) held_.emplace(named.values[i], BP_NONE);
@@ -385,7 +386,7 @@ class Differentiation {
     return spend(node, made.size() - first);
   }
 
-  // Adds the gradients of a node's inputs, computed from the gradient of its output.
+  // Computes the gradients of a node's inputs from the gradient of its output, and adds them to `gradients` (by value).
   Status step(ops::Rewrite& r, const Node& node, const std::vector<bool>& moves,
               std::unordered_map<ValueId, ValueId>& gradients) {
     for (size_t slot = 0; slot < node.outputs.size(); ++slot) {

@@ -14,7 +14,7 @@ bool same_extent(const bp_dim_t& a, const bp_dim_t& b) {
   return a.extent >= 0 ? a.extent == b.extent : b.extent < 0 && a.symbol == b.symbol && a.symbol != BP_NONE;
 }
 
-// Elementwise operators with one input x and output y. Comments give the derivative.
+// Elementwise operators with one input x and output y. The comment of a rule is the derivative.
 
 Status abs(Step& s) {
   s.set_gradient(0, s.r.emit("Mul", {s.g, s.r.emit("Sign", {s.x()})}));

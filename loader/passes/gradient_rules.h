@@ -9,7 +9,7 @@
 
 namespace backplane::model {
 
-// The differentiation of one node between y and the xs.
+// The differentiation of one node between a Gradient's y and its xs.
 struct Step {
   ops::Rewrite& r;                 // inserts nodes before the Gradient node
   const Node node;                 // a copy, because r grows the vector that contains the original

@@ -12,7 +12,8 @@
 namespace backplane::model {
 namespace {
 
-// Functions that each call others twice grow exponentially. Real models stay far below this limit.
+// The most nodes and calls that inlining may process. Functions that each call another one twice grow exponentially;
+// real models stay far below this limit.
 constexpr uint64_t kMaxNodes = 1'000'000;
 constexpr size_t kDepth = 64;  // maximum nesting of calls
 constexpr std::string_view kDoing = "inlining functions";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes from a parsed model to the canonical one, in the order in which import.cpp calls them. Between them,
-// import.cpp also calls ops/upgrade/upgrade.h and ops/infer/infer.h.
+// The passes from a parsed model to the canonical one, in the order in which import/import.cpp calls them. Between
+// lift_constants and merge_legacy_softmax it also calls ops/upgrade/upgrade.h, gradient.h and ops/infer/infer.h.
 #pragma once
 
 #include "ir/graph.h"
@@ -11,8 +11,8 @@ namespace backplane::model {
 // schemas, every value has one producer, and there is no cycle. Sets Node::schema and since_version, in function bodies
 // too, and sorts nodes topologically.
 Status check(Model& model);
-// Checks one node against its schema: the numbers of inputs and outputs, and the attributes. Removes trailing omitted
-// inputs and outputs.
+// A part of `check`, which the inliner calls for nodes that it changes. Checks a node against its schema: the numbers
+// of inputs and outputs, and the attributes. Removes trailing omitted inputs and outputs.
 Status check_node(Node& node);
 // Replaces calls of the model's own functions by their bodies. Graph::calls records which nodes belong to which call.
 Status inline_functions(Model& model);

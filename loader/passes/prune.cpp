@@ -9,7 +9,7 @@ namespace backplane::model {
 namespace {
 
 // Whether the node returns its input: Identity, a cast to the same type, or a Dropout that drops nothing (its mask is
-// not read, and training_mode is absent or a constant false). `resolve` returns what stands for a value.
+// not read, and training_mode is absent or a constant false). `resolve` returns the value that replaces a value.
 template <class Resolve>
 bool passes_through(Graph& graph, const Node& node, Resolve&& resolve) {
   if (!node.domain.empty() || node.outputs.empty() || node.outputs[0] == BP_NONE) return false;

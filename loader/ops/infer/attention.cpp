@@ -64,8 +64,8 @@ Status rotary(Context& c) {
   return same_shape(c);
 }
 
-// Infers the sub-graph that modifies scores or probabilities. It maps [batch, heads, queries, keys] to the same shape,
-// in the softmax's precision.
+// Infers the sub-graph `name`, which modifies attention scores or probabilities. It maps [batch, heads, queries, keys]
+// to the same shape, in the softmax's precision.
 Status modifier(Context& c, std::string_view name) {
   model::Graph* graph = c.subgraph(name);
   if (!graph) return {};

@@ -163,7 +163,7 @@ Status Context::begin(model::Node& node) {
   known_data_.clear();
   sources_.clear();
   outputs_.assign(node.outputs.size(), {});
-  if (!node.schema) return {};  // foreign domain: no schema to check against
+  if (!node.schema) return {};  // there is no schema to check against
   const Schema& schema = *node.schema;
   for (size_t slot = 0; slot < node.inputs.size(); ++slot) {
     if (node.inputs[slot] == BP_NONE) continue;

@@ -20,7 +20,7 @@ namespace backplane::ops {
 // The elements of a small tensor in row-major order. Unknown elements are Scalar::kUnknown.
 using KnownData = std::vector<Scalar>;
 
-// Elements are tracked only in tensors with at most this many.
+// Elements are tracked only in tensors with at most this many elements.
 inline constexpr size_t kMaxKnownData = 1024;
 
 // The state of inference for one graph, in addition to the types in the graph.
@@ -30,7 +30,7 @@ struct Scope {
   uint32_t depth = 0;
   std::vector<const KnownData*> known_data;  // by value; null: no element is known
   std::vector<bool> is_output;               // by value
-  // The values from whose elements the known elements of a value follow, if it is neither a weight nor outer.
+  // For a value whose known elements a rule computed: the inputs of its node from whose elements they follow.
   std::unordered_map<model::ValueId, model::Operands> sources = {};
 };
 
@@ -84,13 +84,14 @@ class Context {
   Scalar dim(size_t slot, int64_t axis);
   Shape shape(size_t slot);  // the input must have a known rank
   // The elements of an integer, boolean or floating-point tensor; null if the tensor is large or no element is known.
-  // For rules that derive types and shapes from them: the weights from which they follow cannot be refitted.
+  // For rules that derive types and shapes from the elements: marks the weights from which they follow as consumed
+  // (Weight::consumed), so that a refit cannot replace them.
   const KnownData* known_data(size_t slot);
-  // Likewise, for rules that derive only known elements of outputs from them.
+  // The same elements, for rules that derive only known elements of outputs from them. Marks no weights.
   const KnownData* elements(size_t slot);
-  // The elements, if all of them are known integers; nullopt otherwise.
+  // As known_data: the elements, if all of them are known integers; nullopt otherwise.
   std::optional<std::vector<int64_t>> numbers(size_t slot);
-  // The only element, if there is exactly one and it is a known integer; nullopt otherwise.
+  // As known_data: the only element, if there is exactly one and it is a known integer; nullopt otherwise.
   std::optional<int64_t> number(size_t slot);
   // The number of elements of a one-dimensional input; nullopt if unknown.
   std::optional<int64_t> length(size_t slot);
@@ -138,7 +139,7 @@ class Context {
   // The known elements of the outputs, and the inputs from whose elements they follow.
   const std::vector<KnownData>& result_known_data() const { return known_data_; }
   const model::Operands& sources() const { return sources_; }
-  // Marks the weights from whose elements those of `value` follow as consumed.
+  // Marks the weights from whose elements the known elements of `value` follow as consumed (Weight::consumed).
   void consume(model::ValueId value);
 
  private:

@@ -20,8 +20,8 @@ Status check_bias(Context& c, size_t slot, const Scalar& channels) {
   return c.merge(c.dim(slot, 0), channels, merged, "the extents of B and of the output channels");
 }
 
-// X [N, C, spatial...] and W [M, C/group, kernel...] yield [N, M, positions...]. If `kLast`, the channels of all three
-// are in the last place.
+// X [N, C, spatial...] and W [M, C/group, kernel...] yield [N, M, positions...]. If `kLast`, the channels are the last
+// axis of all three: X [N, spatial..., C] and W [M, kernel..., C/group] yield [N, positions..., M].
 template <size_t kX, size_t kWeights, size_t kBias, bool kLast = false>
 Status convolution(Context& c) {
   BP_TRY(c.expect_rank(kX, 3, BP_MAX_RANK));

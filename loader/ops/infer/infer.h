@@ -14,8 +14,8 @@ struct Inference {
   bool fold = true;
   // Declared types that contradict the inferred ones fail with BP_TYPE_MISMATCH, extents included.
   bool exact = false;
-  // Sets the output types of node `node`, which has an operator without a schema. If this function is empty, the types
-  // stay unknown.
+  // Sets the output types of node `node`, whose operator has neither a schema nor a rule (foreign_rule in rules.h). If
+  // this function is empty, the types stay unknown.
   std::function<Status(const model::Graph&, uint32_t node, std::vector<model::Type>& outputs)> foreign;
 };
 

@@ -57,7 +57,8 @@ Status scaled_matmul(Context& c) {
   return product(c, 0, 1);
 }
 
-// Outputs: [batch, length, heads * size] and the caches [batch, kv heads, total, size].
+// Outputs: [batch, length, heads * size] and the caches of keys and values, [batch, kv heads, total, size]. The extent
+// total is not inferred.
 Status group_query_attention(Context& c) {
   for (size_t slot = 0; slot < 3; ++slot) like(c, slot, 0);
   const int64_t heads = c.integer("num_heads"), kv_heads = c.integer("kv_num_heads");
@@ -70,7 +71,7 @@ Status group_query_attention(Context& c) {
   return {};
 }
 
-// Outputs: [batch, length, heads * value size] and the caches.
+// Outputs: [batch, length, heads * value size], and the caches, whose shapes are not inferred.
 Status multi_head_attention(Context& c) {
   for (size_t slot = 0; slot < 3; ++slot) like(c, slot, 0);
   if (!c.ranked(0) || c.rank(0) != 3 || !c.has(2) || !c.ranked(2)) return {};
@@ -82,7 +83,8 @@ Status multi_head_attention(Context& c) {
   return {};
 }
 
-// Outputs: [batch, length, a third of the columns of the weights] and the cache of keys and values.
+// Outputs: [batch, length, columns of V] and the cache of keys and values, whose shape is not inferred. Without
+// qkv_hidden_sizes, V has a third of the columns of the weights.
 Status combined_attention(Context& c) {
   for (size_t slot = 0; slot < 2; ++slot) like(c, slot, 0);
   if (!c.ranked(0) || c.rank(0) != 3) return {};
@@ -136,7 +138,8 @@ Status simplified_norm(Context& c) {
   return {};
 }
 
-// Outputs: [batch, length, width of the embeddings], the ones in each mask, and the sum of the embeddings.
+// Outputs: the normalized sum of the embeddings [batch, length, width]; the number of ones in each row of the mask
+// [batch]; the sum itself, in the shape of the first output.
 Status embed_norm(Context& c) {
   for (size_t slot : {0, 2}) like(c, slot, 2);
   c.set_dtype(1, BP_DTYPE_INT32);

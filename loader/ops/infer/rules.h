@@ -41,12 +41,14 @@ std::span<const RuleRow> vision_rules();
 
 // The rule of a form. Null for older forms, and for operators whose schema alone determines what is inferred.
 Rule rule_of(const Schema& schema);
-// The rule of an operator that has no schema, or null. Types that it cannot infer stay unknown.
+// The rule of an operator that has no schema (those in microsoft.cpp), or null. Types that it cannot infer stay
+// unknown.
 Rule foreign_rule(std::string_view domain, std::string_view op);
 
 // Rules that several families share.
 Status same_shape(Context& c);  // output 0 has the shape of input 0
-// A Conv; and one with the channels of X, W and the result in the last place. They set no data type.
+// The output's shape of a Conv with inputs X, W and B. In nhwc_convolution the channels are the last axis of X, W and
+// the output. Neither sets the data type.
 Status fused_convolution(Context& c);
 Status nhwc_convolution(Context& c);
 // Sets the output's known elements to f(x) for each element x of the input.

@@ -89,7 +89,7 @@ Status slice(Context& c) {
     const KnownData* found = c.known_data(slot);
     return found && found->size() == axes.size()
                ? *found
-               : otherwise;  // NOLINT(bugprone-return-const-ref-from-parameter): both are locals below
+               : otherwise;  // NOLINT(bugprone-return-const-ref-from-parameter): callers pass local variables
   };
   const KnownData& starts = entries(1, unknown);
   const KnownData& ends = entries(2, unknown);

@@ -21,7 +21,7 @@ Status split(Context& c) {
   return c.set_shape(0, shape);
 }
 
-// The operator removes stop words, so the last extent is unknown.
+// If there are stop words, the operator removes them, so the last extent is unknown.
 Status normalize(Context& c) {
   BP_TRY(c.expect_rank(0, 1, 2));
   if (!c.ranked(0)) return {};

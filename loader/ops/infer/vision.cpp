@@ -42,7 +42,8 @@ Status resize(Context& c) {
   if (values && values->size() != axes.size()) values = nullptr;
   std::string_view policy = c.text("keep_aspect_ratio_policy");
   if (by_size && policy != "stretch" && !policy.empty()) {
-    // The policy scales all axes by the same factor: the smallest or the largest one.
+    // The policy scales all axes by the same factor: the smallest (not_larger) or the largest (not_smaller) of the
+    // ratios of requested to input extents.
     bool not_larger = policy == "not_larger";
     double factor = not_larger ? INFINITY : 0;
     bool known = values != nullptr;

@@ -4,7 +4,7 @@
 namespace backplane::ops {
 namespace {
 
-// Reads an attribute with `count` entries, each at least `least`. If it is absent, sets `count` entries to `otherwise`.
+// Reads an attribute into `out`: `count` entries, each at least `least`. If it is absent, all entries are `otherwise`.
 Status list(Context& c, std::string_view name, size_t count, int64_t least, int64_t otherwise,
             std::vector<int64_t>& out) {
   out = c.integers(name);
@@ -49,7 +49,7 @@ Scalar Window::positions(Expressions& m, size_t axis, const Scalar& extent, cons
   Scalar room = m.subtract(m.add(extent, begin + end), reach);
   if (!up) return m.add(m.floor_divide(room, strides[axis]), 1);
   Scalar count = m.add(m.ceil_divide(room, strides[axis]), 1);
-  // A last window does not count if it would begin in the padding after the input.
+  // The last window does not count if it would begin in the padding after the input.
   if (!count.is_number() || !extent.is_number()) return strides[axis] == 1 ? count : Scalar();
   return (count.value - 1) * strides[axis] >= extent.value + begin ? Scalar(count.value - 1) : count;
 }

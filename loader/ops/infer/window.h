@@ -13,7 +13,7 @@ struct Window {
   bool up = false;    // ceil_mode
 
   static Status read(Context& c, size_t spatial, Window& out);
-  // The number of positions of the kernel along a spatial axis.
+  // The number of positions of the kernel along spatial axis `axis`: the output's extent there.
   Scalar positions(Expressions& m, size_t axis, const Scalar& extent, const Scalar& kernel) const;
 };
 

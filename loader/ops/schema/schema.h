@@ -38,7 +38,7 @@ struct Schema {
   std::string_view name;
   uint32_t since_version = 0;
   bool deprecated = false;
-  bool function = false;  // defined in terms of other operators
+  bool function = false;  // ONNX defines it by a body of other operators
   bool deterministic = true;
   uint32_t min_inputs = 0, max_inputs = 0;  // UINT32_MAX: any number
   uint32_t min_outputs = 0, max_outputs = 0;
@@ -54,8 +54,8 @@ struct Schema {
 const Schema* find_schema(std::string_view domain, std::string_view name, uint32_t opset);
 // The newest form of an operator; null if the operator is unknown.
 const Schema* newest_schema(std::string_view domain, std::string_view name);
-// The newest version of ONNX's file format, in which everything of these operator sets can be said. Types of 2 bits
-// were added last.
+// The newest IR version (version of ONNX's file format) that the loader reads. These operator sets need it: it added
+// the 2-bit integer types.
 inline constexpr uint32_t kNewestIrVersion = 13;
 // The newest version of a domain that the table covers; 0 for foreign domains.
 uint32_t newest_opset(std::string_view domain);

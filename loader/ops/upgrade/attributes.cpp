@@ -55,7 +55,7 @@ Status concat_axis(Rewrite& r) {
   return {};
 }
 
-// C now broadcasts without an attribute.
+// Input C of Gemm now broadcasts without an attribute.
 Status gemm_broadcast(Rewrite& r) {
   r.node.erase("broadcast");
   return {};
@@ -68,7 +68,7 @@ Status grid_sample_modes(Rewrite& r) {
   return {};
 }
 
-// The default of older forms was misspelled.
+// The default in older forms was misspelled as "foward".
 Status gru_direction(Rewrite& r) {
   if (r.node.attr("direction", "") == "foward") r.node.set(Attribute::of("direction", std::string("forward")));
   return {};
@@ -99,7 +99,7 @@ Status scatter_elements(Rewrite& r) {
   return {};
 }
 
-// In older forms, the split could already be input 1, with the data's type. Split-13 requires int64.
+// In older forms, the lengths of the pieces could already be input 1, with the data's type. Split-13 requires int64.
 Status split_axis(Rewrite& r) {
   if (!r.node.find("axis")) r.node.set(Attribute::of("axis", int64_t{0}));
   if (r.node.input(1) != BP_NONE) {

@@ -33,7 +33,8 @@ Status numpy_broadcast(Rewrite& r) {
   return {};
 }
 
-// The slope used to run along dimension 1. Now its last dimension is aligned with the last one of X.
+// The first dimension of the slope used to be aligned with dimension 1 of X. Now its last dimension is aligned with the
+// last one of X.
 Status prelu_broadcast(Rewrite& r) {
   const ValueId slope = r.node.inputs[1];
   const model::Weight* weight = r.graph.weight_of(slope);

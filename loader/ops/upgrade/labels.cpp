@@ -5,7 +5,8 @@
 
 namespace backplane::ops {
 
-// In the old form, one list of strings served both directions. The new form has explicit keys and values.
+// In the old form, one list maps strings to their indices or indices to strings, depending on the input's type. The new
+// form has lists of keys and values.
 Status label_encoder_keys(Rewrite& r) {
   const Attribute* classes = r.node.find("classes_strings");
   if (!classes) return r.invalid("attribute 'classes_strings' is missing");

@@ -25,7 +25,8 @@ struct Upgrade {
 std::span<const Upgrade> all_upgrades();
 // The upgrade to form `to`; null if only types changed.
 const Upgrade* find_upgrade(const Schema& to);
-// For changes whose new defaults keep the old meaning: the node needs no rewrite and can be downgraded again.
+// For changes whose new defaults keep the old meaning: the node needs no rewrite, and view/op_versions.cpp can show it
+// to a device in the older form.
 Status unchanged(Rewrite&);
 
 // Upgrades every node of a known domain to its newest form that is not deprecated, and writes out default attributes.

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# upgrade_test.sh CONFORM DEVICE: scripts/upgrades.py with the Python that scripts/setup.sh prepares.
+# upgrade_test.sh CONFORM DEVICE: runs scripts/upgrades.py with the Python that scripts/setup.sh prepares. CONFORM is the
+# path of backplane-conform. Exits with 77 (skipped) if that Python is missing.
 set -euo pipefail
 python=${BACKPLANE_DATA:-${XDG_CACHE_HOME:-$HOME/.cache}/backplane}/venv/bin/python
 if [[ ! -x $python ]]; then
