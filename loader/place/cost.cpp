@@ -16,8 +16,8 @@ constexpr double kOpenBytes = 4096;
 constexpr double kCopyLatency = 10e-6;
 constexpr double kLinkBandwidth = 10e9;
 
-// Assumed for devices that report no speed. The numbers are low, so that reporting the real speed never makes a device
-// look slower.
+// In operations per second, bytes per second and seconds. The rates are assumed for devices that report none. They are
+// low, so that reporting the real rate never makes a device look slower. `operator_seconds` counts for all devices.
 struct DefaultSpeed {
   double flops, bandwidth, operator_seconds;
 };

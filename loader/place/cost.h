@@ -7,8 +7,8 @@
 
 namespace backplane {
 
-// The number that an extent counts as. An extent that the model leaves open counts as 64, within its symbol's bounds;
-// one that follows from other symbols, as computed from what they count as.
+// The number of elements that cost estimates assume for a dimension: its extent, or if the model leaves that open, what
+// its symbol is expected to be (ir/formula.h).
 int64_t expected_extent(const model::Graph& graph, const bp_dim_t& dim);
 
 // A value's size in bytes. An unknown shape counts as 4096 elements, a value that is not a tensor as 4096 bytes.

@@ -12,8 +12,8 @@ namespace backplane {
 
 // Fills in Problem::groups. Of overlapping groups of a device, only the first listed is used. An atomic group is
 // dropped, so that its nodes cannot be on the device, in three cases: the device does not support one of the nodes;
-// review put the nodes into different parts; or a path leaves the group and returns to it, so that the group as one
-// node would close a cycle.
+// review put the nodes into different parts; or the graph, with each group of the device merged into one node, has a
+// cycle through the group, for example because a path leaves the group and returns to it.
 void add_groups(const std::vector<DeviceCoverage>& coverage, Problem& problem);
 
 // Returns a placement that keeps every atomic group whole. `preference` returns all devices, in a node's order of

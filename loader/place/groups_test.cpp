@@ -59,7 +59,7 @@ TEST(Groups, AGroupCostsItsOwnEstimateNotThatOfItsNodes) {
   const auto placement = place(graph, coverage, {});
   EXPECT_EQ(placement->device, (std::vector<uint32_t>{0, 1, 1, 1, 1, 0}));
   EXPECT_NEAR(placement->cost.compute, 50e-6, 1e-12);
-  coverage[1].groups[0].seconds = 70e-6;  // the other device takes 80 µs, but needs two copies of 10 µs each
+  coverage[1].groups[0].seconds = 70e-6;  // device 0 takes 80 µs, the group 90 µs with its two copies of 10 µs each
   EXPECT_EQ(place(graph, coverage, {})->islands.size(), 1u);
   // This group is not atomic: the device is faster if it runs all nodes of the group, but can run each of them alone.
   coverage[1].groups[0].atomic = false;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds nodes that are far from all nodes on other devices.
+// Finds nodes that are far from the borders between devices.
 #pragma once
 
 #include "place/problem.h"
 
 namespace backplane {
 
-// An interior node is one that is more than `margin` edges away from all nodes on other devices. Labels each interior
-// node with the first node of its connected component of interior nodes, and all other nodes with BP_NONE. Linear time.
+// A border node writes or reads a value whose producer and readers are not all on one device. An interior node is more
+// than `margin` edges away from every border node. Labels each interior node with the first node of its connected
+// component of interior nodes, and all other nodes with BP_NONE. Linear time.
 std::vector<uint32_t> label_interior(const Problem& problem, const Assignment& assignment, uint32_t margin);
 
 }  // namespace backplane

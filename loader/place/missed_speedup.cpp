@@ -65,8 +65,8 @@ class Savings {
     return nodes;
   }
 
-  // Seconds for copying a value from `origin`, the device of its producer, to its readers if `inside` of these readers
-  // move from `here` to `there`.
+  // The seconds that copying the value of a link from `origin`, its producer's device, to all readers takes if
+  // `inside` of the readers move from `here` to `there`.
   double copies(uint32_t link, uint32_t origin, uint32_t here, uint32_t there, uint32_t inside) const {
     double sum = 0;
     for (uint32_t place = 0; place <= problem_.devices; ++place) {
@@ -82,7 +82,8 @@ class Savings {
     const uint32_t region = saving.nodes[0], here = found_.assignment[region], there = saving.instead_of;
     double seconds = 0;
     bool fed = false, read = false,
-         adjacent = false;  // fed, read: by other nodes of its island; adjacent: to a node on `there`
+         adjacent = false;  // whether the region reads from other nodes of its island, is read by them, or borders on a
+                            // node on `there`
     touched_.clear();
     const auto touch = [&](uint32_t link, uint32_t reads) {
       if (seen_link_[link] != region) inside_[link] = 0, touched_.push_back(link);
@@ -128,8 +129,10 @@ class Savings {
   std::vector<std::vector<uint32_t>> inputs_;  // by node: the links (values with readers) that it reads
   std::vector<uint32_t> readers_at_;           // [link * (devices + 1) + device or host]: the number of readers
   std::vector<uint32_t> island_size_;
-  std::vector<uint32_t> region_;                        // by node: the first node of its region
-  std::vector<uint32_t> seen_link_, inside_, touched_;  // links seen while a region is examined
+  std::vector<uint32_t> region_;  // by node: the first node of its region
+  // By link: the last region examined that reads or writes it, and how many of its readers are in that region. Then the
+  // links of the region being examined.
+  std::vector<uint32_t> seen_link_, inside_, touched_;
 };
 
 }  // namespace

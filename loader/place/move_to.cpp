@@ -45,7 +45,7 @@ class Move {
   }
 
  private:
-  static constexpr uint32_t kStays = BP_NONE - 1, kMoved = BP_NONE;  // stand for a vertex if a node has no choice
+  static constexpr uint32_t kStays = BP_NONE - 1, kMoved = BP_NONE;  // no vertex: the node stays, or is on target_
 
   // Capacities are integers, so costs are scaled to use the whole range that the sum of capacities may have.
   void scale_costs() {

@@ -10,8 +10,8 @@ namespace backplane {
 // because islands are convex and the graph of islands is acyclic.
 struct Order {
   std::vector<uint32_t> sequence;  // the nodes, island by island
-  std::vector<uint32_t> island;    // by node
-  std::vector<uint32_t> devices;   // by island
+  std::vector<uint32_t> island;    // by node: the index of its island
+  std::vector<uint32_t> devices;   // by island: its device
 };
 
 // Forms islands. An owner is a device and a part (from review). An island starts with all ready nodes of one owner and
@@ -36,7 +36,7 @@ struct Cost {
 };
 Cost cost_of(const Problem& problem, const Assignment& assignment, const Order& order);
 
-// Calls visit(link, device or host, seconds) for each copy of the placement.
+// Calls visit(link, to, seconds) for each copy of the placement. `to` is a device or problem.host().
 template <class Visit>
 void for_each_copy(const Problem& problem, const Assignment& assignment, const Visit& visit) {
   std::vector<bool> there(problem.devices + 1);

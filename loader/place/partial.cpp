@@ -22,8 +22,8 @@ std::vector<uint32_t> uncovered_nodes(const model::Graph& graph, const std::vect
   return nodes;
 }
 
-// Makes the device support the nodes at no cost. They get a separate part, so that no island mixes them with other
-// nodes. Removes the device's groups that contain any of them.
+// Makes the device support the nodes, at their estimated cost. They get a separate part, so that no island mixes them
+// with other nodes. Removes the device's groups that contain any of them.
 void claim_all(DeviceCoverage& device, const std::vector<uint32_t>& nodes) {
   std::vector<NodeVerdict>& verdicts = device.nodes;
   std::erase_if(device.groups, [&](const NodeGroup& group) {

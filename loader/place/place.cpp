@@ -18,7 +18,7 @@ bool names(std::string_view pattern, const model::Node& node) {
   return glob(pattern, node.name);
 }
 
-// A pin on a call applies to all nodes of its body.
+// A pin on a function call applies to all nodes of the function's body.
 bool pin_matches(std::string_view pattern, const model::Graph& graph, const model::Node& node) {
   if (names(pattern, node)) return true;
   for (uint32_t c = node.call; c != BP_NONE; c = graph.calls[c].caller)
@@ -135,7 +135,7 @@ Result<Placement> place(const model::Graph& graph, const std::vector<DeviceCover
   placement.cost = found.cost;
   placement.device = std::move(found.assignment);
   placement.island = std::move(found.order.island);
-  if (limits.budget) limits.budget->release(bytes);  // a further round of placing replaces the costs
+  if (limits.budget) limits.budget->release(bytes);  // place() may be called again, and then charges its own costs
   return placement;
 } catch (Budget::Exhausted& stop) {
   return std::move(stop.status);

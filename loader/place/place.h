@@ -16,19 +16,19 @@
 
 namespace backplane {
 
-// The user's requirements, as in bp_session_desc_t.
+// The framework's requirements, as in bp_session_desc_t.
 struct Policy {
   uint32_t fallback = BP_FALLBACK_ALLOW;
   uint32_t max_islands = 0;       // 0: no limit
   uint32_t max_island_nodes = 0;  // 0: no limit
   struct Pin {
     std::string pattern, device;
-    Status lost = {};  // the error if the device was given up, and is not in the coverage list for that reason
+    Status lost = {};  // if the device was given up, and is therefore not in the coverage list: the error
   };
   std::vector<Pin> pins;
 };
 
-// What may end a placement early.
+// What may make place() return an error before it has a placement.
 struct PlaceLimits {
   Budget* budget = nullptr;         // null: no limit
   std::function<bool()> cancelled;  // empty: cannot be cancelled
@@ -38,7 +38,7 @@ struct PlaceLimits {
 struct Island {
   uint32_t device = 0;                  // index in the coverage list
   std::vector<uint32_t> nodes;          // ascending
-  std::vector<model::ValueId> inputs;   // without constants; in the order of the island's view
+  std::vector<model::ValueId> inputs;   // without constants; in the order of their first readers
   std::vector<model::ValueId> outputs;  // read by other islands or by the graph's outputs
   double seconds = 0;                   // of its nodes, without the launch
   double launch_seconds = 0;
@@ -52,7 +52,7 @@ struct Copy {
   Source source;
 };
 
-// A node that the device supports but has no memory left for.
+// A node that the device supports, but for which its memory has no room.
 struct NoRoom {
   uint32_t node, device;
   auto operator<=>(const NoRoom&) const = default;
@@ -79,8 +79,9 @@ struct Placement {
 // With `max_islands`, ALLOW and PREFER move nodes to other devices until there are few enough islands. With
 // `max_island_nodes`, larger islands are cut, except that an atomic group may be larger. A device that reports its
 // memory size gets no more than fits (limits.h). Errors: BP_UNSUPPORTED (no device supports a node; too many islands),
-// BP_NOT_FOUND (the device of a pin), BP_DEVICE_LOST (likewise), BP_RESOURCE_EXHAUSTED (memory of a device, or of
-// `limits`), BP_TIMED_OUT, BP_CANCELLED. Deterministic.
+// BP_NOT_FOUND (a pin names a device that is not listed), BP_DEVICE_LOST (a pin names a device that was given up),
+// BP_RESOURCE_EXHAUSTED (too little memory on a device, or more than `limits` allows), BP_TIMED_OUT, BP_CANCELLED.
+// Deterministic.
 Result<Placement> place(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage, const Policy& policy,
                         const PlaceLimits& limits = {});
 

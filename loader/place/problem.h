@@ -17,8 +17,8 @@ namespace backplane {
 using Assignment = std::vector<uint32_t>;
 
 struct Problem {
-  // A value that has readers. It is copied once to each device that reads it, and to the host if it is an output of the
-  // graph.
+  // A value that nodes read or that is an output of the graph. It is copied once to each device that reads it, and to
+  // the host if it is an output.
   struct Link {
     model::ValueId value;
     uint32_t producer;  // node, or BP_NONE for a value that comes from the host

@@ -18,16 +18,16 @@ int graphs = 200;
 
 const std::string kCpu = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so";
 const std::string kPartialFile = BACKPLANE_BUILD_DIR "/tests/plugins/partial.so";
-constexpr int64_t kSide = 8;  // all values are [side, side], so that any operator can read any of them
+constexpr int64_t kSide = 8;  // all values are [kSide, kSide], so that any operator can read any of them
 
-// Values are clipped to integers from -64 to 64. Thus results are exact regardless of how a backend fuses operators.
+// Values are integers, clipped to the range -64 to 64, so results are exact however a backend fuses operators.
 constexpr int32_t kLargest = 64;
 
 struct Operator {
   const char* name;
   int inputs;       // the number of values that it reads, without the indices of GatherElements
   bool weight;      // whether its last input is a weight
-  bool grows;       // whether a Clip follows
+  bool grows;       // its results may exceed kLargest, so a Clip follows
   int outputs = 1;  // TopK has 2: values and indices
 };
 constexpr Operator kOperators[] = {
@@ -101,7 +101,7 @@ class Drawing {
 };
 
 // The first device supports every node; the others support those that their masks select. Some have their own memory,
-// and some give islands back in review.
+// and some give nodes back in review.
 Environment make_environment(std::mt19937& random, uint32_t devices) {
   EnvironmentOptions how;
   how.backend_files = {kCpu, kPartialFile};

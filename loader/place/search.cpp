@@ -11,8 +11,8 @@
 namespace backplane {
 namespace {
 
-// The number of attempts. Small models are searched more thoroughly than large ones, and a round of attempts takes as
-// many steps as there are devices.
+// The number of attempts, from 1 to `most`. Large models get fewer than small ones. So do models with many devices,
+// because each attempt takes one step for each device.
 uint32_t tries(uint32_t nodes, size_t devices, uint32_t most) {
   const uint64_t size = std::max<uint64_t>(1, uint64_t{nodes} * devices / 2);
   return static_cast<uint32_t>(std::clamp<uint64_t>(100'000 / size, 1, most));

@@ -18,8 +18,9 @@ Solution evaluate(const Problem& problem, Assignment assignment);
 // Puts each node on the first listed device that supports it; BP_NONE if none does.
 Assignment first_that_can(const Problem& problem);
 
-// Searches for the cheapest placement. Candidates are the greedy placement, those that prefer one device, and the
-// minimum cut of compute and copies, which is exact for two devices. Launches depend on the order of the islands.
+// Searches for the cheapest placement. Candidates are the greedy placement, those that prefer one device, with more
+// than two devices the one with each node on its cheapest device, and the minimum cut of compute and copies, which is
+// exact for two devices. Launches depend on the order of the islands.
 // Therefore, starting from the cheapest candidates, two steps alternate as long as they help: finding the best devices
 // for an order (a minimum cut that includes launches), and finding the best order for the devices. The result is the
 // cheapest placement seen, so it never costs more than the greedy placement or the best single device.

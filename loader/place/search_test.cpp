@@ -28,7 +28,7 @@ double count_cost(const model::Graph& graph, const std::vector<DeviceCoverage>& 
     for (model::ValueId value : graph.nodes[i].outputs) origin[value] = assignment[i];
   }
   for (model::ValueId value : graph.outputs) readers[value].insert(host);
-  // Device 0 works on host memory. Copies to device 1 run at 1 GB/s after a latency of 10 µs.
+  // Device 0 works on host memory. Copies to and from device 1 run at 1 GB/s after a latency of 10 µs.
   for (const auto& [value, places] : readers) {
     const auto far = [](uint32_t place) { return place == 1; };
     const uint32_t at_home = origin.at(value);
@@ -108,8 +108,8 @@ TEST(Search, TwoDevicesWithLaunchesAreNearTheOptimum) {
   EXPECT_LE(excess / rounds, 0.05);
 }
 
-// The number of steps grows neither with the square of the devices nor, times the nodes that each step visits, faster
-// than the nodes.
+// The number of steps grows at most linearly with the number of devices. Since each step visits all nodes, fewer steps
+// are made in large graphs, so that the total time is near-linear in the number of nodes.
 TEST(Search, ManyDevicesTakeFewStepsEach) {
   std::mt19937 random(5);
   for (const uint32_t nodes : {200u, 2000u}) {

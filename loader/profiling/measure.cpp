@@ -66,7 +66,7 @@ Result<double> measure_node(const std::shared_ptr<Environment>& environment, con
 
 // A device that has not ended a copy after this long is given up. At 1 MB/s, kLargeCopy takes 4.2 s.
 constexpr uint64_t kCopyLimitNs = 5'000'000'000;
-// The same from the time at which the creation of the session was cancelled.
+// If the creation of the session is cancelled during a copy, the copy must end this long after that.
 constexpr uint64_t kCancelledCopyLimitNs = 1'000'000'000;
 
 // Makes a copy of `bytes` bytes in the lane and waits for it.
@@ -83,7 +83,7 @@ Status copy_in(const Lane& lane, uint64_t bytes, const bp_cancel_t* cancel, cons
   return lane.device().lost();
 }
 
-// The memory of a measurement.
+// The two memories between which a copy is measured, and the block of each.
 struct Buffers {
   Memory here, there;
   Block source, target;

@@ -29,7 +29,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 uint64_t id_of(const Environment& env, uint32_t device = 0) {
-  return env.devices()[1 + device].info.id;  // device 0 is the CPU's
+  return env.devices()[1 + device].info.id;  // devices()[0] is the CPU
 }
 
 void wait_until(const std::function<bool()>& is_true) {
@@ -238,7 +238,8 @@ TEST(Abandon, PinsToADeviceThatWasGivenUpSaySo) {
   env.compile(chain(1), pinned({{"n1", "partial"}}));  // the pin matches no node
 }
 
-// Partial's operator has no schema, so the device is asked for the types of its outputs after the query.
+// The operator Same of the partial backend has no schema, so the loader would call the device once more after the
+// coverage query, for the types of the outputs.
 TEST(Abandon, NothingMoreIsCalledWhileDevicesAreQueried) {
   const Environment env = streaming({{"partial.query_us", "200000"}});
   Builder builder(std::map<std::string, uint32_t>{{"", 21}, {"org.backplane.test", 1}});
@@ -293,7 +294,7 @@ TEST(Abandon, AFillWithoutARunEnds) {
   EXPECT_EQ(counters(env).calls_after_abandon, 0u);
 }
 
-// The devices are no peers, so the copy takes two steps. The other device is not called for the second.
+// The devices are not peers, so the copy takes two steps. The other device is not called for the second step.
 TEST(Abandon, ACopyThroughHostMemoryEnds) {
   const Environment env = streaming({{"partial.devices", "2"}, {"partial.0.hang_copy", "1"}});
   const Buffer from = env.allocate(id_of(env, 0), 12), to = env.allocate(id_of(env, 1), 12);

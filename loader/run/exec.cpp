@@ -178,7 +178,7 @@ Status Exec::bind(uint32_t slot, const bp_tensor_t& tensor) {
   *binding = {true,   tensor.dtype, {tensor.extents, tensor.extents + tensor.rank}, tensor.buffer, new_generation(),
               device, nullptr};
   if (binding->location() != before)
-    drop_run();  // the run needs other copies
+    drop_run();  // values are copied between other memories then
   else if (run_)
     run_->state->forget_imports(slot >= BP_SLOT_OUTPUT ? run_->graph->outputs[slot - BP_SLOT_OUTPUT]
                                                        : run_->graph->inputs[slot]);

@@ -61,8 +61,8 @@ class FrameworkSemaphore {
   bp_native_semaphore_t* plugin_semaphore() const { return semaphore_; }
   // Returns BP_CANCELLED if `cancel` (may be null) is set before the semaphore reaches the value.
   Status wait(uint64_t value, uint64_t deadline, const bp_cancel_t* cancel = nullptr) const;
-  bool follows_event() const { return follows_event_; }  // imported and of a single value: nothing else signals it
-  Status can_signal() const;                             // an error if the host cannot signal it
+  bool follows_event() const { return follows_event_; }  // imported from a CUDA or OpenCL event, which alone signals it
+  Status can_signal() const;                             // returns an error if the host cannot signal the semaphore
   Status signal(uint64_t value) const;
   Status query(uint64_t& out_value) const;
   Status export_native(const bp_semaphore_export_t& what, bp_native_t& out) const;
@@ -82,7 +82,7 @@ class FrameworkSemaphore {
 // What the framework's handles point to.
 struct StreamHandle {
   std::shared_ptr<FrameworkStream> object;
-  uint32_t generation;  // of c_api/fork.h
+  uint32_t generation;  // c_api::generation() (c_api/fork.h) when the handle was created
 };
 struct SemaphoreHandle {
   std::shared_ptr<FrameworkSemaphore> object;
@@ -109,8 +109,8 @@ class DeviceRun {
   // `order` must outlive the result. BP_INVALID_ARGUMENT if its stream and points belong to different devices.
   static Result<DeviceRun> of(const bp_run_t& order);
   const bp_run_t& run() const { return run_; }
-  // Returns `status`, that of the plugin's call with `run()`. Must be called after it: if the plugin has accepted the
-  // run, it also ends it.
+  // Must be called with the status of the plugin's call with `run()`, which it returns. After BP_OK the plugin has
+  // accepted the run, so only the plugin ends it.
   Status passed(Status status);
   Device* device() const { return device_; }  // null: `order` has no stream and no native point
 

@@ -313,7 +313,7 @@ TEST(FrameworkStream, AWaitThatTimesOutReportsNoEarlierFailure) {
   stream.wait();
 }
 
-// A bp_error_t with its text.
+// What `done` received, and a bp_error_t with room for its text.
 struct Seen {
   char text[400] = {};
   bp_error_t error{sizeof error, BP_OK, BP_NO_NODE, 0, 0, 0, text, sizeof text, 0, 0};
@@ -340,8 +340,8 @@ bp_run_t numbered(const Stream& stream, uint64_t id) {
   return run;
 }
 
-// The loader waits for the stream when it binds other memory, and the plugin reports the failure to it. The framework
-// must learn of it from the next run with `done`, and host points carry it until then.
+// The loader waits for the stream when it binds other memory, and the plugin reports the failure to the loader. The
+// framework must learn of the failure from the next run with `done`. Until then, host points fail with it.
 TEST(FrameworkStream, AFailureThatTheLoaderHasSeenIsReportedByTheNextRun) {
   for (const bool by_done : {true, false}) {
     const Environment env = streaming({{"partial.fault", "internal@n0#1"}});
@@ -375,7 +375,8 @@ TEST(FrameworkStream, AFailureThatTheLoaderHasSeenIsReportedByTheNextRun) {
   }
 }
 
-// A run that makes room in the stream takes the failure of another run, and does not fail for it.
+// If an instance is still busy, a run waits for the stream, and the wait may return the failure of another run. The run
+// itself does not fail for that reason.
 TEST(FrameworkStream, AFailureOfAnotherRunIsKeptForIt) {
   const Environment env = streaming({{"partial.fault", "internal@n0#1"}, {"partial.run_us", "50000"}});
   Exec first = env.compile(chain(3), pinned({{"*", "partial"}})).exec();
@@ -389,7 +390,7 @@ TEST(FrameworkStream, AFailureOfAnotherRunIsKeptForIt) {
   run.id = 22;
   run.self = &seen;
   run.done = Seen::done;
-  const bp_status_t code = api().exec_run(first.get(), &run, nullptr);  // its later islands are still busy
+  const bp_status_t code = api().exec_run(first.get(), &run, nullptr);  // run 21 still uses the later islands
   EXPECT_EQ(code, BP_OK);
   stream.wait();
   EXPECT_EQ(seen.status, BP_INTERNAL);

@@ -65,9 +65,9 @@ class Lane {
   bp_stream_t* stream_ = nullptr;
 };
 
-// The lanes of calls that wait for work of their own, such as a copy. A call has a lane for itself, because a stream
-// reports a failure only to the first call that waits for it. There are as many lanes as there were such calls at once.
-// Thread-safe.
+// Lanes for calls that put work into a stream and wait for it, such as a copy without a run. Each call in progress has
+// a lane for itself, because a stream reports a failure only to the first call that waits for it. Lanes are kept for
+// later calls. Thread-safe.
 class SpareLanes {
  public:
   // Opens the device.

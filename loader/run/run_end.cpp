@@ -42,12 +42,12 @@ struct StreamRuns::Run {
   std::shared_ptr<StreamRuns> runs;  // null while this object is not in use
   bp_run_t order{};                  // the framework's; only `done` and `self` are valid
   std::vector<bp_point_t> host_points;
-  uint64_t number = 0;  // of this use of the object
+  uint64_t number = 0;  // identifies this use of the object
   uint64_t id = 0;      // the id that the plugin has for the run
   bool accepted = false;
-  bool ended = false;     // a thread is reporting the end, or has done so
-  bool reported = false;  // it has; set only where the loader ends the run before the plugin does
-  bool returned = false;  // the plugin has ended a run that the loader ended before
+  bool ended = false;     // a thread is reporting the end, or has reported it
+  bool reported = false;  // the end has been reported; set only if the loader ended the run before the plugin did
+  bool returned = false;  // the plugin has ended the run too, after the loader did
 };
 
 namespace {
@@ -185,11 +185,11 @@ void StreamRuns::end(Run& run, const Status& status, std::unique_lock<std::mutex
     }
   }
   std::shared_ptr<const Status> seen = kept_;
-  if (run.order.done) kept_ = nullptr;  // `done` reports it; a host point only carries it
+  if (run.order.done) kept_ = nullptr;  // a run without `done` keeps it, although its host points fail
   lock.unlock();
   if (seen && seen->run() == run.id) {
     try {
-      seen = shared(Status(*seen).with_run(0));  // that is the run being reported
+      seen = shared(Status(*seen).with_run(0));  // the failure is this run's own
     } catch (...) {
       seen = no_memory();
     }

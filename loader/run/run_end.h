@@ -22,7 +22,7 @@ void signal_points(std::span<const bp_point_t> points, const Status& status);
 
 // The runs in a stream of the framework, and the first failure in the stream that the framework has not yet seen. The
 // loader itself waits for streams, for example before it binds other memory, and the plugin then reports the failure to
-// the loader. Therefore `done` and the host points of these runs pass through here, where such a failure joins them.
+// the loader. Therefore `done` and the host points of these runs pass through here, and report such a failure too.
 // Holds no reference to the stream or its environment, so that a late `done` of a plugin is harmless. Thread-safe.
 class StreamRuns : public std::enable_shared_from_this<StreamRuns> {
   struct Run;
@@ -50,8 +50,8 @@ class StreamRuns : public std::enable_shared_from_this<StreamRuns> {
   explicit StreamRuns(std::string owner);
   ~StreamRuns();
 
-  // Replaces `done` and `self` of `run`, a copy of `order` with an id. The caller leaves out the host points that
-  // `order` signals.
+  // Replaces `done` and `self` of `run`, which is a copy of `order` with an id. `run` must not signal the host points
+  // of `order`: this object does.
   Offer offer(const bp_run_t& order, bp_run_t& run);
   // Keeps a failure for the next run that has `done`, or for `take_failure`, unless an earlier one is kept.
   void keep(Status failure) noexcept;

@@ -9,7 +9,8 @@
 namespace backplane {
 namespace {
 
-// Fewer islands than this read a value faster where it is than from a copy.
+// A value in host memory is copied to a device that works on host memory only if at least this many of its islands read
+// it. For fewer, the copy costs more than it saves.
 constexpr uint32_t kCopiedReaders = 3;
 
 class Maker {
@@ -102,9 +103,9 @@ class Maker {
     return {};
   }
 
-  // Gives a value in host memory that several islands of a device read a replica in the device's own memory, because
-  // each island for itself would hand the host memory to the device and back. The plan decides whether the replica is a
-  // copy or, for a large value, the host memory itself.
+  // Counts for each value in host memory the islands of each device that read it. If there are several, replica_for
+  // adds a replica in the device's own memory, because otherwise each island would hand the host memory to the device
+  // and back. The plan decides whether the replica is a copy or, for a large value, the host memory itself.
   Status make_reader_memories() {
     for (const auto& program : programs_) {
       for (uint32_t i = 0; i < program->inputs.size(); ++i) {
@@ -126,8 +127,8 @@ class Maker {
     return {};
   }
 
-  // The own memory of a device that works on host memory: for what only its islands use, and for copies; 0: there is
-  // none.
+  // For a device that works on host memory: the index of its own memory, which holds values that only its islands use,
+  // and copies. 0: it has none, or does not work on host memory.
   Result<uint32_t> own_memory_of(Device* device) {
     if (memory_of(device) != 0) return 0u;
     const auto found = std::ranges::find(own_memories_, device, [](auto& one) { return one.first; });
@@ -179,7 +180,7 @@ class Maker {
   uint32_t replica_in(uint32_t index, uint32_t memory) {
     RunValue& value = run_.values[index];
     if (const uint32_t found = value.in(memory); found != BP_NONE) return found;
-    uint32_t from = 0;  // the producer writes replica 0
+    uint32_t from = 0;  // replica 0 is the one that the producer or the framework writes
     if (!direct(*run_.memories[value.replicas[0].memory], *run_.memories[memory])) from = replica_in(index, 0);
     const uint32_t number = static_cast<uint32_t>(run_.tasks.size());
     const uint32_t to = add_replica(value, memory, number);
@@ -319,12 +320,12 @@ class Maker {
   std::vector<uint32_t> output_memory_of_;  // by model value: the memory of the buffer that is bound to an output
   // By model value: the index of the device's own memory if only its islands use the value; otherwise 0.
   std::vector<uint32_t> private_memory_of_;
-  std::vector<std::pair<Device*, uint32_t>> own_memories_;  // what `own_memory_of` has found
+  std::vector<std::pair<Device*, uint32_t>> own_memories_;  // the results of `own_memory_of`
   // The islands of a device that read a value.
   struct Readers {
     uint32_t memory = 0;  // the device's own memory
     uint32_t islands = 0;
-    bool updates = false;  // one of them may write its output into the value's buffer, which must be the framework's
+    bool updates = false;  // one of them may update the value in place, which is allowed in the framework's buffer only
   };
   std::map<std::pair<Device*, model::ValueId>, Readers> readers_of_;
 };

@@ -40,10 +40,11 @@ class RunPlan {
   // Whether the step's extents are known only after the steps before it have run.
   bool is_dynamic_step(uint32_t step) const { return dynamic_steps_[step]; }
   bool is_dynamic_value(uint32_t value) const { return dynamic_values_[value]; }
-  // Whether this replica, which several islands of a device that works on host memory read, is too large to be copied:
-  // it is the replica in host memory then.
+  // Whether a replica for several islands of a device that works on host memory is too large to be copied, so that the
+  // islands use the value's replica in host memory instead.
   bool uses_host(ReplicaRef ref) const;
-  // Whether the task is a transfer that copies nothing, because both replicas are in the same memory.
+  // Whether the task is a transfer that copies nothing, because one replica is an import of the other or the same
+  // buffer. It may flush.
   bool is_shared(const Task& task) const;
   // Whether the framework bound an output to the memory of an input.
   bool updates_inputs() const { return updates_inputs_; }
@@ -69,12 +70,12 @@ class RunPlan {
   const RunGraph& graph_;
   RunState& state_;
   std::vector<bool> dynamic_steps_, dynamic_values_;
-  std::vector<std::vector<uint32_t>> in_arena_;  // by memory: the values in its arena, by first task
+  std::vector<std::vector<uint32_t>> in_arena_;  // by memory: the values in its arena, ordered by first task
   std::vector<std::vector<uint32_t>> after_;     // by task: the tasks that must end before it starts
   std::vector<Issue> issues_;                    // indexed by task
   std::unique_ptr<TaskGraph> tasks_;
   bool updates_inputs_ = false;
-  // For input extents seen before: the extents of all values. A value without extents is dynamic.
+  // For input extents seen before: the extents of each value, or nullopt for inputs, containers and dynamic values.
   std::map<std::vector<int64_t>, std::vector<std::optional<std::vector<int64_t>>>> known_extents_;
 };
 

@@ -23,7 +23,7 @@ class RunState {
   // The memory of a replica (one copy of a value).
   struct Buffer {
     bp_buffer_t buffer{};     // `bytes` is its capacity
-    uint64_t generation = 0;  // of the allocation that contains the buffer
+    uint64_t generation = 0;  // new_generation() of the allocation that contains the buffer
     bool user = false;        // the framework bound it
     bool imported = false;    // imported from, or the same as, the value's replica in host memory
     Block block;  // owns the memory, or the import, of a buffer that is neither the framework's nor in an arena
@@ -60,7 +60,7 @@ class RunState {
   // ---- what the framework binds ----
   void bind_container(uint32_t value, bp_container_t* container);
   void bind_tensor(uint32_t value, bp_dtype_t dtype, const bp_buffer_t& buffer, uint64_t generation);
-  // Ends the use of memory that was bound to a value before. Called as soon as other memory is bound.
+  // Releases the imports of memory that was bound to the value. Called as soon as other memory is bound.
   void forget_imports(uint32_t value);
   void set_input_extents(uint32_t value, const std::vector<int64_t>& extents);
 
@@ -128,7 +128,7 @@ class RunState {
   std::vector<std::unique_ptr<Mark>> marks_;  // by task; null: the host waits for the task
 };
 
-// Whether two buffers are the same bytes.
+// Whether two buffers refer to the same bytes of memory.
 bool same_buffer(const bp_buffer_t& a, const bp_buffer_t& b);
 
 }  // namespace backplane

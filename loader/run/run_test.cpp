@@ -380,7 +380,7 @@ TEST(Run, ManyRunsOfOneSessionAreInFlight) {
     runs[i].signals = &points[i];
     runs[i].signal_count = 1;
     if (i) {
-      runs[i].waits = &points[i - 1];  // the last value then means that all runs have ended
+      runs[i].waits = &points[i - 1];  // runs end in order, so the last value means that all have ended
       runs[i].wait_count = 1;
     }
     exec.submit(runs[i]);

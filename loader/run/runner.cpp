@@ -286,8 +286,8 @@ Started Runner::start_copy(Call& call, const Transfer& moving) {
   return Started::kFailed;
 }
 
-// The island on the device for which, or whose result, a transfer copies: if the copy fails, failover runs it
-// elsewhere.
+// Returns an island on `device` that reads the copied value, or else the one that wrote it: if the copy fails, failover
+// runs that island on another device. BP_NONE if there is none.
 uint32_t Runner::island_of(const Transfer& moving, const Device* device) const {
   const RunValue& value = graph_.values[moving.value];
   std::vector<uint32_t> tasks = value.replicas[moving.to].readers;
@@ -364,7 +364,8 @@ Status Runner::enqueue_in(FrameworkStream& stream, const bp_run_t& order) {
     Status status = put(task, run, code);
     if (code == BP_BUSY) {  // the instance still executes the previous run: wait for that run
       StreamEnd end = stream.work_end(order.deadline ? order.deadline : BP_FOREVER, order.cancel);
-      // This wait takes a failure from the stream: this run's own, which then fails, or that of an earlier one.
+      // The stream reports a failure only once, to this wait. If it is this run's own, the run fails. That of an
+      // earlier run is kept for the framework.
       if (end.ended && end.run != run.id) stream.runs().keep(std::exchange(end.status, {}));
       status = end.status.ok() ? put(task, run, code) : std::move(end.status);
     }

@@ -30,8 +30,7 @@ class Runner {
   // The island (or BP_NONE) and the device (or null) in which the last run failed.
   uint32_t failed_step() const { return failed_step_; }
   const Device* failed_device() const { return failed_device_; }
-  // Whether a call into a device did not return. If so, graph, state and plan must be kept forever and never used
-  // again.
+  // Whether a call to a device did not end. If so, graph, state and plan must be kept forever and never used again.
   bool abandoned() const { return abandoned_; }
 
  private:
@@ -97,7 +96,7 @@ class Runner {
   bool at_once_ = false;
   bool bounded_ = false;  // the run has a deadline or a cancel token, so few tasks are in streams at a time
   bp_cancel_t cancel_;    // for calls that block: follows the framework's token, and is set when a task fails
-  // For asynchronous calls: set when the framework's token is set or a task fails. They may outlive that token.
+  // For asynchronous calls, which may outlive the framework's token: set when that token is set or a task fails.
   bp_cancel_t cancel_pending_;
   std::mutex mutex_;
   std::condition_variable changed_;  // notified when a call ends
@@ -106,7 +105,7 @@ class Runner {
   uint32_t failed_step_ = BP_NONE;
   const Device* failed_device_ = nullptr;
   std::atomic<bool> abandoned_{false};
-  // Memory for copies at the end. Members, because a device that was given up may use it indefinitely.
+  // Memory for copies after all tasks. Kept as members, because a device that was given up may use it indefinitely.
   Block between_;
   std::shared_ptr<const model::Weight> passed_;
 };

@@ -60,7 +60,7 @@ TEST(Streams, ARunWithADeadlineUsesTheStream) {
 }
 
 TEST(Streams, ARunThatHasToEndLeavesFewIslandsBehind) {
-  // 10 end in 100 ms, 4 more may be in the stream, and 1 ends late.
+  // An island takes 10 ms. So 10 islands end in 100 ms, 4 more may be in the stream, and 1 may end late.
   constexpr uint64_t kIslands = 200, kMost = 10 + 4 + 1;
   constexpr auto kTime = std::chrono::milliseconds(100);
   for (const bool by_deadline : {true, false}) {
@@ -159,7 +159,7 @@ TEST(Streams, TheHostWaitsForAndSignalsADevicesSemaphores) {
   EXPECT_EQ(value, 3u);
   EXPECT_EQ(api().native_semaphore_wait(semaphore, 3, BP_FOREVER, nullptr), BP_OK);
   EXPECT_EQ(api().native_semaphore_wait(semaphore, 4, 1, nullptr), BP_TIMED_OUT);
-  // A second handle of the same semaphore.
+  // Imports the exported semaphore: a second handle of the same semaphore.
   const bp_semaphore_export_t every_value{sizeof every_value, 0, 0, nullptr};
   bp_native_t native{};
   native.size = sizeof native;

@@ -60,14 +60,14 @@ Result<std::shared_ptr<const model::Model>> bounded(std::shared_ptr<const model:
   return std::shared_ptr<const model::Model>(own);
 }
 
-// Whether a device that answers so is left out where the framework did not ask for it by name. Everything else is about
-// the request, and would be the same without the device.
+// Whether an error of a query is the device's fault, so that the device can be left out if the framework did not list
+// it. The other errors are caused by the request, and would occur with any device.
 bool is_fault_of_device(const Status& status) {
   return status.code() != BP_CANCELLED && status.code() != BP_INVALID_ARGUMENT && status.code() != BP_NOT_FOUND;
 }
 
-// Queries `devices`. If `may_leave_out`, removes those that cannot be queried from `devices` and logs why, but keeps at
-// least one.
+// Queries `devices`. If `may_leave_out`, removes those that cannot be queried from `devices` and logs why. Returns the
+// first error if none can be queried.
 Result<std::vector<DeviceCoverage>> query(const Environment& environment,
                                           const std::shared_ptr<const model::Model>& model,
                                           std::vector<Device*>& devices, bool may_leave_out,

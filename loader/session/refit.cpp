@@ -120,7 +120,8 @@ std::vector<std::pair<const Program*, uint32_t>> Session::holders(model::WeightI
 
 namespace {
 
-// The import has used the elements of some weights for good.
+// Returns an error if the import computed parts of the graph from the weight (Weight::consumed), and the new elements
+// differ from the imported ones.
 Status check_consumed(std::string_view name, const model::Weight& fresh, const model::Weight& imported) {
   if (!imported.consumed ||
       (fresh.bytes == imported.bytes && (fresh.bytes == 0 || std::memcmp(fresh.data, imported.data, fresh.bytes) == 0)))

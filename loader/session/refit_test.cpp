@@ -121,7 +121,8 @@ TEST(Session, RefitsReachADeviceThatTookOver) {
   }
 }
 
-// The import folds expressions over small constants. Their weights accept no other elements; all others do.
+// The import folds expressions over small constants. The weights in them cannot be replaced by other elements; all
+// other weights can.
 TEST(Session, WeightsThatTheImportFoldedAreRefused) {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2});
@@ -157,7 +158,8 @@ TEST(Session, WeightsThatTheImportFoldedAreRefused) {
   EXPECT_THAT(output(1), ElementsAre(5, 7, 8, 9));
 }
 
-// The reasons of a placement live as long as the session, even if a refit replaced what they came from.
+// The text that bp_session_node returned stays valid as long as the session, even after refits that compiled its
+// programs again.
 TEST(Session, RefitsLeaveTheReasonsOfThePlacement) {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2});

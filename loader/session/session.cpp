@@ -30,7 +30,7 @@ Result<std::shared_ptr<const Session>> Session::create(std::shared_ptr<Environme
       pin.lost = (*device)->lost();
   session->refit_.possible = request.flags & BP_SESSION_REFIT;
   BP_TRY(session->place_and_compile(nullptr));
-  session->request_.cancel = nullptr;  // the caller owns it
+  session->request_.cancel = nullptr;  // the caller may destroy it after this call
   session->request_.progress = nullptr;
   const auto line = std::make_shared<SessionLine>();
   session->line_ = line;

@@ -24,9 +24,9 @@ namespace backplane {
 
 class Session;
 
-// The newest of the sessions that replace one another. The pointers that Session::create, `latest` and Session::current
-// return keep it alive; a session does not, because the line owns the newest one. A session that was replaced goes with
-// its last exec.
+// Holds the newest of the sessions that replace one another. The pointers that Session::create, `latest` and
+// Session::current return keep the line alive. A session does not, because the line owns the newest session. A session
+// that was replaced is destroyed with the last exec that uses it.
 class SessionLine : public std::enable_shared_from_this<SessionLine> {
  public:
   std::shared_ptr<const Session> latest() const;  // thread-safe
@@ -39,8 +39,8 @@ class SessionLine : public std::enable_shared_from_this<SessionLine> {
 
 class Session : public CompiledModel {
  public:
-  // Places and compiles the model; the first session of a line. Everything to which `request` refers must stay valid
-  // until this returns.
+  // Places and compiles the model. The result is the first session of a line. Everything to which `request` refers must
+  // stay valid until this returns.
   static Result<std::shared_ptr<const Session>> create(std::shared_ptr<Environment> environment, Covered covered,
                                                        const SessionRequest& request);
 
@@ -54,7 +54,7 @@ class Session : public CompiledModel {
   bool compiled() const override { return compiled_; }
 
   std::shared_ptr<const model::Weight> weight_of(model::ValueId value) const override;
-  // One message for each device that failed.
+  // One message for each failure after which a device, or the nodes of one of its islands, were excluded.
   const std::vector<std::string>& faults() const { return faults_; }
 
   std::shared_ptr<const CompiledModel> current() const override { return line()->latest(); }

@@ -104,8 +104,8 @@ void hand_over(benchmark::State& state) {
 }
 BENCHMARK(hand_over)->UseRealTime();
 
-// A chain of islands with one node each, on an asynchronous device. "beyond" is the cost of each island in addition to
-// its time on the device. With a deadline, only a few islands are in the stream at a time.
+// A chain of islands with one node each, on an asynchronous device. "beyond_ns" is the time of each island in addition
+// to its time on the device. With a deadline, only a few islands are in the stream at a time.
 void async_chain(benchmark::State& state, bool paced) {
   const Environment env = environment({kPartial}, {{"partial.async", "1"}, {"partial.max_nodes", "1"}});
   Exec exec = env.compile(env.parse(chain(state.range(0)))).exec();
@@ -201,7 +201,7 @@ void known_backends(benchmark::State& state) {
     fs::copy_file(BACKPLANE_BUILD_DIR "/tests/plugins/fake.so", sandbox.root() / library);
     how.backend_files.push_back(sandbox.write(id + ".json", testing::manifest(id, library)).string());
   }
-  std::this_thread::sleep_for(std::chrono::milliseconds(2100));  // entries for younger files are not used
+  std::this_thread::sleep_for(std::chrono::milliseconds(2100));  // files younger than 2 s are probed every time
   { const Environment first(how); }                              // probes each one in a separate process
   for (auto _ : state) Environment again(how);
   state.counters["devices"] = static_cast<double>(Environment(how).devices().size());

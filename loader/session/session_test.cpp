@@ -32,7 +32,7 @@ TEST(Session, RunsABuiltGraphWithFreeExtents) {
   EXPECT_THAT(exec.output("y").values<float>(), ElementsAre(2, 1, 4, 3));
 }
 
-// A device that nobody asked for by name must not keep others from running the model.
+// A device that cannot be queried must not keep others from running the model, unless the session lists it.
 TEST(Session, LeavesOutADeviceThatCannotBeQueried) {
   const std::string fault = BACKPLANE_BUILD_DIR "/tests/plugins/fault.so";
   for (const char* const what : {"throw_in_open", "nothing_in_open"}) {
@@ -46,7 +46,7 @@ TEST(Session, LeavesOutADeviceThatCannotBeQueried) {
     SessionOptions named;
     named.devices = {"cpu", env.devices().back().name};
     EXPECT_NE(failure([&] { env.compile(relu_of_sum(), named); }).status(), BP_OK);
-    // Nor is it left out if nothing else is there.
+    // The device is not left out if there is no other.
     const Environment alone = environment({fault}, {{"fault.what", what}});
     EXPECT_NE(failure([&] { alone.compile(relu_of_sum()); }).status(), BP_OK);
   }
@@ -170,7 +170,7 @@ TEST(Session, TwoBackendsShareAGraph) {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2});
   const uint32_t a = graph.node("Neg", "a", {x});
-  const uint32_t b = graph.node("Abs", "b", {a});  // the fake backend returns `a`, which shows where `b` ran
+  const uint32_t b = graph.node("Abs", "b", {a});  // the fake backend returns its input: not the absolute value
   const Environment env = environment({kCpu, kFake}, {{"fake.ops", "Abs"}});
   SessionOptions how;
   how.devices = {"fake", "cpu"};

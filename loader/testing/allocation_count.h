@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the calls of operator new in the whole process. The loader and its backends share the operator.
+// Counts the calls of operator new in the whole process, except those with an alignment. The loader and its backends
+// share the operator.
 #pragma once
 
 #include <cstdint>

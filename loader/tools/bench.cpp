@@ -31,7 +31,7 @@ double milliseconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
-// The peak memory of this program in MB. getrusage would include memory of the process that started it.
+// The peak resident memory of this program in MiB. getrusage would include memory of the process that started it.
 double peak_rss_mb() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {

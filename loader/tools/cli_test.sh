@@ -71,7 +71,7 @@ wrong 2 "--max-memory is '99999999999T'" info "$model" --max-memory 99999999999T
 wrong 2 "loader.import_bytes is .lots.* 0 for no limit" info "$model" --set loader.import_bytes=lots
 wrong 2 "loader.import_seconds is .-1" info "$model" --set loader.import_seconds=-1
 
-# ---- why: the folders that discovery searches, those of the installation and on both sides of <prefix>/lib/<machine> included ----
+# ---- why: lists the folders that discovery searches, including the system's and two relative to the loader: ../share and ../../share ----
 BACKPLANE_BACKEND_FILES='' right 1 "system  */.*etc/backplane/backends.d" why nothing
 BACKPLANE_BACKEND_FILES='' right 1 "system  */.*share/backplane/backends.d" why nothing
 [ "$(grep -c "next to the loader  */.*share/backplane/backends.d" "$work/out")" -eq 2 ] || complain "the folders next to the loader"
@@ -101,7 +101,7 @@ for command in info explain run bench; do
 done
 right 1 "Ceil since 13" info "$work/uncovered.onnx"
 right 1 "null: operator Ceil is not known" info "$work/uncovered.onnx"
-right 0 '"null": 1.0' explain "$model" --device null --json # all of the arithmetic
+right 0 '"null": 1.0' explain "$model" --device null --json # device null does all of the arithmetic
 right 1 "uncovered" explain "$work/uncovered.onnx"
 right 1 '"uncovered": \[' explain "$work/uncovered.onnx" --json
 [ "$(json 'nodes;0;device')" = "-- null" ] || complain "the device of a covered node"

@@ -16,7 +16,7 @@ uint16_t bfloat16_bits(double value);
 // Sets element `i` of a tensor of bools, fp16, bf16, fp32, fp64 or integers of at least 8 bits. Returns false if the
 // tensor has another type, or an integer type that cannot represent the value.
 bool set_number(onnx::Tensor& tensor, uint64_t i, double value);
-// Likewise for an integer. Integer types do not convert it to double.
+// Likewise for an integer, which is not converted to double if the tensor has an integer type.
 bool set_integer(onnx::Tensor& tensor, uint64_t i, int64_t value);
 
 // Converts a tensor to another data type, for --cast. Floats are rounded, but integer types must represent each value

@@ -81,7 +81,7 @@ std::vector<Step> expose_values(onnx::ModelProto& model, view::Graph graph) {
 struct Results {
   std::map<std::string, onnx::Tensor> values;  // of the steps, by name
   uint32_t nodes = 0, nodes_on_first = 0;      // of the session, and those that the first device ran
-  Json faults;                                 // why devices were given up in the run
+  Json faults;                                 // why devices, or islands on them, were excluded after a failure
 };
 
 // Runs the model in a session over `devices`, the first of which runs everything that it supports.

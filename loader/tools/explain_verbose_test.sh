@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # explain_verbose_test.sh BACKPLANE CPU_MANIFEST: `explain --verbose` logs the implementation that each node of a real model gets, and why
-# those before it refused.
+# the implementations before it in the operator's list refused the node.
 set -euo pipefail
 program=$1
 export BACKPLANE_BACKEND_FILES=$2

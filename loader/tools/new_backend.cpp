@@ -35,7 +35,7 @@ constexpr File kCompilerFiles[] = {
     {"compiler_plugin.cpp.in", "plugin.cpp"}, {"compiler.h.in", "compiler.h"},
     {"compiler.cpp.in", "compiler.cpp"},      {"null_test.cpp.in", "null_test.cpp"},
 };
-constexpr std::string_view kSteps = "## Step by step";  // from this heading on, the README is copied unchanged
+constexpr std::string_view kSteps = "## Step by step";  // the project gets backends/null/README.md from this heading
 
 // Names of Backplane's own libraries.
 constexpr std::string_view kTaken[] = {"null", "cpu", "api", "sdk", "loader"};

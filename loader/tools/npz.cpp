@@ -40,7 +40,8 @@ struct Member {
   uint64_t stored = 0, size = 0, at = 0;  // bytes in the archive; bytes uncompressed; offset of its local record
 };
 
-// Reads the zip64 field, which contains the values that do not fit into 32 bits, in the order of the entry.
+// Reads the zip64 field. It contains those of the uncompressed size, the compressed size and the offset that do not fit
+// into 32 bits, in this order.
 void read_zip64(std::string_view extra, Member& member) {
   while (extra.size() >= 4) {
     const auto id = number<uint16_t>(extra, 0), size = number<uint16_t>(extra, 2);

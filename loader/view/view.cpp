@@ -425,7 +425,8 @@ void Arrays::publish() {
   abi_.subgraphs = body_graphs_.data();
 }
 
-// After import, known domains are at their newest version, or at the newest one that the plugin supports.
+// The opsets of the view. The import has upgraded known domains to their newest version, of which the view shows at
+// most the one that the plugin supports.
 std::vector<bp_opset_t> opsets_of(const Model& model, const KnownOpsets& known) {
   std::map<std::string_view, uint32_t> versions;
   const auto add = [&](const std::map<std::string, uint32_t>& opsets) {

@@ -326,7 +326,7 @@ static bp_instance_api_t instances = {.size = sizeof(bp_instance_api_t),
                                       .bind = bind,
                                       .run = run};
 
-/* A valid description; query puts the fault into it. */
+/* A valid description; bp_plugin_query changes it as FAULT requires. */
 static bp_plugin_t plugin = {
     .size = sizeof(bp_plugin_t),
     .version = BP_ABI_VERSION,

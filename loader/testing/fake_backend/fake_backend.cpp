@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend without faults, whose behavior a test controls through options:
+// A backend without faults, whose behavior a test controls through options (defaults in parentheses):
 //   fake.devices  number of devices (1)
 //   fake.ops      operators that it claims, separated by commas ("Identity")
 //   fake.fails    operators that it claims but fails to compile (none)

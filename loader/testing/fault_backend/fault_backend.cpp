@@ -7,7 +7,7 @@
 //   closes_descriptors, leaks_thread, blocks_signals, frees_twice   faults during a run
 //   opens_socket, opens_file, starts_program   attempted in `create`, which fails if the sandbox allows it
 //   maps_weights   not a fault: maps all weights when compiling
-//   loses_first    the first device is missing where the folder "fault.path" has a file named lost
+//   loses_first    the first device is missing while the folder in "fault.path" contains a file named lost
 // "fault.run_us" is the minimum time of each run in microseconds. "fault.first" is the number of runs without a fault
 // before a fault in `run`.
 #include <dlfcn.h>

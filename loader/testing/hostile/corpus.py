@@ -262,7 +262,7 @@ def deep_types():
 def chains():
     for depth in (20, 40, 5000):
         nodes = [node("SequenceConstruct", ["x"], ["s0"])]
-        for i in range(depth):  # each maps the elements of s0 to the sequence before
+        for i in range(depth):  # s[i + 1] is a sequence with s[i] for each element of s0
             body = graph([node("Identity", [f"s{i}"], ["r"])], [value("e")], [value("r")])
             nodes.append(node("SequenceMap", ["s0"], [f"s{i + 1}"], body=of_graph(body)))
         yield f"types_{depth}", simple(nodes, outputs=[value(f"s{depth}")]), {"commands": INFO}

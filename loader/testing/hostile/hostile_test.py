@@ -25,7 +25,7 @@ STACK = 256 << 10
 MOST_BYTES = 1 << 30
 MOST_SECONDS = 5
 SCALE = 1  # factor for the three limits above
-# Control characters, changes of direction and invisible characters; line feeds and tabs are the program's own.
+# Characters that the output must not contain: control characters except line feeds and tabs, changes of direction, invisible ones.
 ACTIVE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes ONNX's protobuf messages byte by byte, including messages that no library would write.
 
-Each function returns the bytes of one message. `field` and `number` are the only ones that know the wire format.
+Each function returns the bytes of one message. Only `varint`, `field`, `number`, `real` and `packed` know the wire format.
 """
 import struct
 

@@ -39,7 +39,7 @@ struct Counters {
   std::atomic<uint64_t> instances{0};  // currently existing
 };
 
-// Its destructor marks work in a stream as ended.
+// Counts work in a stream as ended when it is destroyed.
 struct EndInStream {
   std::atomic<uint64_t>& in_streams;
   ~EndInStream() { --in_streams; }

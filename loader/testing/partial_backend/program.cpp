@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs, stored programs and weights.
+// Programs and stored programs.
 #include <chrono>
 #include <thread>
 

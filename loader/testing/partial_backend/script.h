@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // The script of a partial device, read from the plugin's options. "partial.devices" is the number of devices. Each
-// other option applies to all of them ("partial.ops") or to one ("partial.1.ops"):
+// other option applies to all of them ("partial.ops") or to one ("partial.1.ops"). The last column is the default:
 //
 //   ops       operators that it claims: "*", "Conv,Relu", or "!Softmax" for all but             *
 //   mask      "SEED:PERCENT" of the nodes, drawn by node id, out of those                   all
 //   seconds   the cost it reports for a node: a number, or "random:SEED" (1 µs to 1 ms)     the CPU backend's
 //   reject    operators whose islands it rejects in review                                  none
-//   split     operators at which it splits an island in review                              none
+//   split     operators that it gives back in review, where it also splits the island       none
 //   groups    1: it reports a group of all nodes that it claims                               0
 //   max_nodes largest number of nodes in an island; review splits larger ones               unbounded
 //   kind      BP_DEVICE_*                                                                   5
 //   uuid      16 letters at most                                                            none
 //   memory    "host"; "own": only what was copied to it or imported; "shared": host memory; host
 //             "flushed": host memory, but it sees the host's writes only after a flush
-//   peers     1: the devices copy directly between each other. Each reports a ninth, which  0
-//             does not exist
+//   peers     1: the devices copy directly between each other. Each also reports a device   0
+//             with index 8, which does not exist
 //   scratch   bytes that each instance needs bound, and overwrites in each run               0
 //   async     1: `run` returns at once, a thread does the work, and there are streams        0
-//   marks     1: its semaphores can be waited for by the other devices                      0
+//   marks     1: it has semaphores, for which the other devices can wait                    0
 //   mark_files 1: it exports its semaphores as descriptors, and imports no descriptor         0
 //   run_us    minimum time of each run                                                      0
 //   meet      how many runs must have been active at once before a run ends; it waits 10 s at most 0
@@ -28,8 +28,9 @@
 //   compile_us minimum time of each compile                                                 0
 //   fault     "KIND@NODE#N": in the Nth run (from 1) of the island that contains the node:  none
 //             "lost" (for good), "internal", "exhausted", "hang" until cancelled or past the deadline, or
-//             "late": half a second longer, even if cancelled or past the deadline
-//   cache     1: its programs can be stored; "usable" or "recompile": and it reports so     0
+//             "late": the run takes half a second longer, even if cancelled or past the deadline
+//   cache     1: its programs can be stored; "usable", "recompile": so too, and it reports  0
+//             BP_CACHE_USABLE or BP_CACHE_RECOMPILE for each stored one
 //   stamp     its compiler's version: stored programs of another version are compiled again 1
 //
 // It adds one operator: org.backplane.test Same, whose output is its input.

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # new_backend_test.sh BUILD SOURCE: a project written by `backplane new-backend` builds with only an installed Backplane, passes its own
-# test, is listed, and contains no name of the skeleton.
+# test, is listed, and no longer contains the template's name, null.
 set -eu
 export CMAKE_GENERATOR="${CMAKE_GENERATOR:-Ninja}" # which scripts/setup.sh installs; make may be missing
 build=$1 source=$2
