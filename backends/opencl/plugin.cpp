@@ -38,8 +38,8 @@ class Backend final : public sdk::Backend {
   }
 
  private:
-  // Returns true if the option has the value `other`, and false if it has the value `usual` or is not set. Throws for
-  // any other value.
+  // Returns true if the option has the value `other`, and false if it has the value `usual` or is not set. Throws
+  // sdk::Error for any other value.
   bool chosen(const char* option, std::string_view usual, std::string_view other) const {
     const std::string_view value = host().option(option).value_or(usual);
     if (value == usual || value == other) return value == other;

@@ -3,9 +3,9 @@
 
 namespace backplane::cuda {
 
-// Nodes are captured, not added to a graph one by one, because a library's calls are known to it alone. The mode is
-// "thread local": other threads may allocate and wait meanwhile, and a call of this thread that a graph could not
-// repeat fails instead of being left out.
+// Commands are captured from a stream, not added to a graph one by one, because only a library itself knows the
+// commands that its calls enqueue. The mode is "thread local": other threads may allocate and wait meanwhile, and a
+// call of this thread that a graph could not repeat fails instead of being left out.
 Capture::Capture(SharedContext context, CommandQueue& queue, const std::function<void(gpu::CommandQueue&)>& enqueue)
     : context_(std::move(context)) {
   const Current current(*context_);

@@ -13,7 +13,7 @@ class Capture final : public gpu::DeviceCapture {
   Capture(SharedContext context, CommandQueue& queue, const std::function<void(gpu::CommandQueue&)>& enqueue);
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
-  ~Capture() override;  // a launch in progress continues
+  ~Capture() override;  // a launch of the graph that is in progress continues
   CUgraphExec get() const { return graph_; }
 
  private:

@@ -13,7 +13,7 @@ using dnn::Descriptor;
 using gpu::ConvolutionProblem;
 using Extents = std::vector<int64_t>;
 
-constexpr size_t kMostConfigs = 64;  // of one heuristic; cuDNN 9.19 lists up to 40
+constexpr size_t kMostConfigs = 64;  // read from one heuristic; cuDNN 9.19 lists up to 40
 
 std::optional<dnn::DataType> data_type(bp_dtype_t dtype) {
   switch (dtype) {
@@ -28,7 +28,7 @@ std::optional<dnn::DataType> data_type(bp_dtype_t dtype) {
   }
 }
 
-// The spatial extents as cuDNN sees them: two dimensions, also for one, or three.
+// The spatial extents for cuDNN, which requires two or three: a one-dimensional problem gets a first extent of 1.
 Extents spatial(const ConvolutionProblem& problem, const sdk::Spatial& extents) {
   return {extents.end() - (problem.window.dims == 3 ? 3 : 2), extents.end()};
 }
@@ -39,7 +39,8 @@ Extents with_channels(int64_t first, int64_t second, const Extents& rest) {
   return all;
 }
 
-// Dense tensors of the problem's type, and virtual ones: results of an operation that the next one takes, in fp32.
+// Creates dense tensors of the problem's type, and virtual tensors: fp32 results of an operation that only the next one
+// reads.
 struct Tensors {
   dnn::DataType type;
   int64_t alignment;
@@ -105,7 +106,7 @@ Descriptor pointwise(const Descriptor& mode, const Descriptor& x, const Descript
   return operation;
 }
 
-// The convolution, then c, the bias and Relu as far as the problem has them. This is the order that cuDNN fuses.
+// The convolution, then the sums with c and the bias, and Relu, as far as the problem has them. cuDNN fuses this order.
 class Graph {
  public:
   Graph(const PlanTarget& target, const ConvolutionProblem& problem, const Tensors& tensors)
@@ -150,7 +151,7 @@ class Graph {
   Descriptor graph_;
 };
 
-// Whether an engine's results are as exact as the problem requires, and the same in each run.
+// Whether the results of a configuration's engine are as exact as the problem requires, and the same in each run.
 bool is_allowed(const Descriptor& config, const ConvolutionProblem& problem) {
   std::vector<Descriptor> engine;
   engine.emplace_back(dnn::kEngine, "engine of a convolution");
@@ -233,7 +234,7 @@ std::vector<ConvolutionPlan> convolution_plans(const PlanTarget& target, const C
     note(sdk::caught([&] { configs = configs_of(target, graph, mode); }));
     for (const Descriptor& config : configs) {
       if (all.size() == most) break;
-      // A heuristic may list what the device does not run after all.
+      // A heuristic may list configurations from which no plan can be made for the device.
       note(sdk::caught([&] {
         if (!is_allowed(config, problem)) return;
         ConvolutionPlan plan = plan_of(target, config);

@@ -9,28 +9,29 @@
 
 namespace backplane::cuda {
 
-// What plans are made for: the device of a handle, or, without a device, a GPU that is described (since cuDNN 9.8).
+// What plans are made for: the GPU of a cuDNN handle, or, if that is NULL, a GPU that is only described (since cuDNN
+// 9.8).
 struct PlanTarget {
   dnn::Handle handle = nullptr;
-  const dnn::Descriptor* device = nullptr;  // if `handle` is NULL
+  const dnn::Descriptor* device = nullptr;  // from `described_device`, if `handle` is NULL
 };
 
-// A GPU from the text that cuDNN writes for one: JSON with its compute capability, sizes and clocks.
+// The properties of a GPU, from JSON text in cuDNN's own form: compute capability, sizes and clocks.
 dnn::Descriptor described_device(const std::string& json);
 
-// The ids of a convolution's tensors are gpu::LibraryArguments.
+// A plan's tensors have gpu::LibraryArguments as ids.
 struct ConvolutionPlan {
   dnn::Descriptor plan;
   uint64_t workspace_bytes;
 };
 
-// At most `most` plans that use at most `workspace` bytes, best first by cuDNN's own estimate. Pointers will be
-// multiples of `alignment` bytes. Plans that round more than the session allows, or differently from run to run, are
-// left out. Throws sdk::Error; BP_UNSUPPORTED if there is no plan.
+// At most `most` plans that use at most `workspace` bytes, best first by cuDNN's own estimate, for tensors at addresses
+// that are multiples of `alignment` bytes. Plans that round more than the session allows, or differently from run to
+// run, are left out. Throws sdk::Error; BP_UNSUPPORTED if there is no plan.
 std::vector<ConvolutionPlan> convolution_plans(const PlanTarget& target, const gpu::ConvolutionProblem& problem,
                                                size_t most, uint64_t workspace, int64_t alignment);
 
-// Whether cuDNN computes this type.
+// Whether cuDNN computes convolutions of this type.
 bool has_convolutions_of(bp_dtype_t dtype);
 
 }  // namespace backplane::cuda

@@ -8,12 +8,13 @@ namespace {
 
 using gpu::ConvolutionProblem;
 
-// Pointers of tensors are expected to be multiples of this. A convolution whose pointers are not gets another plan.
+// In bytes. Plans are made for tensors at multiples of this; with a tensor at another address, a convolution gets
+// another plan.
 constexpr uint64_t kAlignment = 16;
 constexpr int kFirstWithTf32 = 8;                     // major compute capability
-constexpr uint64_t kWorkspace = uint64_t{256} << 20;  // the largest workspace
+constexpr uint64_t kWorkspace = uint64_t{256} << 20;  // the largest workspace, in bytes
 
-// An algorithm of the engine. It keeps the handle that the plan belongs to.
+// What a gpu::LibraryAlgorithm of cuDNN points to. Keeps the handle that the plan was made with.
 struct Algorithm {
   std::shared_ptr<const DnnHandle> handle;
   ConvolutionPlan plan;
@@ -62,7 +63,7 @@ class Convolution final : public Command {
     return pack;
   }
 
-  // The chosen plan, or one for pointers of the framework that are aligned to fewer bytes.
+  // The algorithm's plan, or another one if a tensor of the framework is aligned to fewer than kAlignment bytes.
   const ConvolutionPlan& fitting_plan() {
     uint64_t alignment = kAlignment;
     for (const int64_t id : ids())
@@ -87,7 +88,7 @@ class Convolution final : public Command {
   const std::shared_ptr<const Algorithm> algorithm_;
   std::array<CUdeviceptr, gpu::kLibraryWorkspace + 1> addresses_{};
   const ConvolutionPlan* plan_ = nullptr;
-  std::optional<dnn::Descriptor> pack_;  // of these addresses
+  std::optional<dnn::Descriptor> pack_;  // of the current addresses_
   std::optional<ConvolutionPlan> other_;
   uint64_t other_alignment_ = 0;
 };

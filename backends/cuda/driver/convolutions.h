@@ -11,7 +11,7 @@
 
 namespace backplane::cuda {
 
-// A handle of the library for a context.
+// A handle of cuDNN for a CUDA context.
 class DnnHandle {
  public:
   explicit DnnHandle(SharedContext context);
@@ -19,7 +19,7 @@ class DnnHandle {
   DnnHandle& operator=(const DnnHandle&) = delete;
   ~DnnHandle();
   PlanTarget target() const { return {.handle = handle_}; }
-  // Thread-safe. The context is current.
+  // Thread-safe. The context must be current on the calling thread.
   void execute(CUstream stream, const dnn::Descriptor& plan, const dnn::Descriptor& pack, std::string_view what) const;
 
  private:

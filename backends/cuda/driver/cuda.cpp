@@ -66,7 +66,7 @@ std::string error_name(CUresult status) {
 
 namespace {
 
-// True for calls that a capture does not allow.
+// True for errors of calls that are not allowed during a capture.
 bool is_capture_error(CUresult status) {
   return status >= CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED && status <= CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
 }

@@ -17,7 +17,7 @@ Functions open_library() {
   return all;
 }
 
-// The library's reason for the last error on this thread, in one line.
+// cuDNN's explanation of the last error on this thread, in one line.
 std::string last_reason() {
   char text[1024] = {};
   functions().GetLastErrorString(text, sizeof text);

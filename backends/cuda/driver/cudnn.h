@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of cuDNN 9's graph API that the backend uses, loaded at run time. It is declared here because NVIDIA ships
 // the headers only with the library (docs/decisions/0018-own-declarations-of-cudnn.md). testing/cudnn_check.cpp
-// compares it with the headers where they are found.
+// compares the declarations with the headers where they are found.
 #pragma once
 
 #include <cuda.h>
@@ -15,7 +15,7 @@ namespace backplane::cuda::dnn {
 
 using Handle = void*;
 using RawDescriptor = void*;
-using Status = int;  // cudnnStatus_t: a category, in thousands, and a detail
+using Status = int;  // cudnnStatus_t: a category (a multiple of 1000) plus a detail
 
 enum : Status {
   kSuccess = 0,
@@ -31,15 +31,15 @@ enum : Status {
 enum DataType : int { kF32 = 0, kF16 = 2, kBf16 = 9 };
 enum ConvolutionMode : int { kCrossCorrelation = 1 };
 enum PointwiseMode : int { kAdd = 0, kReluForward = 100 };
-// How the library looks for engines: by a model of their speed, or all that surely work.
+// How the library lists engines: kModel, best first by a model of their speed; kFallback, for when kModel lists none.
 enum HeuristicMode : int { kFallback = 2, kModel = 3 };
 enum NumericalNote : int {
-  kTensorCore = 0,  // of fp32 data: in TF32
+  kTensorCore = 0,  // for fp32 data, this means TF32
   kConvertsInputsDown = 1,
   kReducesInLessPrecision = 2,
   kFft = 3,
   kNondeterministic = 4,
-  kWinograd = 5,  // with the tile that the next three name
+  kWinograd = 5,  // the size of the tiles is one of the next three notes
   kWinograd4x4 = 6,
   kWinograd6x6 = 7,
   kWinograd13x13 = 8,
@@ -104,7 +104,7 @@ enum Attribute : int {
   kDeviceJson = 2702,
 };
 
-// The types of attributes' elements. The comments name those of C++.
+// The types of attributes' elements. The comments name the C++ types where they are not obvious.
 enum AttributeType : int {
   kTypeHandle = 0,
   kTypeDataType = 1,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A descriptor of cuDNN's graph API: an object with attributes, which is used once it is finalized.
+// A descriptor of cuDNN's graph API: an object whose attributes are set before it is finalized and then used.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace backplane::cuda::dnn {
 
-// All functions throw sdk::Error.
+// All functions throw sdk::Error on failure.
 class Descriptor {
  public:
   // `what` names the object in errors; it must be a literal.
@@ -27,7 +27,7 @@ class Descriptor {
   }
   RawDescriptor get() const { return raw_; }
 
-  // T must be the C++ type of the attribute's type; enumerations are passed as they are.
+  // T must be the C++ type that belongs to `type`; for enumerations, the enumeration itself.
   template <class T>
   void set(Attribute attribute, AttributeType type, const T& value) {
     set_all(attribute, type, &value, 1);
@@ -47,7 +47,8 @@ class Descriptor {
     all.resize(fill(attribute, type, all));
     return all;
   }
-  // Fills descriptors that the caller has created, and returns how many.
+  // Reads at most all.size() elements into `all` and returns how many. Elements that are descriptors must have been
+  // created by the caller.
   template <class T>
   size_t fill(Attribute attribute, AttributeType type, std::vector<T>& all) const {
     int64_t count = 0;

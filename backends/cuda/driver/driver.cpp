@@ -61,7 +61,7 @@ gpu::Buffer Driver::part(const gpu::Buffer& whole, uint64_t offset, uint64_t) co
 }
 
 std::shared_ptr<const void> Driver::pin(void* address, uint64_t bytes) const {
-  constexpr uint64_t kLeast = uint64_t{1} << 16;  // for smaller copies the driver uses its own pinned memory
+  constexpr uint64_t kLeast = uint64_t{1} << 16;  // bytes; for smaller copies CUDA's driver uses its own pinned memory
   if (bytes < kLeast) return nullptr;
   const std::lock_guard lock(pinned_mutex_);
   std::erase_if(pinned_, [](const auto& entry) { return entry.second.expired(); });
@@ -86,8 +86,8 @@ std::shared_ptr<int32_t> Driver::host_word() const {
           [words = words_, word](const int32_t*) { words->put_back(word); }};
 }
 
-// Throws unless the part lies within one allocation of CUDA that this device can use. The driver knows all of them, so
-// that memory that was freed is found too.
+// Throws unless the external memory lies within one allocation of CUDA that this device can use. CUDA's driver knows
+// all allocations, so memory that has been freed is refused too.
 void Driver::check_import(const bp_external_t& external) const {
   unsigned int type = 0, is_managed = 0;
   int device = -1;

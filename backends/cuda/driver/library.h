@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA's libraries that are opened when they are first needed.
+// Loading of NVIDIA's libraries, each when it is first needed.
 #pragma once
 
 #include <dlfcn.h>

@@ -11,10 +11,11 @@ namespace {
 
 using gpu::ProductProblem;
 
-// Pointers of tensors are expected to be multiples of this. A product whose pointers are not gets another algorithm.
+// In bytes. Algorithms are chosen for matrices at multiples of this; with a matrix at another address, a product gets
+// another algorithm.
 constexpr uint32_t kAlignment = 16;
 constexpr int kFirstWithTf32 = 8;  // major compute capability
-// The largest workspace, as NVIDIA advises for Hopper and newer, and for older devices.
+// The largest workspace in bytes, as NVIDIA advises for Hopper and newer, and for older devices.
 constexpr uint64_t kWorkspace = uint64_t{32} << 20, kOlderWorkspace = uint64_t{4} << 20;
 
 std::optional<lt::DataType> data_type(bp_dtype_t dtype) {
@@ -59,7 +60,7 @@ class Owned {
 
 class Layout : public Owned<lt::Layout> {
  public:
-  // Column-major; `stride` elements from one matrix of the batch to the next.
+  // For a column-major matrix; `stride` is the number of elements from one matrix of the batch to the next.
   Layout(lt::DataType type, int64_t rows, int64_t columns, int64_t batch, int64_t stride)
       : Owned("layout of a matrix", lt::functions().MatrixLayoutDestroy, [&](lt::Layout* out) {
           return lt::functions().MatrixLayoutCreate(out, type, static_cast<uint64_t>(rows),
@@ -111,7 +112,7 @@ class Preference : public Owned<lt::Preference> {
     set(lt::kMaxWorkspace, workspace);
     for (uint32_t i = 0; i < alignments.size(); ++i)
       set(static_cast<lt::PreferenceAttribute>(lt::kMinAlignmentA + i), alignments[i]);
-    // Partial sums of 16-bit types are not rounded.
+    // Partial sums of products of 16-bit floats are combined in fp32, not rounded to 16 bits.
     if (gpu::bytes_of(problem.dtype) < 4) set(lt::kReductionMask, uint32_t{lt::kReduceInComputeType});
   }
 
@@ -134,7 +135,7 @@ struct Description {
         b(type, p.b_transposed ? p.k : p.n, p.b_transposed ? p.n : p.k, p.batch, p.b_repeats ? 0 : p.k * p.n),
         y(type, p.n, p.m, p.batch, p.m * p.n) {}
 
-  // `alignments`: of the library's A, B, C and D.
+  // `alignments`: of the addresses of the library's A, B, C and D, in bytes.
   std::vector<lt::Heuristic> algorithms(const LtHandle& handle, const ProductProblem& problem, size_t most,
                                         uint64_t workspace, const std::array<uint32_t, 4>& alignments) const {
     const Preference preference(problem, workspace, alignments);
@@ -183,7 +184,8 @@ class Product final : public Command {
   }
 
  private:
-  // The chosen algorithm, or one for pointers of the framework that are aligned to fewer bytes.
+  // The algorithm of this product, or another one if a matrix of the framework is aligned to fewer than kAlignment
+  // bytes. The parameters are the addresses of the library's A, B, C and D.
   const lt::Algorithm& fitting_algorithm(CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, CUdeviceptr d) {
     std::array<uint32_t, 4> alignments{};
     std::ranges::transform(std::array{a, b, c, d}, alignments.begin(), [](CUdeviceptr address) {

@@ -10,7 +10,7 @@
 
 namespace backplane::cuda {
 
-// A handle of the library for a context.
+// A handle of cuBLASLt for a CUDA context.
 class LtHandle {
  public:
   explicit LtHandle(SharedContext context);

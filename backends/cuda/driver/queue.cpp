@@ -16,7 +16,7 @@ Memory::Memory(SharedContext context, uint64_t bytes) : context_(std::move(conte
               "buffer of " + std::to_string(bytes) + " bytes");
 }
 
-// cuMemFree waits for work that may still use the memory.
+// Need not wait: cuMemFree waits for work that may still use the memory.
 Memory::~Memory() {
   if (!own_) return;
   static_cast<void>(sdk::caught([this] {
@@ -345,7 +345,7 @@ void CommandQueue::report_ends(const std::shared_ptr<Reports>& reports) {
 
 void CommandQueue::finish(std::string_view what) {
   const Current current(*context_);
-  // The call would make the framework's capture invalid.
+  // cuStreamSynchronize would make the framework's capture invalid.
   if (is_captured()) throw sdk::Error(BP_BAD_STATE, std::string(what) + ": the framework is capturing the stream");
   check(cuda().cuStreamSynchronize(stream_), what);
 }

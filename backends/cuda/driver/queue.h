@@ -84,7 +84,7 @@ class LoadedModule {
 // What a stream can run: a kernel, or a call of a library.
 class Command : public gpu::DeviceKernel {
  public:
-  // The stream's context is current.
+  // The stream's context must be current on the calling thread.
   virtual void launch(CUstream stream, const gpu::Ranges& ranges) = 0;
 };
 
@@ -104,7 +104,8 @@ class Kernel final : public Command {
   std::vector<void*> pointers_;
 };
 
-// 32-bit words in pinned host memory. A gate takes a word, and its stream waits until the host writes 1 to the word.
+// 32-bit words in pinned host memory, for Driver::host_word and for gates. A gate takes a word, and its stream waits
+// until the host writes 1 to the word.
 class Words {
  public:
   explicit Words(SharedContext context) : context_(std::move(context)) {}
@@ -125,7 +126,7 @@ class Words {
 
 class CommandQueue final : public gpu::CommandQueue {
  public:
-  // The first creates a stream, the second uses the framework's.
+  // The first constructor creates a stream, the second uses the framework's. Device times are measured from `clock`.
   CommandQueue(SharedContext context, std::shared_ptr<Words> words, std::shared_ptr<const Event> clock);
   CommandQueue(SharedContext context, std::shared_ptr<Words> words, std::shared_ptr<const Event> clock,
                CUstream framework);
@@ -152,7 +153,7 @@ class CommandQueue final : public gpu::CommandQueue {
   void finish(std::string_view what) override;
 
  private:
-  // The thread `reporter_` waits for these events in order, and after each calls the event's function.
+  // The thread `reporter_` waits for these events in order, and calls the event's `end` after each.
   struct Reports {
     struct Entry {
       std::shared_ptr<const Event> event;

@@ -12,7 +12,7 @@
 
 namespace backplane::cuda::testing {
 
-// softmax(x w + b), times a column of x: one product and several kernels.
+// softmax(x w + b), each row multiplied by the maximum of that row of x: one product and several kernels.
 inline Case product_and_kernels() {
   return {"product and kernels", {kRows, kInner}, [](Steps& add, uint32_t x) {
             const uint32_t sum =
@@ -30,7 +30,7 @@ class Calls {
   uint64_t launches() const { return of("cuLaunchKernel") + of("cublasLtMatmul"); }
   uint64_t graphs() const { return of("cuGraphLaunch"); }
   uint64_t captures() const { return of("cuStreamBeginCapture_v2"); }
-  // Waits of the thread that runs, and of threads that report ends.
+  // Calls that wait, on the thread that starts a run and on threads that report the end of runs.
   uint64_t waits() const {
     return of("cuStreamSynchronize") + of("cuEventSynchronize") + of("read into pageable memory");
   }
@@ -104,7 +104,7 @@ class CapturesTest : public Products {
     bind(env, exec, BP_SLOT_OUTPUT, y);
     return exec;
   }
-  // What the CPU computes for an input.
+  // The results of the CPU backend for an input.
   static std::vector<float> expected(const Environment& env, const Case& one, const Tensor& x) {
     Exec exec = env.compile(model_of(one), only("cpu")).exec();
     exec.bind("x", x);

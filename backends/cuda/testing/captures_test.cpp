@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs as CUDA graphs: when an instance captures its commands, what a run then costs, and that results and failures are
-// those of runs without.
+// the same as without graphs.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 
 constexpr char kFailed[] = "commands are not captured: ";
 
-// y = x[indices], for indices that may be out of range, and a formula.
+// y = softmax(w[indices]), for indices that may be out of range.
 Model gather() {
   Graph graph;
   const uint32_t x = graph.weight("w", numbers({8, 4}, 3)), i = graph.input("i", BP_DTYPE_INT64, {5});
@@ -87,7 +87,7 @@ TEST_F(CapturesTest, ABlockingRunIsOneLaunchToo) {
   }
 }
 
-// The loader copies host memory to and from the device; the kernels between the copies are one launch.
+// The loader copies host memory to and from the device; the kernels between the copies are one launch of a graph.
 TEST_F(CapturesTest, HostMemoryIsCopiedAroundTheGraph) {
   const Environment env = CapturesTest::env();
   const Case one = product_and_kernels();
@@ -180,7 +180,7 @@ TEST_F(CapturesTest, ResultsAreBitForBitThoseWithout) {
   }
 }
 
-// The same memory with other extents.
+// Binds the same memory with other extents. After each change, the first run enqueues its commands one by one.
 TEST_F(CapturesTest, EachExtentHasItsOwnCommands) {
   const Environment env = CapturesTest::env();
   Exec exec = env.compile(gpu::testing::small_model(), only("cuda")).exec();
@@ -207,7 +207,7 @@ TEST_F(CapturesTest, EachExtentHasItsOwnCommands) {
 
 // ---- bindings -------------------------------------------------------------------------------------------------------
 
-// As a decoder with two caches does.
+// Alternates between two sets of bindings, as a text decoder with two KV caches does.
 TEST_F(CapturesTest, AlternatingBindingsAreCapturedOnceEach) {
   const Environment env = CapturesTest::env();
   const Case one = product_and_kernels();
@@ -234,13 +234,14 @@ TEST_F(CapturesTest, AlternatingBindingsAreCapturedOnceEach) {
   calls.reset();
   for (int seed = 4; seed < 8; ++seed) EXPECT_EQ(run(static_cast<size_t>(seed % 2), seed), 1u);
   EXPECT_EQ(calls.captures(), 0u);
-  // More than an instance keeps: none comes back in time, and none is captured again and again.
+  // Six sets of bindings are more than an instance keeps: each is forgotten before its second run, so it is not
+  // captured.
   calls.reset();
   for (int seed = 0; seed < 18; ++seed) run(static_cast<size_t>(seed % 6), seed);
   EXPECT_LE(calls.captures(), 1u);
 }
 
-// Memory at an offset that kernels do not accept is copied on the device: in the graph.
+// Memory at an offset that kernels do not accept is copied on the device, by a command of the graph.
 TEST_F(CapturesTest, CopiesOnTheDeviceArePartOfTheGraph) {
   const Environment env = CapturesTest::env();
   const Case one = product_and_kernels();
@@ -258,7 +259,7 @@ TEST_F(CapturesTest, CopiesOnTheDeviceArePartOfTheGraph) {
   }
   bind(env, exec, 0, floats(one.x));
   exec.run();
-  EXPECT_EQ(standin_objects("executable graphs"), 0);  // it named the memory of the copy, which is freed
+  EXPECT_EQ(standin_objects("executable graphs"), 0);  // the graph referred to the copy's freed buffer
 }
 
 TEST_F(CapturesTest, CapturesEndBeforeTheirMemory) {
@@ -270,7 +271,7 @@ TEST_F(CapturesTest, CapturesEndBeforeTheirMemory) {
     for (int i = 0; i < 3; ++i) exec.run();
     EXPECT_EQ(standin_objects("executable graphs"), 1);
     EXPECT_EQ(standin_objects("graphs"), 0);
-    exec.bind("x", numbers(one.x, 1));  // other copies: the loader makes new instances
+    exec.bind("x", numbers(one.x, 1));  // host memory needs other copies, so the loader makes new instances
     EXPECT_EQ(standin_objects("executable graphs"), 0);
     for (int i = 0; i < 3; ++i) exec.run();
     EXPECT_EQ(standin_objects("executable graphs"), 1);
@@ -304,7 +305,7 @@ TEST_F(CapturesTest, ARefitIsSeenByTheNextRun) {
 
 // ---- host memory, bound to an instance as the harness does ----------------------------------------------------------
 
-// An instance of a session's only program, without the loader's copies.
+// An instance of a session's only program, called through the plugin's functions, without the loader's copies.
 class PluginInstance {
  public:
   explicit PluginInstance(const Session& session) {
@@ -348,10 +349,10 @@ class PluginInstance {
   bp_instance_t* instance_ = nullptr;
 };
 
-// Copies of pinned memory are part of the graph, others are commands of their own.
+// Copies from and to pinned memory are part of the graph; other copies are enqueued next to it.
 TEST_F(CapturesTest, PinnedMemoryIsCopiedByTheGraph) {
   const Environment env = CapturesTest::env();
-  const std::vector<int64_t> large{128, 160};  // 80 KiB
+  const std::vector<int64_t> large{128, 160};  // 80 KiB, enough to be pinned (Driver::pin)
   for (const bool returns_maxima : {false, true}) {
     const Case one{"maxima", large, [&](Steps& add, uint32_t x) {
                      const uint32_t axes = add.Graph::weight("axes", Tensor::of<int64_t>({1}, {1}));
@@ -381,7 +382,7 @@ TEST_F(CapturesTest, PinnedMemoryIsCopiedByTheGraph) {
     EXPECT_EQ(calls.of("cuMemcpyHtoDAsync_v2"), 0u);
     EXPECT_EQ(calls.of("cuMemcpyDtoHAsync_v2"), returns_maxima ? 1u : 0u);
     instance.bind(0, large, other);
-    EXPECT_EQ(standin_objects("executable graphs"), 0);  // before the copy's memory is freed, and unpinned
+    EXPECT_EQ(standin_objects("executable graphs"), 0);  // destroyed before the copy's buffer is freed and `x` unpinned
     for (int seed = 3; seed < 6; ++seed) run(other, seed);
     EXPECT_EQ(standin_objects("executable graphs"), 1);
   }
@@ -428,7 +429,7 @@ TEST_F(CapturesTest, AnIndexOutOfRangeEndsThatRunOnly) {
       }
     }
   }
-  // The failure of a run that another follows in the stream.
+  // The failure of a run is reported even if another run has followed it in the stream.
   for (int i = 0; i < 3; ++i) exec.run(how);
   stream.wait();
   write(8);
@@ -441,7 +442,7 @@ TEST_F(CapturesTest, AnIndexOutOfRangeEndsThatRunOnly) {
   EXPECT_EQ(failure([&] { stream.wait(); }).status(), BP_INVALID_ARGUMENT);
 }
 
-// Each call fails from its first on, then from its second, and so on. The runs succeed all the same.
+// Makes each function fail from its first call on, then from its second, then from its third. The runs succeed anyway.
 TEST_F(CapturesTest, WhenACallOfGraphsFailsRunsGoOnWithout) {
   const Case one = product_and_kernels();
   const Floats x = floats(one.x), y = floats({kRows, kColumns});
@@ -475,7 +476,7 @@ TEST_F(CapturesTest, WhenACallOfGraphsFailsRunsGoOnWithout) {
   }
 }
 
-// A command that fails only while it is captured.
+// Makes commands fail only while they are captured.
 TEST_F(CapturesTest, WhenACommandCannotBeCapturedRunsGoOnWithout) {
   const Case one = product_and_kernels();
   const Floats x = floats(one.x), y = floats({kRows, kColumns});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions through cuDNN when something is unusual: memory that is not aligned, calls that fail, a library that is
-// missing or does not start. Also what runs allocate and leave behind.
+// missing or does not start. Also checks that runs allocate nothing and that no objects leak.
 #include <atomic>
 #include <cstring>
 #include <thread>
@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kChannels = 6, kMaps = 8, kSize = 10;
 
-// One call of the library.
+// A convolution with bias, residual and Relu: one call of the library.
 Case with_epilogue() {
   return {"bias, residual, relu", {2, kChannels, kSize, kSize}, [](Steps& add, uint32_t x) {
             const uint32_t y = add("Conv", {x, add.weight({kMaps, kChannels, 3, 3}, 1), add.weight({kMaps}, 2)},
@@ -23,7 +23,7 @@ Case with_epilogue() {
           }};
 }
 
-// Two calls of the library: a plan of one command is not captured.
+// Two calls of the library, because a plan of one command is not captured.
 Case two_layers() {
   return {"two layers", {2, kMaps, kSize, kSize}, [](Steps& add, uint32_t x) {
             for (const int seed : {1, 2}) x = add("Relu", {add("Conv", {x, add.weight({kMaps, kMaps, 3, 3}, seed)})});
@@ -101,7 +101,7 @@ TEST_F(Convolutions, EveryCallMayFail) {
        {"cudnnCreate", "cudnnSetStream", "cudnnBackendCreateDescriptor", "cudnnBackendSetAttribute",
         "cudnnBackendGetAttribute", "cudnnBackendFinalize", "cudnnBackendExecute"}) {
     SCOPED_TRACE(function);
-    // Thousands of calls make a plan: the first ones, and then some of the others.
+    // Making a plan takes thousands of calls, so `good` grows in ever larger steps.
     uint64_t good = 0;
     bool refused = true;
     for (; refused; good += 1 + good / 8) {
@@ -168,7 +168,7 @@ TEST_F(OtherPlugin, WithoutCudnnTheKernelsComputeAndTheLogSaysWhy) {
 
 TEST_F(OtherPlugin, TheRealCudnnDoesNotStartWithoutAGpu) {
   if (!std::filesystem::exists("/usr/local/cuda/lib64/libcudnn.so.9")) GTEST_SKIP() << "there is no cuDNN";
-  // The first name does not exist; the second is that in /usr/local/cuda.
+  // Changes only the first file name that the plugin tries, so it opens the second, which is in /usr/local/cuda.
   EXPECT_THAT(log_of_run(with_epilogue(), std::string("\0libcudnn.so.9", 14), std::string("\0libcudnx.so.9", 14)),
               HasSubstr("(library: starting cuDNN: CUDNN_STATUS_NOT_INITIALIZED"));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions through cuDNN, on its stand-in: which are taken, with which epilogues, in which types, and how they are
-// chosen.
+// Convolutions on the stand-in for cuDNN: which of them the library computes, with which epilogues, in which types, and
+// how plans are chosen.
 #include <mutex>
 
 #include "testing/products_fixture.h"
@@ -131,7 +131,7 @@ TEST_F(Convolutions, EachIsComputedWhereItShouldBe) {
     EXPECT_EQ(standin_calls("cuLaunchKernel") - kernels, one.kernels);
     expect_near(exec.output(0u).values<float>(), expected, one.bound);
   }
-  // One sums in an order that varies, the other in fp16.
+  // Engine 0 of the stand-in is not deterministic, and engine 1 sums with reduced precision.
   for (const char* forbidden : {"engine 0", "engine 1"}) EXPECT_EQ(standin_calls(forbidden), 0u) << forbidden;
 }
 
@@ -169,7 +169,8 @@ TEST_F(Convolutions, Tf32IsUsedOnlyWhereTheSessionAllowsItAndIsNamed) {
   }
 }
 
-// The stand-in's engine 3 is the fastest. A second process, or here a second environment, measures nothing.
+// The stand-in's engine 3 is the fastest. Once that is measured, other processes measure nothing; here, an environment
+// stands for a process.
 TEST_F(Convolutions, TheFastestPlanIsMeasuredOnce) {
   Case one = cases()[6];
   one.x[0] = 1;  // a problem that no other test has
@@ -186,7 +187,7 @@ TEST_F(Convolutions, TheFastestPlanIsMeasuredOnce) {
   }
 }
 
-// A plan that is made by a run uses the library's first choice: it must not wait for measurements.
+// If a run makes the engine's plan, it uses the library's first choice: a run must not wait for measurements.
 TEST_F(Convolutions, ExtentsOfARunAreNotMeasured) {
   const Environment env = Products::env();
   Steps steps;

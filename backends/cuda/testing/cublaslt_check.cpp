@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares driver/cublaslt.h with NVIDIA's header. Compiled where that is found; it has no code.
+// Compares driver/cublaslt.h with NVIDIA's header at compile time. Compiled only where that header is found.
 #include <cublasLt.h>
 
 #include <type_traits>
@@ -52,7 +52,8 @@ SAME(offsetof(Heuristic, workspace_bytes), offsetof(cublasLtMatmulHeuristicResul
 SAME(offsetof(Heuristic, status), offsetof(cublasLtMatmulHeuristicResult_t, state));
 #undef SAME
 
-// Own and NVIDIA's types correspond if they are passed alike: pointers, and integers and enumerations of equal size.
+// The types in driver/cublaslt.h match NVIDIA's if they are passed alike: pointers, and integers and enumerations of
+// equal size.
 template <class Own, class Theirs>
 constexpr bool kPassedAlike = sizeof(Own) == sizeof(Theirs) && std::is_pointer_v<Own> == std::is_pointer_v<Theirs>;
 template <class Own, class Theirs>

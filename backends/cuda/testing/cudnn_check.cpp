@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares driver/cudnn.h with NVIDIA's header, of cuDNN 9.8 or later. Compiled where that is found; it has no code.
+// Compares driver/cudnn.h with NVIDIA's header, of cuDNN 9.8 or later, at compile time. Compiled only where that header
+// is found.
 #include <cudnn_graph.h>
 
 #include <type_traits>
@@ -10,7 +11,7 @@
 namespace backplane::cuda::dnn {
 namespace {
 
-// Some of the library's names are deprecated in its latest versions; earlier ones need them.
+// Some of the names are deprecated in cuDNN's latest versions, but earlier versions have no others.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 #define SAME(own, theirs) static_assert(static_cast<int>(own) == static_cast<int>(CUDNN_##theirs))
@@ -107,7 +108,8 @@ SAME(kTypeChar, TYPE_CHAR);
 #undef SAME
 #pragma GCC diagnostic pop
 
-// Own and NVIDIA's types correspond if they are passed alike: pointers, and integers and enumerations of equal size.
+// The types in driver/cudnn.h match NVIDIA's if they are passed alike: pointers, and integers and enumerations of equal
+// size.
 template <class Own, class Theirs>
 constexpr bool kPassedAlike = std::is_void_v<Own>
                                   ? std::is_void_v<Theirs>

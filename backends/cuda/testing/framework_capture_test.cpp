@@ -48,7 +48,7 @@ class FrameworkCapture : public CapturesTest {
   CUstream queue_ = nullptr;
 };
 
-// Two sessions, the second on the result of the first, become one graph.
+// Runs of two sessions, of which the second reads the result of the first, become one graph.
 TEST_F(FrameworkCapture, GetsTheCommandsOfTheRunsInIt) {
   const Environment env = FrameworkCapture::env();
   const Case one = product_and_kernels();
@@ -84,7 +84,7 @@ TEST_F(FrameworkCapture, GetsTheCommandsOfTheRunsInIt) {
         std::memset(z.data(), 0, z.count() * sizeof(float));
         return seed < 4;
       });
-      for (Exec* exec : {&first, &second}) exec->run(how);  // and runs after the capture are as before it
+      for (Exec* exec : {&first, &second}) exec->run(how);  // runs after the capture work as before it
       stream.wait();
       expect_near(y.read(), expected(env, one, numbers(one.x, 4)), one.bound);
     }
@@ -130,7 +130,7 @@ TEST_F(FrameworkCapture, IsNotDisturbedByWhatIsRefused) {
     EXPECT_EQ(calls.launches() + calls.graphs() + calls.waits() + calls.allocations(), 0u);
     expect_valid();
   };
-  // Planned, bound and warmed up outside of the stream, which prepares the run.
+  // A run outside of the stream makes the plan and prepares the bindings, as a capture requires.
   const Semaphore host;
   const NativeSemaphore native(env.get(), device_id(env));
   exec.run();
@@ -150,7 +150,7 @@ TEST_F(FrameworkCapture, IsNotDisturbedByWhatIsRefused) {
   exec.run(how);
   stream.wait();
   expect_near(y.read(), expected(env, one, numbers(one.x, 3)), one.bound);
-  // Host memory would be copied.
+  // The copies that host memory needs cannot be captured.
   exec.bind("x", numbers(one.x, 4));
   exec.run(how);
   stream.wait();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that a program allocated with CUDA: bound through loader.h and through ONNXIFI.
+// Memory that a program allocated with CUDA is bound through loader.h and through ONNXIFI.
 #include <gmock/gmock.h>
 
 #include <array>
@@ -58,7 +58,7 @@ class Import : public ::testing::Test {
     return environment({BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cuda.so"},
                        {{"cuda.tile", "4x4x2/16:8x8"}, {"cuda.winograd", "never"}});
   }
-  // Nothing is measured for it, as the stand-in is slow.
+  // Options with which the loader uses reported costs and measures nothing, as the stand-in is slow.
   static SessionOptions reported() {
     SessionOptions how;
     how.options["loader.costs"] = "reported";
@@ -142,7 +142,7 @@ TEST_F(Import, OnnxifiUsesIt) {
     EXPECT_EQ(onnxGetBackendInfo(id, ONNXIFI_BACKEND_MEMORY_TYPES, &types, &size), ONNXIFI_STATUS_SUCCESS);
     return types;
   };
-  if (memory_types(ids[0]) == ONNXIFI_MEMORY_TYPE_CPU) std::swap(ids[0], ids[1]);  // that of the CPU
+  if (memory_types(ids[0]) == ONNXIFI_MEMORY_TYPE_CPU) std::swap(ids[0], ids[1]);  // the first was the CPU's
   const onnxBackendID id = ids[0];
   const onnxBitfield types = memory_types(id);
   EXPECT_EQ(types, ONNXIFI_MEMORY_TYPE_CPU | ONNXIFI_MEMORY_TYPE_CUDA_BUFFER);
@@ -180,7 +180,7 @@ TEST_F(Import, OnnxifiUsesIt) {
   };
   EXPECT_EQ(status(a, descriptor("c", in_)), ONNXIFI_STATUS_INVALID_MEMORY_LOCATION);      // in the input's memory
   EXPECT_EQ(status(a, descriptor("c", in_ + 4)), ONNXIFI_STATUS_INVALID_MEMORY_LOCATION);  // in a part of it
-  EXPECT_EQ(status(descriptor("a", in_ + 4), c), ONNXIFI_STATUS_INVALID_MEMORY_LOCATION);  // too long
+  EXPECT_EQ(status(descriptor("a", in_ + 4), c), ONNXIFI_STATUS_INVALID_MEMORY_LOCATION);  // beyond the end
   EXPECT_EQ(status(descriptor("a", reinterpret_cast<uint64_t>(&host_in)), c), ONNXIFI_STATUS_INVALID_MEMORY_LOCATION);
   EXPECT_EQ(status(descriptor("a", in_, ONNXIFI_MEMORY_TYPE_OPENCL_BUFFER), c), ONNXIFI_STATUS_UNSUPPORTED_MEMORY_TYPE);
   EXPECT_EQ(status(a, c), ONNXIFI_STATUS_SUCCESS);

@@ -10,8 +10,8 @@
 
 namespace backplane::cuda::testing {
 
-// Runs a model on a copy of the plugin in which `from` is replaced by `to`, a text of equal length. Returns the log.
-// The results must be right, and no library must have computed them.
+// `log_of_run` runs a model on a copy of the plugin in which `from` is replaced by `to`, a text of equal length, and
+// returns the log. It expects right results, and that no call of cuBLASLt or cuDNN computed them.
 class OtherPlugin : public Products {
  protected:
   std::string log_of_run(const Case& one, const std::string& from, const std::string& to) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets the real cuDNN make plans of typical convolutions for GPUs that are described by files, without a GPU, and
-// prints how many it offers. Fails if a convolution that the backend counts on has no plan.
+// plans_check FILE…: lets the real cuDNN make plans of typical convolutions for GPUs that are described by JSON files,
+// which needs no GPU, and prints how many plans it finds. Exit status: 0 if each convolution has a plan, 1 if not, 77
+// if there is no cuDNN 9.8 or later.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -30,7 +31,8 @@ gpu::ConvolutionProblem square(int64_t channels, int64_t size, int64_t maps, int
   return p;
 }
 
-// The layers of a ResNet-50, depthwise ones of a MobileNet, grouped ones of a ResNeXt, and other numbers of dimensions.
+// The layers of a ResNet-50, depthwise ones of a MobileNet, grouped ones of a ResNeXt, and layers of one and three
+// dimensions.
 std::vector<gpu::ConvolutionProblem> layers() {
   std::vector<gpu::ConvolutionProblem> all{square(3, 224, 64, 7, 2)};
   for (const int64_t stage : {0, 1, 2, 3}) {
@@ -74,7 +76,7 @@ constexpr Type kTypes[] = {{"fp32", BP_DTYPE_FLOAT, 0},
                            {"fp16", BP_DTYPE_FLOAT16, 0},
                            {"bf16", BP_DTYPE_BFLOAT16, 0}};
 
-// The compute capability that a description has: 75 for 7.5.
+// The compute capability in a description, times 10: 75 for 7.5.
 int capability_of(const std::string& json) {
   const std::string key = "\"deviceVer\": ";
   const size_t at = json.find(key);

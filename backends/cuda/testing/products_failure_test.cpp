@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products through cuBLASLt when something is unusual: memory that is not aligned, calls that fail, a library that is
-// missing or does not start. Also what runs allocate and leave behind.
+// missing or does not start. Also checks that runs allocate nothing and that no objects leak.
 #include <atomic>
 #include <cstring>
 #include <thread>
@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// x w + b, plus a matrix, then Relu: one call of the library.
+// relu(x w + bias + matrix): one call of the library.
 Case with_epilogue() {
   return {"bias, residual, relu", {kRows, kInner}, [](Steps& add, uint32_t a) {
             const uint32_t product = add("MatMul", {a, add.weight({kInner, kColumns}, 1)});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the tests of matrix products and convolutions: small models of one and what surrounds it, run on the
-// stand-ins.
+// Shared by the tests of matrix products and convolutions: small models with a product or convolution and the operators
+// around it, run on the stand-ins.
 #pragma once
 
 #include <cmath>
@@ -22,7 +22,7 @@ inline Tensor numbers(const std::vector<int64_t>& extents, int seed) {
   return Tensor::of<float>(extents, all);
 }
 
-// Builds a graph step by step, with weights that have numbers.
+// Builds a graph step by step, with weights that `numbers` fills.
 struct Steps : Graph {
   uint32_t weight(const std::vector<int64_t>& extents, int seed) {
     const std::string name = "w" + std::to_string(++count);
@@ -42,7 +42,7 @@ struct Case {
   const char* name;
   std::vector<int64_t> x;  // the extents of the input
   std::function<uint32_t(Steps& add, uint32_t x)> build;
-  uint64_t products = 1, kernels = 0;  // of a run: calls of a library, and own kernels
+  uint64_t products = 1, kernels = 0;  // in a run: calls of the library, and launches of the engine's kernels
   float bound = 1e-5f;
 };
 
@@ -73,7 +73,7 @@ class Products : public StandinTest {
   }
 };
 
-// Tests of convolutions use the same cases.
+// The tests of convolutions use the same fixture.
 class Convolutions : public Products {};
 
 }  // namespace backplane::cuda::testing

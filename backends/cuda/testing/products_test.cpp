@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products through cuBLASLt, on its stand-in: which are taken, with which epilogues, and what happens when calls fail.
+// Products on the stand-in for cuBLASLt: which of them the library computes, with which epilogues, in which types, and
+// how algorithms are chosen.
 #include <cmath>
 #include <mutex>
 
@@ -231,7 +232,8 @@ TEST_F(Products, Tf32IsUsedOnlyWhereTheSessionAllowsItAndIsNamed) {
   }
 }
 
-// The stand-in's algorithm 1 is the fastest. A second process, or here a second environment, measures nothing.
+// The stand-in's algorithm 1 is the fastest. Once that is measured, other processes measure nothing; here, an
+// environment stands for a process.
 TEST_F(Products, TheFastestAlgorithmIsMeasuredOnce) {
   Case one = cases().front();
   one.x[0] = kRows + 1;  // a problem that no other test has
@@ -250,7 +252,7 @@ TEST_F(Products, TheFastestAlgorithmIsMeasuredOnce) {
   }
 }
 
-// A plan that is made by a run uses the library's first choice: it must not wait for measurements.
+// If a run makes the engine's plan, it uses the library's first choice: a run must not wait for measurements.
 TEST_F(Products, ExtentsOfARunAreNotMeasured) {
   const Environment env = Products::env();
   Steps steps;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the backend under the loader on the stand-in for a GPU. Checks results, leaked objects, and driver calls that
-// fail.
+// Runs the backend under the loader on the stand-in for a GPU. Checks results, that no objects leak, and that failures
+// of driver calls are reported.
 #include <thread>
 
 #include "testing/small_model.h"

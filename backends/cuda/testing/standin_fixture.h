@@ -13,7 +13,7 @@
 
 namespace backplane::cuda::testing {
 
-// The number of existing objects of each kind.
+// The number of existing objects of the stand-ins, by kind.
 inline std::map<std::string, int64_t> objects() {
   std::map<std::string, int64_t> all;
   for (const char* kind :
@@ -23,7 +23,7 @@ inline std::map<std::string, int64_t> objects() {
   return all;
 }
 
-// A test suite with a cache folder of its own. After each test, no call fails any more.
+// The tests of a suite share a cache folder, which is empty at first. After each test, injected failures end.
 class StandinTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {

@@ -8,21 +8,23 @@ namespace backplane::gpu {
 // Memory bound to an input or output, accessible to kernels.
 class BoundMemory {
  public:
-  // Makes the tensor's memory accessible to kernels, without copies where possible. `queue` is the instance's own.
+  // Makes the tensor's memory accessible to kernels, without copies where possible. `queue`, the instance's own, maps
+  // and unmaps host memory here and in the destructor.
   BoundMemory(const Device& device, const Queue& queue, const bp_tensor_t& tensor);
   BoundMemory(const BoundMemory&) = delete;
   BoundMemory& operator=(const BoundMemory&) = delete;
   ~BoundMemory();
 
   const Buffer& buffer() const { return buffer_; }
-  // Whether kernels use the bound memory itself. Otherwise it is copied, or mapped.
+  // Whether the tensor is in device memory that kernels use in place, so that `begin` and `end` enqueue nothing.
   bool is_direct() const { return transfer_ == Transfer::kDirect; }
-  // Whether `begin` and `end` enqueue only what a capture may contain. The copies refer to memory of this object.
+  // Whether `begin` and `end` enqueue only what a capture may contain. Captured copies refer to `buffer`: destroy such
+  // captures before this object.
   bool can_be_captured() const { return transfer_ != Transfer::kShared && (host_ == nullptr || pinned_ != nullptr); }
-  // Appends the addresses that the commands of a run use.
+  // Appends the addresses, of the device and of the host, that a run's commands use: a part of Captures::Key.
   void append_addresses(const Driver& driver, std::vector<uint64_t>& addresses) const;
-  // `begin` is called before a run and `end` after it, each with the run's queue. Both enqueue commands, append the
-  // commands' events to `events`, and return the number of bytes copied.
+  // `begin` is called before a run's kernels and `end` after them, each with the run's queue; the tensor has `bytes`
+  // bytes. Both enqueue commands, append their events to `events`, and return the number of bytes to be copied.
   uint64_t begin(CommandQueue& queue, uint64_t bytes, bool is_input, std::vector<Event>& events);
   uint64_t end(CommandQueue& queue, uint64_t bytes, bool is_output, std::vector<Event>& events);
 
@@ -39,8 +41,8 @@ class BoundMemory {
   Queue queue_;
   Transfer transfer_;
   Buffer buffer_;
-  Buffer source_;                       // kDeviceCopy
-  uint64_t offset_ = 0;                 // kDeviceCopy, in bytes
+  Buffer source_;                       // kDirect, kDeviceCopy: the bound memory
+  uint64_t offset_ = 0;                 // kDirect, kDeviceCopy: where the tensor begins in `source_`, in bytes
   char* host_ = nullptr;                // kHostCopy, kShared
   uint64_t capacity_ = 0;               // kHostCopy, kShared, in bytes
   void* mapped_ = nullptr;              // kShared

@@ -14,15 +14,16 @@ namespace backplane::gpu {
 // Not thread-safe.
 class Captures {
  public:
-  // The addresses that differ between bindings. Everything else that commands name must not change until `clear`.
+  // The addresses that differ between bindings. Everything else that the commands refer to must not change until
+  // `clear`.
   using Key = std::vector<uint64_t>;
 
   // The capture for these bindings, or NULL if they are new. If they are used for the second time, `make` captures
   // them; if it throws, so does this, and nothing is captured any more.
   const DeviceCapture* find(const Key& key, const std::function<Capture()>& make);
-  // Call this before anything that commands name changes or is freed.
+  // Call this before anything that the commands refer to changes or is freed.
   void clear() { entries_.clear(); }
-  // Ends all captures for good.
+  // Destroys the captures; `find` returns NULL from then on.
   void disable() {
     clear();
     disabled_ = true;
@@ -33,7 +34,7 @@ class Captures {
     Key key;
     Capture capture;  // NULL after the first use
   };
-  // A decoder alternates between two caches, each perhaps with two sets of inputs and outputs.
+  // Enough for a text decoder that alternates between two KV caches, each with two sets of inputs and outputs.
   static constexpr size_t kKept = 4;
 
   std::list<Entry> entries_;  // most recently used first

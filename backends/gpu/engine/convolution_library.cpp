@@ -12,7 +12,7 @@ double count_of(const ConvolutionProblem& p) {
   return static_cast<double>(p.batch) * static_cast<double>(p.maps) * static_cast<double>(p.window.out_size());
 }
 
-// The extents of the tensor's own spatial dimensions: "56x56".
+// The extents of the tensor's spatial dimensions, without those that sdk::Window prepends: "56x56".
 std::string joined(const sdk::Window& window, const sdk::Spatial& extents, const char* between = "x") {
   std::string all;
   for (size_t d = extents.size() - window.dims; d < extents.size(); ++d)

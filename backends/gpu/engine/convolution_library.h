@@ -7,7 +7,7 @@
 
 namespace backplane::gpu {
 
-// y = activation(convolution of a with the weights b + c + bias), summed in fp32. All tensors are dense, of the same
+// y = activation(conv(a, b) + c + bias), where b are the weights; summed in fp32. All tensors are dense, of the same
 // type, and have their channels before the spatial dimensions: a is [batch, channels, in…], b is
 // [maps, channels / groups, kernel…], c and y are [batch, maps, out…].
 struct ConvolutionProblem {
@@ -15,11 +15,11 @@ struct ConvolutionProblem {
 
   bp_dtype_t dtype = BP_DTYPE_FLOAT;
   uint32_t compute_types = 0;  // BP_COMPUTE_* that are allowed
-  sdk::Window window;          // all spatial extents
+  sdk::Window window;          // in, kernel and out extents, strides, dilations, padding
   int64_t batch = 0, channels = 0, maps = 0, groups = 1;
-  // Libraries fuse whole chains only: c and Relu come with a bias, which may be zeros.
+  // Libraries fuse only complete chains: if there is a c or a Relu, there is a bias too, which may be all zeros.
   bool has_c = false;
-  bool has_bias = false;  // one element per map
+  bool has_bias = false;  // [maps], one element per output channel
   bool relu = false;
 
   double operations() const;

@@ -30,7 +30,7 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
   Libraries libraries() {
     return {.products = products_ ? &*products_ : nullptr, .convolutions = convolutions_ ? &*convolutions_ : nullptr};
   }
-  // Whether instances capture their commands. They report failures to do so; the first is logged.
+  // Whether instances capture their commands. They report failures to do so to `capture_failed`, which logs the first.
   bool captures() const { return captures_; }
   void capture_failed(const sdk::Error& failure);
   // A new kernel object for the launch; the caller sets its arguments.
@@ -64,7 +64,7 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
   bp_buffer_t import_memory(uint32_t space, const bp_external_t& external) override;
   bp_external_t export_memory(const bp_buffer_t& buffer, uint32_t kind) override;
 
-  // Streams, and semaphores that the framework's events can be imported into.
+  // Streams and semaphores, either new or wrapping a native queue or event of the framework.
   std::unique_ptr<sdk::Stream> stream(const bp_stream_create_t& how) override;
   std::unique_ptr<sdk::NativeSemaphore> semaphore(const bp_semaphore_create_t& how) override;
 
@@ -76,7 +76,7 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
   void tune();
   Tile chosen_tile();
   WinogradThroughput chosen_winograd();
-  // How the option says to use a library; nullopt if it is own.
+  // How to use a library, by the option of this name; nullopt for the value "own": only the engine's kernels compute.
   std::optional<LibraryUse> chosen_use(std::string_view option) const;
   void choose_libraries();
   bool chosen_captures() const;

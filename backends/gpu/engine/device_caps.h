@@ -36,7 +36,7 @@ struct DeviceCaps {
   bool measured = false;
   Tile tile{4, 4, 1};           // the first one that fits, until Device::tune chooses one
   WinogradThroughput winograd;  // measured with `tile`
-  // The driver's libraries, unless the options `products` and `convolutions` are own.
+  // The driver's libraries; NULL if it has none, or if the option `products` or `convolutions` is "own".
   const ProductLibrary* products = nullptr;
   const ConvolutionLibrary* convolutions = nullptr;
 

@@ -68,8 +68,8 @@ class KernelModule {
 };
 using Module = std::shared_ptr<const KernelModule>;
 
-// Commands that a queue replays as one. They name kernels' arguments by value and memory by address: what they name
-// must exist whenever they are replayed. Destroying them while they execute is allowed. Not thread-safe.
+// Commands that a queue replays as one. They contain the values of kernel arguments and the addresses of memory, which
+// must be valid whenever the commands are replayed. A capture may be destroyed while it executes. Not thread-safe.
 class DeviceCapture {
  public:
   virtual ~DeviceCapture() = default;
@@ -81,7 +81,7 @@ struct Ranges {
   std::array<size_t, 3> global, local;
 };
 
-// Memory from an offset in bytes on.
+// Device memory, beginning at an offset in bytes.
 struct Span {
   const DeviceMemory* memory;
   uint64_t offset;
@@ -152,18 +152,19 @@ class Driver {
   virtual Buffer part(const Buffer& whole, uint64_t offset, uint64_t bytes) const = 0;  // keeps `whole` alive
   // Uses host memory without a copy, on devices that share it.
   virtual Buffer import_host(void* address, uint64_t bytes) const;
-  // Pins host memory while the result lives, so that copies need no host thread. The result is empty if the memory was
-  // not pinned.
+  // Pins host memory while the result lives, so that the device copies it without the host's help. The result is empty
+  // if the memory was not pinned.
   virtual std::shared_ptr<const void> pin(void* address, uint64_t bytes) const;
-  // A word of host memory, at first 0, that a queue reads into without waiting, where the driver has such memory.
+  // A 32-bit word of host memory, initially 0. It is pinned if the driver has pinned memory, so that a queue's `read`
+  // into it does not wait.
   virtual std::shared_ptr<int32_t> host_word() const { return std::make_shared<int32_t>(0); }
   virtual Queue queue() const = 0;
 
   // Whether `capture` is implemented.
   virtual bool captures() const { return false; }
-  // Captures the commands that `enqueue` puts into the queue that it is passed: launches that are not timed, fills, and
-  // copies of device memory and of host memory that is pinned. They are not executed. `enqueue` must not wait, allocate
-  // or free. The queue ends with this call.
+  // Calls `enqueue` with a queue, and captures the commands that it enqueues instead of executing them: launches that
+  // are not timed, fills, and copies of device memory and of pinned host memory. `enqueue` must not wait, allocate or
+  // free. The queue is valid only during this call.
   virtual Capture capture(const std::function<void(CommandQueue&)>& enqueue) const;
 
   // Source text that precedes every kernel. It defines, in the driver's language, the names that kernels/opencl.cl

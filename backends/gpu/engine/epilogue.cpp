@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuses a formula that reads a product's result into the last step of the product's kernel.
+// Fuses a formula that reads the result of a product or convolution into the last step of its kernel or library call.
 #include <algorithm>
 
 #include "engine/planner.h"
@@ -35,7 +35,7 @@ std::string_view index_of(const View& view, const Shape& shape, int64_t rows, in
   return {};
 }
 
-// The operands that a formula adds to a library's sum, or NULL.
+// The operands that a formula adds to the result of a library; NULL if it has no such operand.
 struct Addends {
   const View* c = nullptr;
   const View* bias = nullptr;
@@ -68,7 +68,8 @@ bool add_step(ConvolutionProblem& problem, Addends& addends, std::string_view co
   return false;
 }
 
-// Adds all steps of a formula of `sum`, which is [.., rows, columns].
+// Adds all steps of `expression`, if they are a chain that starts with the leaf `sum` [.., rows, columns] and the
+// library supports it. Otherwise returns false.
 template <class Problem>
 bool add_steps(Problem& problem, Addends& addends, const Expression& expression, const View& sum, int64_t rows,
                int64_t columns) {
@@ -93,7 +94,7 @@ bool add_steps(Problem& problem, Addends& addends, const Expression& expression,
   return true;
 }
 
-// The elements of a bias that a library needs but the model does not have.
+// The number of elements of a bias that the library requires although the model has none; 0 if none is required.
 int64_t missing_bias(const ProductProblem&) {
   return 0;
 }
@@ -150,7 +151,7 @@ bool Planner::fuse_epilogue(const Expression& expression, const Tensor& y) {
   return true;
 }
 
-// A library has few formulas: the whole expression must be a chain of them.
+// A library supports few formulas: the whole expression must be a chain of those.
 bool Planner::fuse_into_call(const Expression& expression, const View& sum, const Open& open, const Tensor& y) {
   const auto fuse = [&](auto problem) {
     Addends addends;

@@ -26,7 +26,7 @@ std::vector<int64_t> dense_strides(const Shape& shape);
 View broadcast_view(const Tensor& tensor, const Shape& shape);
 
 inline constexpr std::string_view kCopyFormula = "$0";
-// Formulas that a driver's library may compute as the last step of a product.
+// Formulas that a driver's library may compute as a last step of a product or convolution.
 inline constexpr std::string_view kSumFormula = "$0 + $1";
 inline constexpr std::string_view kReluFormula = "$0 < 0 ? 0 : $0";
 inline constexpr std::string_view kTanhGeluFormula =
@@ -45,8 +45,8 @@ struct Expression {
   Shape shape;
 
   bp_dtype_t dtype() const { return steps.back().dtype; }
-  int leaf(const View& view);           // returns the leaf's operand number
-  int append(const Expression& other);  // returns the operand number of its result
+  int leaf(const View& view);           // adds the leaf unless there is an equal one; returns its operand number
+  int append(const Expression& other);  // adds the steps of `other`; returns the operand number of its result
   // The steps as statements that define t0, t1, … from leaves x0, x1, …
   std::string statements() const;
 };

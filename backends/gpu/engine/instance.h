@@ -45,16 +45,16 @@ class Instance final : public sdk::Instance {
     std::optional<sdk::Error> failure;  // why further commands could not be started while others were in flight
     bool tracing = false;
     uint64_t begin_time = 0, copied = 0;  // for the trace: in nanoseconds, in bytes
-    bool replays = false;                 // a capture, instead of the commands that it contains
+    bool replays = false;                 // a capture is replayed instead of enqueuing its commands
     // Read from the device at the end: 0, or 1 + the index of a failed node. NULL until it is needed.
     std::shared_ptr<int32_t> found_fault;
   };
 
-  // The copies of bound memory that a capture contains, the others, or all.
+  // Which copies of bound memory to enqueue: those that a capture contains, the others, or all.
   enum class Copies { kCaptured, kOthers, kAll };
 
   // ---- plan and bindings (instance.cpp) ----
-  void prepare();                  // before a run
+  void prepare();                  // before a run: makes the plan and the bindings current
   bool binds_host_memory() const;  // whether a new binding is in host memory
   void replan(const ReadInput& read);
   std::vector<std::byte> read_input(uint32_t slot) const;
@@ -103,7 +103,7 @@ class Instance final : public sdk::Instance {
   std::vector<Kernel> kernels_;  // indexed by launch
   std::vector<External> externals_;
   std::vector<std::optional<BoundMemory>> inputs_, outputs_;
-  Captures captures_;           // of plan_; they name the arena, the kernels and copies' memory of inputs_ and outputs_
+  Captures captures_;           // of runs of plan_; refer to arena_, kernels_ and the buffers of inputs_ and outputs_
   Captures::Key bindings_key_;  // identifies the present bindings
   size_t captured_commands_ = 0;
   bool shapes_changed_ = true;

@@ -31,7 +31,7 @@ class Island final : public sdk::Program {
     std::vector<Shape> inputs;
     std::shared_ptr<const Plan> plan;
   };
-  // `measure`: the fastest algorithms of library products are measured, unless they are known.
+  // `measure`: whether to measure which of a library's algorithms is fastest, where that is not known yet.
   std::shared_ptr<const Plan> plan(const std::vector<Shape>& inputs, const ReadInput& read, bool measure) const;
   void prepare(Plan& plan, bool measure) const;
   Constant resolve(Plan& plan, uint32_t storage) const;

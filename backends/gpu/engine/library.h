@@ -14,13 +14,13 @@ namespace backplane::gpu {
 
 class DeviceKernel;
 
-// One of a library's ways to compute a problem. Valid for all problems with the same text().
+// One of the ways in which a library computes a problem. Valid for all problems with the same text().
 struct LibraryAlgorithm {
   std::shared_ptr<const void> own;  // the library's description of it
   uint64_t workspace_bytes = 0;
 };
 
-// The arguments of a library's kernel. Those that the problem does not have are not set.
+// The arguments of a library's kernel, which ignores those that the problem does not have.
 enum LibraryArgument : uint32_t { kLibraryA, kLibraryB, kLibraryC, kLibraryBias, kLibraryY, kLibraryWorkspace };
 
 // What to allocate for measuring a problem, in bytes.

@@ -17,7 +17,7 @@ constexpr size_t kMostKnown = 1024;
 // Smaller problems do not fill one tile of a tensor core, and the engine's own kernels take any formula as an epilogue.
 constexpr double kLeastOperations = 2.0 * 16 * 16 * 16;
 constexpr double kPatienceSeconds = 0.05;  // the expected time of a problem above which candidates are not measured
-constexpr uint64_t kMemoryShare = 8;       // measuring uses at most this fraction of the device's memory
+constexpr uint64_t kMemoryShare = 8;       // measuring uses at most 1 / kMemoryShare of the device's memory
 
 // The index in a stored choice, or nullopt if it is not below `count`.
 std::optional<size_t> stored_index(const std::optional<std::string>& text, size_t count) {
@@ -88,7 +88,8 @@ std::optional<size_t> LibraryChoices<Problem>::fastest(const Problem& problem,
   if (problem.operations() / caps.throughput.flops > kPatienceSeconds) return std::nullopt;
   std::optional<size_t> best;
   const LibraryOperands sizes = problem.operands();
-  // One buffer serves as a, b, c and bias, as values do not affect the time. It is filled with words.
+  // One buffer serves as a, b, c and bias, as values do not affect the time. Its size is a multiple of 4 bytes, because
+  // fill_with_0_5 writes whole floats.
   const uint64_t in_bytes = (sizes.largest_input + 3) / 4 * 4;
   uint64_t workspace_bytes = 0;
   for (const LibraryAlgorithm& each : algorithms) workspace_bytes = std::max(workspace_bytes, each.workspace_bytes);

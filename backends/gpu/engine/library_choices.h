@@ -13,8 +13,8 @@ namespace backplane::gpu {
 
 class Device;
 
-// How a library is used. kMeasured: for problems above a certain size, with the fastest algorithm. kLibrary: for all
-// problems, with the library's first algorithm.
+// How a library is used. kMeasured: for problems of at least 2 · 16³ operations, with the fastest algorithm. kLibrary:
+// for all problems, with the library's first algorithm.
 enum class LibraryUse { kMeasured, kLibrary };
 
 template <class Problem>
@@ -49,7 +49,7 @@ class LibraryChoices {
 using Products = LibraryChoices<ProductProblem>;
 using Convolutions = LibraryChoices<ConvolutionProblem>;
 
-// The choices for each kind of problem, or NULL: the driver has no library, or its option is own.
+// The choices for each kind of problem; NULL if the driver has no library for it, or if its option is "own".
 struct Libraries {
   Products* products = nullptr;
   Convolutions* convolutions = nullptr;

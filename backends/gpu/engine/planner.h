@@ -5,7 +5,7 @@
 //   void emit_flatten(Emit& e) { e.alias(0, e.input(0), …); }                         the same bytes, other extents
 //   void emit_pool(Emit& e) {                                                         a kernel of kernels/pool.cl
 //     const Tensor x = e.input(0), y = e.output(0, shape);
-//     e.launch("pool", "max_pool", "-DTYPE=" + e.type(x)).in(x).out(y).arg(height).range(width, height, n);
+//     e.launch("pool", "pool", "-DTYPE=" + e.type(x)).in(x).out(y).arg(height).range(width, height, n);
 //   }
 //
 // A launch that reads only constants runs once, when the plan is prepared, so packing weights needs no special code.
@@ -33,7 +33,7 @@ class LaunchBuilder {
   LaunchBuilder(Planner& planner, size_t launch) : planner_(planner), launch_(launch) {}
   LaunchBuilder& in(const Tensor& tensor);
   LaunchBuilder& out(const Tensor& tensor);
-  LaunchBuilder& none();  // an argument that a library's problem does not have
+  LaunchBuilder& none();  // a placeholder for a LibraryArgument that the problem does not have
   template <class T>
   LaunchBuilder& arg(T value) {
     return bytes(&value, sizeof value);
@@ -49,8 +49,8 @@ class LaunchBuilder {
   void groups(std::array<int64_t, 3> count, std::array<size_t, 3> local);
   void range(const Ranges& ranges);
   // Declares that the kernel has an EPILOGUE (kernels/gemm.cl), or that a library computes the launch: if only one
-  // formula reads `y`, which is [.., rows, columns], and the library has it, the formula becomes the last step. Call
-  // this after setting the arguments and the range.
+  // formula reads `y`, which is [.., rows, columns], and the library supports it, it becomes the launch's last step.
+  // Call this after setting the arguments and the range.
   void allow_epilogue(const Tensor& y, int64_t rows, int64_t columns);
 
  private:
@@ -84,8 +84,8 @@ class Emit {
   bool constant(uint32_t slot) const;         // whether the input is a weight
   bool constant(const Tensor& tensor) const;  // whether it is computed from constants alone, once
   // The elements of an input that known_on_host (ops/row.h) accepts: a weight, or an input of the island. With an input
-  // of the island, the plan is valid only for these elements. `ints` reads int32 and int64, `numbers` any type. Empty
-  // if the input is omitted.
+  // of the island, the plan is valid only for these elements. `ints` reads int32 and int64, `numbers` all types except
+  // 16-bit floats. Empty if the input is omitted.
   std::vector<int64_t> ints(uint32_t slot) const;
   std::vector<double> numbers(uint32_t slot) const;
   std::optional<float> scalar(uint32_t slot) const;  // a float weight's only element, else nullopt
@@ -119,7 +119,7 @@ class Emit {
   // A product or convolution that the driver's library computes. Add all LibraryArguments in their order.
   LaunchBuilder launch(const ProductProblem& problem);
   LaunchBuilder launch(const ConvolutionProblem& problem);
-  // The driver's libraries that are used.
+  // The driver's libraries, as far as the options let the engine use them.
   const Libraries& libraries() const;
   uint32_t compute_types() const;           // BP_COMPUTE_* that the session allows
   void log(const std::string& line) const;  // about this node, at level debug

@@ -15,7 +15,7 @@ struct ProductProblem {
   bp_dtype_t dtype = BP_DTYPE_FLOAT;
   uint32_t compute_types = 0;  // BP_COMPUTE_* that are allowed
   int64_t m = 0, n = 0, k = 0, batch = 1;
-  bool a_repeats = false, b_repeats = false;        // all products use the same matrix
+  bool a_repeats = false, b_repeats = false;        // all products use the same a, or b
   bool a_transposed = false, b_transposed = false;  // a is stored as k × m, b as n × k
   float alpha = 1, beta = 0;                        // without c, beta is 0
   bool has_bias = false;                            // n elements, added to each row

@@ -11,7 +11,8 @@ namespace backplane::gpu {
 
 class Emit;
 
-// Which library of the driver computes an operator's sums if it has them.
+// What computes an operator's sums: the engine's kernels, or the driver's library of products or of convolutions if it
+// has one.
 enum class SummedBy { kKernels, kProducts, kConvolutions };
 
 // An operator, from `since_version` up to the version of its next row.
@@ -26,7 +27,7 @@ struct Row {
   sdk::Verdict (*supports)(const sdk::Node& node);
   void (*emit)(Emit& e, std::string_view with);
   std::string_view with = {};  // passed to `emit`: a formula or a name that differs between rows with the same `emit`
-  // Its sums are computed in the types that the session allows, if this library has them.
+  // With a library, the operator's sums use the BP_COMPUTE_* types that the session allows and the library supports.
   SummedBy summed_by = SummedBy::kKernels;
 
   // Checks all conditions of the row, and estimates the node's time on the device.

@@ -105,8 +105,9 @@ void Instance::start_in(Stream& stream) {
   stream.follow(sync_, std::move(wait), flights_.back());
 }
 
-// The framework is capturing the stream: it gets the commands themselves, and executes them when and as often as it
-// wants. Nothing may be allocated or waited for. The run ends now, as far as can be known.
+// The framework is capturing the stream: the commands become part of its capture, which it executes when and as often
+// as it wants. Nothing may be allocated or waited for. The run is reported as ended at once, because the backend does
+// not notice these executions.
 void Instance::add_to_capture() {
   const auto refuse = [](bp_status_t status, const std::string& text) {
     throw sdk::Error(status, "the framework is capturing the stream: " + text);
@@ -187,7 +188,7 @@ bool Instance::replay(const DeviceCapture& capture) {
   return !failure;
 }
 
-// Commands are enqueued one by one from now on, beginning with this run.
+// Makes the instance enqueue the commands of this run and all later ones one by one. Throws if the device is lost.
 void Instance::forgo_captures(const sdk::Error& failure) {
   if (failure.status == BP_DEVICE_LOST) throw sdk::Error(failure);
   captures_.disable();
@@ -248,11 +249,11 @@ void Instance::reached(const sdk::Error* ended) {
     if (work_->launched.size() < kernels_.size()) {
       host().check(sync_->run().cancel, sync_->run().deadline);
       island_.gpu_device().abandonment()->check();
-      goes_on = true;  // from here on another thread may run this function
+      goes_on = true;  // set first: `proceed` may lead to a call of this function on another thread
       if (auto failure = sdk::caught([this] { proceed(); })) {
         goes_on = false;
         work_->failure = std::move(failure);
-        call_back();  // what was started must end first
+        call_back();  // reports the failure once the commands already enqueued have ended
         goes_on = true;
       }
       return;

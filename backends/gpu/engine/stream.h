@@ -22,12 +22,12 @@ inline bool same(const CommandQueue& a, const CommandQueue& b) {
   return &a == &b || a.native().handle == b.native().handle;
 }
 
-// A run or a copy whose commands are in a stream. `outcome` must be called only after the commands have ended; its
-// first call determines the failure, or nullopt for success.
+// A run or a copy whose commands are in a stream. `outcome` returns its failure, or nullopt for success; it must be
+// called only after the commands have ended.
 class Flight {
  public:
-  // `conclude` returns the failure or nullopt; `id` is the run's, `last` the event of its last command, if there is
-  // one.
+  // `conclude` is called once, when the commands have ended, and returns the failure or nullopt. `id` is the run's id,
+  // `last` the event of its last command, if there is one.
   Flight(std::function<std::optional<sdk::Error>()> conclude, uint64_t id, Event last = {})
       : conclude_(std::move(conclude)), id_(id), last_(std::move(last)) {}
   // Adds the wait for the points (values of semaphores) that the run waits for. If the wait fails, the run has failed.

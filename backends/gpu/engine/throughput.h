@@ -12,7 +12,7 @@ struct DeviceCaps;
 struct Throughput {
   double flops;           // fp32 operations per second
   double bandwidth;       // bytes per second, read plus written
-  double launch_seconds;  // per kernel in a sequence of kernels
+  double launch_seconds;  // seconds per kernel, in a sequence of short kernels
 };
 
 // The measurement of an earlier process for this device and driver; nullopt if there is none.

@@ -31,7 +31,7 @@ struct Tile {
   bool operator==(const Tile&) const = default;
   int64_t width() const { return vector * columns; }
   std::string macros() const;
-  std::string text() const;  // "8x16x2", "8x4x1/16:16x16"
+  std::string text() const;  // "8x16x2"; with local memory, depth:group_rows x group_columns follow: "8x4x1/16:16x16"
   // For `batch` products of m rows and `lines` × n columns, where no tile crosses from one line of n columns into the
   // next. Tiles with local memory require `lines` to be 1.
   Ranges ranges(int64_t m, int64_t n, int64_t lines, int64_t batch) const;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The index of the largest (BETTER is >) or smallest (<) element of x[outer][n][inner] along n. NaN beats any number.
 // TYPE is the type of x. Of equal elements, the first wins, or the last with LAST. A row is the n elements of one
-// (outer, inner). If inner is 1, a work item compares WIDE parts of one row at a time; with ACROSS, it compares WIDE
-// adjacent rows at a time, and inner must be at least WIDE.
+// (outer, inner). If inner is 1, a work item compares WIDE adjacent elements of one row at a time; with ACROSS, it
+// compares WIDE adjacent rows at a time, and inner must be at least WIDE.
 #ifdef LAST
 #define BEATS(v, best) (v BETTER best || v == best || v != v)
 #else
@@ -40,7 +40,7 @@ kernel void arg_reduce(GLOBAL const S(TYPE)* restrict x, GLOBAL long* restrict y
 #if defined(ACROSS) || WIDE == 1
   for (int l = 0; l < WIDE; ++l) y[l] = places[l];
 #else
-  // Combines the WIDE parts: of equal values, the one with the smaller index wins, or the larger index with LAST.
+  // Combines the WIDE partial results: of equal values, the smaller index wins, or the larger with LAST.
   C(TYPE) winner = best[0];
   int place = places[0] * WIDE;
   for (int l = 1; l < WIDE; ++l) {

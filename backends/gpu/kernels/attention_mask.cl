@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Masks attention scores [batch, heads, queries, keys]: a hidden key gets the score -INFINITY.
 //
-// MASKED    adds a mask of type MASK to the scores, and hides keys beyond mask_keys; BOOLEAN: instead of being added,
-//           the mask hides keys where it is 0
+// MASKED    adds a mask of type MASK to the scores, and hides keys with index mask_keys or more; with BOOLEAN, the mask
+//           is not added but hides keys where it is 0
 // CAUSAL    query i sees only keys up to past + i
 // LENGTHS   batch b sees only its first lengths[b] keys
 kernel void attention_mask(GLOBAL const float* scores, GLOBAL const S(MASK)* mask, GLOBAL const long* lengths,

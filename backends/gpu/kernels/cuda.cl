@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The prelude for CUDA C++: defines the part of OpenCL C that the kernels use, and the additional names that
-// kernels/opencl.cl lists. A compiler option makes functions without a qualifier device functions.
+// kernels/opencl.cl lists. The compiler option --device-as-default-execution-space makes functions without a qualifier
+// device functions.
 #define kernel extern "C" __global__
 #define GLOBAL
 #define LOCAL

@@ -9,6 +9,7 @@
 // ROWS      rows of a tile
 // VECTOR    columns in a vector; 1 for types other than f32
 // COLUMNS   vectors in a row of a tile
+// INTEGER   TYPE is an integer type: multiplies and adds instead of calling fma
 // DEPTH     columns of A and lines of B that are in local memory at a time, for a group of GROUP_ROWS × GROUP_COLUMNS
 //           work items. Without DEPTH, each item reads global memory, and tiles at the edges are moved back to end with
 //           the matrix: where tiles overlap, both compute equal results. The host chooses tiles no larger than y.
@@ -19,8 +20,9 @@
 //           Without GAPS, a tile is within one image row of y.
 // PANELS    B is stored in panels: blocks of columns as wide as a tile, each stored line after line. The last panel is
 //           moved back to end with the matrix, as tiles are.
-// EPILOGUE  EPILOGUE(v, at, row, column) is the element to store for the sum v. EPILOGUE_PARAMETERS are kernel
-//           parameters that it uses (engine/epilogue.cpp).
+// EPILOGUE  EPILOGUE(v, at, row, column) is the element to store in y[at] for the sum v; row is the index of a bias for
+//           each row, column that of a bias for each column. EPILOGUE_PARAMETERS are kernel parameters that it uses
+//           (engine/epilogue.cpp).
 #if VECTOR == 1
 typedef C(TYPE) vector_t;
 #define READ(p, i) LOAD(TYPE, p, i)
@@ -189,7 +191,7 @@ kernel void gemm(GLOBAL const S(TYPE)* a, GLOBAL const S(TYPE)* b, GLOBAL const 
 #endif
 
 #ifdef PLACES
-  // The position of each column in a row of y; -1: not stored.
+  // For each column of the tile, its position in a row of y, or -1 if it is not stored.
   int places[COLUMNS * VECTOR];
 #pragma unroll
   for (int c = 0; c < COLUMNS; ++c) {

@@ -2,7 +2,7 @@
 // y = (x - mean) / sqrt(variance + epsilon) · scale + shift, over rows of n elements of TYPE. LANES work items share a
 // row, each with WIDE partial sums.
 //
-// CENTERED          without it, the mean counts as 0
+// CENTERED          subtracts the mean; without it, 0 is used instead of the mean
 // SCALE, SHIFT      multiplies by a scale, adds a shift; both of SCALE_TYPE, one for each element of a row
 // BY_CHANNEL        one scale and one shift for each channel of `span` elements; a row has n / span channels, of which
 //                   the first is row % period * (n / span)

@@ -2,7 +2,7 @@
 // Kernels that measure a device's peak throughput (engine/throughput.cpp). VECTOR: floats in a vector.
 typedef FLOATS(VECTOR) vector_t;
 
-// 16 independent chains of n multiply-adds.
+// Each work item computes 16 independent chains of n multiply-adds of vectors.
 kernel void arithmetic(GLOBAL float* y, int n, float a, float b) {
   vector_t sums[16];
 #pragma unroll

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention in fp32: two products with a softmax between them. Before the products, heads are copied to be contiguous,
-// keys are transposed, and keys and values are repeated for the query heads that share them.
+// Attention, computed in fp32: two products with a softmax between them. Before the products, heads are copied to be
+// contiguous, keys are transposed, and keys and values are repeated for the query heads that share them.
 #include <cmath>
 
 #include "ops/gemm.h"
@@ -16,7 +16,7 @@ enum Slot : uint32_t { kQuery, kKey, kValue, kMask, kPastKey, kPastValue, kLengt
 struct Heads {
   Tensor tensor;
   int64_t batch, heads, length, size;
-  std::vector<int64_t> strides;  // of the dimensions above
+  std::vector<int64_t> strides;  // of [batch, heads, length, size] in `tensor`, in elements
 
   Shape shape() const { return {batch, heads, length, size}; }
   View view() const { return {tensor, strides, 0}; }
@@ -126,7 +126,7 @@ void emit_attention(Emit& e, std::string_view) {
                   .k = q.size,
                   .a_count = batch,
                   .b_count = batch};
-  // 16-bit attention sums in fp32: its own type.
+  // The compute types that the session allows are for fp32 nodes; nodes of 16-bit floats always sum in fp32.
   const uint32_t compute_types = e.node.input(0).dtype() == BP_DTYPE_FLOAT ? e.compute_types() : 0;
   product.compute_types = compute_types;
   product.alpha = e.node.attribute("scale") != nullptr ? e.node.float_attribute("scale", 1)

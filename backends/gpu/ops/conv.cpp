@@ -19,7 +19,7 @@ struct Convolution {
   Window window;
   Tensor x, k, bias, y;
   int64_t groups = 1;          // set from the node
-  uint32_t compute_types = 0;  // BP_COMPUTE_* in which it may be computed
+  uint32_t compute_types = 0;  // BP_COMPUTE_* in which the convolution may be computed
 };
 
 // ---- the driver's library -------------------------------------------------------------------------------------------

@@ -6,7 +6,8 @@
 
 namespace backplane::gpu {
 
-// Convolves int32 values with the node's attributes, into scratch memory of this node; `bias` may be empty.
+// Convolves x [N, C, …] with weights k [maps, C / group, …], all int32, by the node's attributes. Returns the result in
+// scratch memory of this node. `bias` [maps] may be empty.
 Tensor emit_integer_conv(Emit& e, const Tensor& x, const Tensor& k, const Tensor& bias);
 
 }  // namespace backplane::gpu

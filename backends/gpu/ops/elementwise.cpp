@@ -176,8 +176,8 @@ Verdict supports_prelu(const Node& node) {
   return same_types(node);
 }
 
-// The formula of a cast. For floats beyond an integer's range, ONNX leaves the result undefined; this formula
-// saturates, at 32 bits for narrower types.
+// The formula of a cast. For floats beyond an integer's range, ONNX leaves the result undefined; this formula saturates
+// to the type, or, for types narrower than 32 bits, saturates to int32 and then wraps.
 std::string conversion(bp_dtype_t from, bp_dtype_t to) {
   if (to == BP_DTYPE_BOOL) return "$0 != 0";
   if (is_float(to) || !is_float(from)) return "$0";
@@ -188,7 +188,6 @@ std::string conversion(bp_dtype_t from, bp_dtype_t to) {
                 {BP_DTYPE_UINT16, "ushort"}, {BP_DTYPE_INT32, "int"},   {BP_DTYPE_UINT32, "uint"},
                 {BP_DTYPE_INT64, "long"},    {BP_DTYPE_UINT64, "ulong"}};
   for (const auto& [dtype, name] : kNames) {
-    // Narrower types saturate to 32 bits and then wrap, as in the other backends and the reference.
     if (dtype == to)
       return bytes_of(to) < 4 ? std::string("convert_") + name + "(convert_int_sat($0))"
                               : std::string("convert_") + name + "_sat($0)";

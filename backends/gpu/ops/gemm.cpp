@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MatMul, Gemm.
+// MatMul and Gemm, and the matrix products of other operators.
 #include "ops/gemm.h"
 
 #include <iterator>
@@ -11,7 +11,7 @@ namespace {
 
 // Copies B into panels: blocks of columns as wide as a tile, whose lines (rows of B) are contiguous. Without panels,
 // each line is in a different page, and lines that are a power of two apart evict each other from caches. Returns an
-// empty tensor if the copy is not worthwhile.
+// empty tensor if the copy is not worthwhile, or b itself if it is in panels already.
 Tensor in_panels(Emit& e, const Product& p, const Tile& tile) {
   const int64_t width = tile.width();
   if (p.in_panels) return p.b;
@@ -158,7 +158,8 @@ const Implementation& implementation_of(Emit& e, const Product& p) {
 
 // ---- operators ------------------------------------------------------------------------------------------------------
 
-// Computes output 0 if the library takes the product. For forms that other implementations do not have.
+// Computes output 0 and returns true if the driver's library accepts the product. For forms of products that only the
+// library supports.
 bool emit_if_in_library(Emit& e, Product p, const Shape& shape) {
   if (elements(shape) == 0 || !library_refusal(e, p).empty()) return false;
   e.log("product=library");
@@ -167,7 +168,7 @@ bool emit_if_in_library(Emit& e, Product p, const Shape& shape) {
   return true;
 }
 
-// Gemm whose C has the result's extents, in one step.
+// Computes a Gemm whose C has the result's extents in one call of the driver's library, if it accepts that.
 bool emit_with_matrix(Emit& e, Product p, float beta) {
   if (e.libraries().products == nullptr) return false;
   p.c = e.input(2);
@@ -175,7 +176,8 @@ bool emit_with_matrix(Emit& e, Product p, float beta) {
   return emit_if_in_library(e, p, {p.m, p.n});
 }
 
-// MatMul that reads the operand of a Transpose in place.
+// Computes a MatMul whose operands, one or both, are pending results of Transpose, in one call of the driver's library,
+// which reads the untransposed tensors. Returns false if there is no such operand or the library does not accept that.
 bool emit_transposed(Emit& e) {
   if (e.libraries().products == nullptr) return false;
   Tensor a = e.transposed_input(0), b = e.transposed_input(1);
@@ -184,7 +186,7 @@ bool emit_transposed(Emit& e) {
   if (!a_transposed) a = e.input(0);
   if (!b_transposed) b = e.input(1);
   const auto batch = [](const Tensor& x) { return x.rank() < 2 ? Shape{} : Shape(x.shape.begin(), x.shape.end() - 2); };
-  // Other batches need a copy, or are one tall matrix.
+  // Other batches must be copied to broadcast them, or would fold a transposed A into one tall matrix.
   const bool suits = batch(a) == batch(b) || (elements(batch(b)) == 1 && !a_transposed) || elements(batch(a)) == 1;
   if (!suits) return false;
   Shape shape;

@@ -12,16 +12,16 @@ struct Product {
   int64_t a_count = 1, b_count = 1;
   enum class Bias { kNone, kRows, kColumns } bias_of = Bias::kNone;
   Tensor bias;  // kRows: a_count × [m]; kColumns: [n]
-  Tensor c;     // batch × [m, n], added `beta` times; only the driver's library takes it
+  Tensor c;     // batch × [m, n], multiplied by beta and added; only the driver's library supports it
   float beta = 0;
   float alpha = 1;
-  // a is stored as [k, m], b as [n, k]; with a batch only for the driver's library
+  // Whether a is stored as [k, m], b as [n, k]. Only the driver's library supports this for more than one matrix.
   bool a_transposed = false, b_transposed = false;
-  uint32_t compute_types = 0;  // BP_COMPUTE_* in which it may be computed
+  uint32_t compute_types = 0;  // BP_COMPUTE_* in which the product may be computed
   // If set, b is not a matrix but a tensor in the layout of kernels/polyphase.cl; its windows are the columns.
   const Window* window = nullptr;
-  // b is stored in panels: blocks of columns as wide as the tile for m × n, each stored line after line. The last panel
-  // is moved back to end with the matrix.
+  // b is stored in panels: blocks of columns as wide as the tile for m × n, each stored line (row of b) after line. The
+  // last panel ends with b's last column, so it may repeat columns of the panel before it.
   bool in_panels = false;
 };
 // Computes the product with the first implementation that does not refuse it (gemm.cpp lists them), and logs which.

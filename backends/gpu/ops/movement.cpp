@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that move elements or only change the shape. Transposed, sliced or repeated elements are not moved if a
-// formula reads them, as it can use strides.
+// Operators that move elements or only change the shape. Transposed, sliced or repeated elements are not copied if a
+// formula reads them, as a formula can read strided views.
 #include <algorithm>
 #include <numeric>
 

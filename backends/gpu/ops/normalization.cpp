@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// BatchNormalization, which uses a factor and a summand for each channel; normalizations of rows; softmax; LRN.
+// BatchNormalization, as a factor and a summand for each channel; normalizations of rows; Softmax and related; LRN.
 #include <algorithm>
 #include <bit>
 
@@ -74,7 +74,7 @@ void emit_normalize(Emit& e, const Tensor& x, const Tensor& y, const Normalizati
   rows.range(launch);
 }
 
-// LayerNormalization, RMSNormalization: over the last dimensions, with a factor for each of their elements.
+// LayerNormalization and RMSNormalization normalize over the last dimensions, with a scale for each of their elements.
 void emit_layer_normalization(Emit& e, std::string_view kind) {
   const Tensor x = e.input(0);
   const size_t axis = axis_of(e.node.int_attribute("axis", -1), x.rank());
@@ -100,7 +100,8 @@ Verdict supports_layer_normalization(const Node& node) {
   return expect(node).output_dtype(1, kStatistics).output_dtype(2, kStatistics).rank(0, 1).same_dtype(1, 2);
 }
 
-// InstanceNormalization, GroupNormalization: over the positions of one or several channels, with factors per channel.
+// InstanceNormalization and GroupNormalization normalize over all positions of one channel or of several, with a scale
+// and a shift for each channel.
 void emit_group_normalization(Emit& e, std::string_view kind) {
   const Tensor x = e.input(0);
   const int64_t channels = x.shape[1], space = elements(x.shape, 2, x.rank());
@@ -126,7 +127,7 @@ Verdict supports_group_normalization(const Node& node) {
   return expect(node).rank(0, 2).same_dtype(1, 2);
 }
 
-// Softmax, LogSoftmax, Hardmax, LpNormalization: along an axis.
+// Softmax, LogSoftmax, Hardmax and LpNormalization, along an axis. `kind` is KIND of kernels/softmax.cl, or "norm".
 void emit_softmax(Emit& e, std::string_view kind) {
   const Tensor x = e.input(0);
   const size_t axis = axis_of(e.node.int_attribute("axis", -1), x.rank());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pad and CenterCropPad, as tables of input positions, one axis at a time.
+// Pad and CenterCropPad, one axis at a time: a table lists the input position of each output position.
 #include <algorithm>
 
 #include "ops/resample.h"

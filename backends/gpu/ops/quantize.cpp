@@ -13,7 +13,8 @@ namespace {
 constexpr bp_dtype_set_t kBytes8 = one(BP_DTYPE_INT8) | one(BP_DTYPE_UINT8);
 constexpr bp_dtype_set_t kQuantized = kBytes8 | one(BP_DTYPE_INT16) | one(BP_DTYPE_UINT16);
 
-// Rounds `value`, a float, to the nearest integer, ties to even; adds `zero` unless it is empty; saturates.
+// A formula that rounds the float `value` to the nearest integer, ties to even, adds `zero` unless that is empty, and
+// saturates to `dtype`.
 std::string to_quantized(bp_dtype_t dtype, const std::string& value, const std::string& zero) {
   const char* name = dtype == BP_DTYPE_INT8    ? "char"
                      : dtype == BP_DTYPE_UINT8 ? "uchar"
@@ -24,8 +25,8 @@ std::string to_quantized(bp_dtype_t dtype, const std::string& value, const std::
 
 // ---- QuantizeLinear, DequantizeLinear ------------------------------------------------------------------------------
 
-// The shape of the input, viewed as [.., blocks, block, ..] if each block has a scale, and the strides of the scales
-// along this shape.
+// The input's shape, split into [.., blocks, block, ..] along the axis if each block has a scale, and the strides of
+// the scales along this shape.
 struct Grid {
   Shape shape;
   std::vector<int64_t> strides;
@@ -127,7 +128,7 @@ Tensor centred(Emit& e, const Tensor& x, const Tensor& zero, size_t dimension) {
   return e.computed(zero ? "(int)$0 - (int)$1" : "(int)$0", BP_DTYPE_INT32, x.shape, views);
 }
 
-// The input slots of a quantized product; the integer operators' zero points are optional.
+// The input slots of operand b and of the zero points. In MatMulInteger and ConvInteger, zero points are optional.
 struct Slots {
   uint32_t b, a_zero, b_zero;
 };

@@ -53,8 +53,8 @@ Reduction reduction_of(Emit& e) {
   return r;
 }
 
-// Expressions of type C(TYPE) for kernels/reduce.cl: the result for no elements (empty: the lowest or highest value),
-// the contribution of an element, the combination of two, the final result.
+// Expressions of type C(TYPE) for FIRST, MAP(v), JOIN(a, b) and FINISH(a) of kernels/reduce.cl. An empty `first` stands
+// for the lowest or highest value of the type.
 struct Formula {
   std::string_view name, first, map, join, finish;
 };

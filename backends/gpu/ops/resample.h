@@ -6,13 +6,13 @@
 
 namespace backplane::gpu {
 
-// For each of the `to` output positions along an axis, `count` input positions and their weights. If the first input
+// A table of the axis's `to` output positions: for each, `count` input positions and their weights. If the first input
 // position is -1, the output is the fill value.
 struct Taps {
   size_t axis = 0;
   int64_t to = 0, count = 1;
   std::vector<int32_t> places;
-  std::vector<float> weights;  // empty with one tap
+  std::vector<float> weights;  // unused if `count` is 1
 };
 
 // The size limit of a table, in input positions.

@@ -13,7 +13,7 @@ namespace {
 struct Axis {
   int64_t from, to;
   double scale = 1;
-  double begin = 0, end = 1;  // of the region, as fractions of the input
+  double begin = 0, end = 1;  // of the region to resize (input roi), as fractions of the extent
 };
 
 struct Method {

@@ -41,7 +41,7 @@ void emit_rotary(Emit& e, std::string_view) {
 }
 
 Verdict supports_rotary(const Node& node) {
-  const int32_t wanted = node.input(3) ? 2 : 3;  // rank of the caches
+  const int32_t wanted = node.input(3) ? 2 : 3;  // rank of the caches of cosines and sines
   return expect(node)
       .rank(0, 3, 4)
       .same_dtype(0, 1)

@@ -23,7 +23,7 @@ inline Verdict accept() {
   return sdk::yes();
 }
 
-// A number as an exact literal in kernels.
+// Source code of a float literal that has exactly this value, for kernels.
 std::string literal(float value);
 
 // All inputs have the same type.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The view [outer, n, inner] of a tensor, for operators that work along adjacent dimensions. A row is the n elements of
-// one (outer, inner).
+// The view [outer, n, inner] of a tensor, for operators that work along adjacent dimensions. A row is the n elements
+// with the same outer and inner index.
 #pragma once
 
 #include "ops/row.h"
@@ -21,7 +21,7 @@ struct Rows {
 // The rows along dimensions [begin, end) of `shape`.
 Rows rows_of(const DeviceCaps& caps, const Shape& shape, size_t begin, size_t end);
 
-// The smallest or largest number of a type, as a literal in kernels.
+// Source code for the smallest (`least`) or largest number of a type, for kernels.
 std::string extreme(bp_dtype_t dtype, bool least);
 
 }  // namespace backplane::gpu

@@ -6,7 +6,7 @@
 
 namespace backplane::gpu {
 
-// The newest opsets whose operators the rows implement.
+// The newest opset of each domain whose operators the rows implement. com.microsoft has no rows.
 inline constexpr bp_opset_t kNewestOpsets[] = {{{"", 0}, 27, 0}, {{"com.microsoft", 13}, 1, 0}};
 
 // Each family has a file named after it, with its rows at the end.

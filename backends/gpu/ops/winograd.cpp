@@ -28,7 +28,8 @@ Tensor transformed_weights(Emit& e, const Tensor& k) {
   return u;
 }
 
-// The operations of an m × n product, including elements that tiles compute twice or beyond the edges.
+// The floating-point operations of an m × n product of k terms each, including elements that tiles compute twice or
+// beyond the edges.
 double operations(const DeviceCaps& caps, int64_t m, int64_t n, int64_t k) {
   const Tile tile = tile_for(caps, m, n, BP_DTYPE_FLOAT);
   const auto whole = [](int64_t count, int64_t step) { return static_cast<double>((count + step - 1) / step * step); };
@@ -36,7 +37,8 @@ double operations(const DeviceCaps& caps, int64_t m, int64_t n, int64_t k) {
          static_cast<double>(k);
 }
 
-// A gain within measurement noise does not justify different rounding.
+// Winograd's method must be expected to take at most this fraction of the direct method's time: a gain within
+// measurement noise does not justify different rounding.
 constexpr double kWorth = 0.9;
 
 bool is_faster(const DeviceCaps& caps, const Window& w, int64_t batch, int64_t maps, int64_t channels) {

@@ -107,7 +107,7 @@ gpu::Buffer Driver::part(const gpu::Buffer& whole, uint64_t offset, uint64_t byt
   const cl_buffer_region region{offset, std::max<uint64_t>(bytes, 1)};
   cl_int status = CL_SUCCESS;
   const cl_mem memory =
-      clCreateSubBuffer(raw(*whole), 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &status);  // with the flags of `whole`
+      clCreateSubBuffer(raw(*whole), 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &status);  // flags 0: those of `whole`
   check(status, "sub-buffer of " + std::to_string(bytes) + " bytes at " + std::to_string(offset));
   return held(memory);
 }

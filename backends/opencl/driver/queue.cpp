@@ -177,7 +177,7 @@ void CommandQueue::when_done(std::function<void(const sdk::Error*)> end) {
   struct Ending {
     std::function<void(const sdk::Error*)> end;
     ClEvent marker;
-    std::atomic<bool> ended{false};  // `end` was called, or never will be
+    std::atomic<bool> ended{false};  // `end` was called, or will never be called
   };
   const auto ending = std::make_shared<Ending>();
   ending->end = std::move(end);

@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Each node is in its own island.
+// Options that put each node into an island of its own.
 SessionOptions apart(std::map<std::string, std::string> pins) {
   SessionOptions how;
   how.pins = std::move(pins);
@@ -27,7 +27,7 @@ struct Trips {
 
 class ChainTest : public OpenCl {
  protected:
-  // Counts for one run that is planned and bound.
+  // Counts the calls of OpenCL in one run of `exec`, which is already planned and bound.
   static Trips trips_of_run(Exec& exec) {
     const ClLayer& layer = cl_layer();
     const Trips before{layer.launches, layer.waits, layer.callbacks, layer.maps, layer.copies};
@@ -35,7 +35,7 @@ class ChainTest : public OpenCl {
     return {layer.launches - before.launches, layer.waits - before.waits, layer.callbacks - before.callbacks,
             layer.maps - before.maps, layer.copies - before.copies};
   }
-  // Counts for one run of `nodes` Negs, each in its own island.
+  // Counts the calls for a chain of `nodes` Neg nodes, each in its own island.
   static Trips trips_of(const Environment& env, int nodes) {
     Graph graph;
     uint32_t value = graph.input("x", BP_DTYPE_FLOAT, {3});
@@ -49,7 +49,8 @@ class ChainTest : public OpenCl {
     EXPECT_THAT(exec.output(0u).values<float>(), nodes % 2 == 0 ? ElementsAre(1, -2, 3) : ElementsAre(-1, 2, -3));
     return trips;
   }
-  // The same for `nodes` Adds that all read the input `s`. A session serves two sets of extents in turn.
+  // Counts the calls for a chain of `nodes` Add nodes that all read the input `s`: two runs of one session for each
+  // number of elements in `elements`, with different contents of `s`.
   static std::vector<Trips> trips_with_input(const Environment& env, int nodes, const std::vector<int64_t>& elements) {
     Graph graph;
     uint32_t value = graph.input("x", BP_DTYPE_FLOAT, {-1});
@@ -59,7 +60,7 @@ class ChainTest : public OpenCl {
     std::vector<Trips> trips;
     for (const int64_t count : elements) {
       exec.bind("x", Tensor::of<float>({count}, std::vector<float>(count, 1)));
-      for (const float added : {2.0f, 3.0f}) {  // the first run makes the plan; each run reads what `s` holds by then
+      for (const float added : {2.0f, 3.0f}) {  // each run must read the current contents of `s`
         exec.bind("s", Tensor::of<float>({count}, std::vector<float>(count, added)));
         exec.run();
         trips.push_back(trips_of_run(exec));
@@ -90,7 +91,7 @@ TEST_F(ChainTest, HandsNoMemoryOverBetweenIslands) {
 }
 
 // A small input that every island reads is copied into the device's memory once per run. A large one is not copied:
-// each island is given the host's memory.
+// each island reads host memory.
 TEST_F(ChainTest, ASmallInputOfManyIslandsIsHandedOverOnce) {
   constexpr int64_t kSmall = 3, kLarge = 100'000;
   const Environment env = opencl();
@@ -104,7 +105,7 @@ TEST_F(ChainTest, ASmallInputOfManyIslandsIsHandedOverOnce) {
   for (const size_t run : {2, 3}) EXPECT_EQ(many[run].copies, 0u) << run;
 }
 
-// A result of the device that is an output too is in the host's memory.
+// `h`, which an OpenCL island computes, is also an output of the model, so it is in host memory.
 TEST_F(ChainTest, AnOutputThatManyIslandsReadMakesNoTripThroughTheHost) {
   const Environment env = opencl();
   const auto trips = [&](int readers, int64_t elements) {
@@ -129,7 +130,7 @@ TEST_F(ChainTest, AnOutputThatManyIslandsReadMakesNoTripThroughTheHost) {
   }
 }
 
-// If the copy fails, the islands run on the next device.
+// If the copy of a small input to the device fails, the islands run on the next device of the session.
 TEST_F(ChainTest, AFailedCopyOfAnInputIsRunElsewhere) {
   const Environment env = opencl();
   Graph graph;
@@ -147,7 +148,8 @@ TEST_F(ChainTest, AFailedCopyOfAnInputIsRunElsewhere) {
   EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(4, 8, 12));
 }
 
-// An output in the memory of an input that is read afterwards. A copy of a small input would hide it.
+// The first output is bound to the memory of an input that later islands read. The input is large, because a small one
+// would be copied, which would hide the conflict.
 TEST_F(ChainTest, AnOutputInTheMemoryOfAnInputIsRefusedHoweverManyReadIt) {
   const Environment env = opencl();
   for (const int readers : {2, 3, 5}) {
@@ -165,7 +167,8 @@ TEST_F(ChainTest, AnOutputInTheMemoryOfAnInputIsRefusedHoweverManyReadIt) {
   }
 }
 
-// The same for a value of the CPU's whose extents are known only during the run.
+// A value that the CPU backend computes, with extents that are known only during the run, is copied once for all the
+// OpenCL islands that read it.
 TEST_F(ChainTest, ASmallValueOfUnknownExtentsIsHandedOverOnce) {
   const Environment env = opencl();
   Graph graph;

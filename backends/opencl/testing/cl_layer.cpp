@@ -305,7 +305,7 @@ cl_event clCreateUserEvent(cl_context context, cl_int* status) {
   return made(real(context, status), cl_layer().events);
 }
 
-// Callbacks report failed work while "the end" is set to fail.
+// While `fail("the end", status)` is in effect, callbacks report `status`.
 cl_int clSetEventCallback(cl_event event, cl_int when, void(CL_CALLBACK* notify)(cl_event, cl_int, void*), void* user) {
   REAL(clSetEventCallback);
   FAIL_IF_ASKED(clSetEventCallback);

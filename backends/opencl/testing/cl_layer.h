@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenCL as the backend sees it in tests: the real one, with objects counted and selected calls made to fail. The
-// functions are defined in the test program, where the dynamic linker looks before it looks in the ICD loader.
+// OpenCL as the backend sees it in tests: calls are passed to the real OpenCL, objects are counted, and selected calls
+// are made to fail. The functions are defined in the test program, which the dynamic linker searches before the ICD
+// loader.
 #pragma once
 
 #ifndef CL_TARGET_OPENCL_VERSION
@@ -18,7 +19,7 @@ namespace backplane::opencl::testing {
 
 class ClLayer {
  public:
-  // References held now: objects created, plus retains, minus releases.
+  // References that are held at present: objects created, plus retains, minus releases.
   struct References {
     int64_t contexts, queues, memories, programs, kernels, events;
     bool operator==(const References&) const = default;
@@ -37,14 +38,14 @@ class ClLayer {
   std::atomic<uint64_t> callbacks{0};     // registered event callbacks
   std::atomic<uint64_t> unflushed{0};     // commands since the last clFlush or clFinish, except fills and barriers
   std::atomic<uint64_t> queries{0};       // calls of clGetEventInfo
-  std::atomic<uint64_t> waits{0};         // calls that block until the device is done
+  std::atomic<uint64_t> waits{0};         // calls that block until commands have ended
   std::atomic<uint64_t> refused{0};       // calls that were made to fail
 
   // The number of kernels of this name that were created since the start of the program.
   uint64_t created(const std::string& kernel) const;
 
-  // After `good` successful calls, calls of `function` fail with `status` until `clear_failures`. With "the end" as
-  // `function`, event callbacks report `status`, as if the work had failed.
+  // After `good` more successful calls, calls of `function` fail with `status` until `clear_failures`. With "the end"
+  // as `function`, event callbacks report `status`, as if the work had failed.
   void fail(std::string function, cl_int status, uint64_t good = 0);
   // Text that is prepended to programs created from source.
   void prepend_to_sources(std::string with);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels stay cached when a program starts again. A new environment stands for such a start, as a new process would
-// read the same files.
+// Kernels are cached on disk for the next start of a program. A new environment stands for such a start, because a new
+// process would read the same files.
 #include <gmock/gmock.h>
 
 #include <fstream>

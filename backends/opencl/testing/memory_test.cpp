@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that devices and the framework exchange: shared without a copy, or copied if a device has memory of its own.
+// Memory that devices and the framework exchange: shared without a copy, or copied if the device has separate memory.
 #include <gmock/gmock.h>
 
 #include "backplane/ext/draft/kinds.h"
@@ -141,7 +141,7 @@ TEST_F(MemoryTest, AnUnknownMemoryOptionIsRefusedWithTheValidOnes) {
   }
 }
 
-// Buffers that claim more bytes than their memory has are mistakes of the call, and no failures of the device.
+// Buffers that claim more bytes than their memory has are errors of the caller, not failures of the device.
 TEST_F(MemoryTest, ABufferBeyondItsMemoryIsRefused) {
   const Environment env = opencl();
   constexpr uint64_t kBytes = kElements * sizeof(float);
@@ -240,7 +240,7 @@ TEST_F(MemoryTest, AClMemOfTheFrameworkReachesEveryIsland) {
   }
 }
 
-// A cl_mem in the context of the device, or in another one, and what an import of it needs.
+// Owns a cl_mem, in the context of the device or in another one. `part` describes a range of its bytes for an import.
 struct OwnedMem {
   OwnedMem(cl_context context, size_t bytes, cl_mem_flags flags = CL_MEM_READ_WRITE)
       : memory(clCreateBuffer(context, flags, bytes, nullptr, nullptr)) {}
@@ -279,7 +279,7 @@ TEST_F(MemoryTest, AClMemMustBeAsLargeAsStated) {
   import_of(env, owned.part(head, 64));
 }
 
-// Drivers need not check what kernels may do with a buffer.
+// The backend checks the access flags of a cl_mem, because OpenCL drivers need not do so.
 TEST_F(MemoryTest, AClMemIsUsedAsItsFlagsAllow) {
   const Environment env = opencl();
   constexpr uint64_t kBytes = kElements * sizeof(float);
@@ -344,7 +344,7 @@ TEST_F(MemoryTest, AClMemOfAnotherContextIsRefused) {
   clReleaseContext(other);
 }
 
-// An export is borrowed (bp_memory_export): a host without OpenCL could not release it.
+// An exported cl_mem is borrowed (bp_memory_export): a host without OpenCL could not release it.
 TEST_F(MemoryTest, AnExportedClMemBelongsToItsBuffer) {
   const Environment env = opencl();
   const auto references = [](cl_mem memory) {

@@ -23,7 +23,8 @@ trap 'rm -rf "$work"' EXIT
 export BACKPLANE_CACHE_DIR=$work
 one=$(taskset -cp $$ | grep -o '[0-9]*' | tail -1) # Oclgrind's compiler does not work with several threads
 
-# checked PLUGIN OUT SECONDS WORD…: runs the node tests, each limited to SECONDS. All output goes to the file OUT.
+# checked PLUGIN OUT SECONDS [OPTION…]: runs the node tests, each limited to SECONDS. OPTIONs are passed on to the harness. All output
+# goes to the file OUT.
 checked() {
     local plugin=$1 out=$2 seconds=$3
     shift 3
@@ -47,7 +48,7 @@ if ! grep -qE "$reports" "$work/damaged"; then
 fi
 
 # The case above took as long as any process's first case, in which the simulator starts and kernels are compiled. A case that takes
-# four times as long on this machine is considered hung.
+# four times as long on this machine, plus 20 s, is considered hung.
 limit=$((4 * (SECONDS - started) + 20))
 echo "one case took $((SECONDS - started)) s here: each of the others may take $limit s"
 checked "$plugin" "$work/out" "$limit" || true # cases that Oclgrind does not support fail; the passed ones are counted below

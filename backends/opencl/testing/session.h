@@ -25,7 +25,7 @@ inline Environment opencl(std::map<std::string, std::string> options = {}) {
   return environment({kPlugin, kCpuPlugin}, std::move(options));
 }
 
-// All nodes must run on OpenCL; otherwise compiling fails.
+// Options with which all nodes must run on OpenCL; otherwise compiling fails.
 inline SessionOptions only_opencl() {
   SessionOptions how;
   how.devices = {"opencl"};
@@ -52,7 +52,8 @@ class CacheFolder {
       setenv(kVariable, before_.c_str(), 1);
     std::filesystem::remove_all(folder_);
   }
-  // The cache entries that contain kernels, recognized by their source; a device's measurements are entries too.
+  // The files of cache entries that contain kernels, recognized by their source text. The other files are measurements
+  // of the device.
   std::vector<std::filesystem::path> kernels() const {
     std::vector<std::filesystem::path> files;
     for (const auto& entry : std::filesystem::directory_iterator(folder_ / "opencl")) {

@@ -48,7 +48,7 @@ TEST_F(StreamsTest, AStreamReportsEarlierFailures) {
   bp_stream_t* const stream = this->stream();
   bind(0, of(x), of(y));
   bind(1, of(y), of(z));
-  for (const int instance : {0, 1}) {  // plans, and maps the bound memory, which would wait in a stream
+  for (const int instance : {0, 1}) {  // makes the plans and maps the bound memory: in a stream, mapping would wait
     Ended warm;
     ok(start(instance, &warm, {}, {}));
     ASSERT_EQ(warm.status(), BP_OK);
@@ -265,7 +265,7 @@ TEST_F(StreamsTest, AnEventOfTheFrameworkIsWaitedFor) {
   clReleaseEvent(event);
 }
 
-// Whether the plugin itself or the loader is asked.
+// Neither a call of the plugin nor a run, copy or fill can signal it. The next test tries the same through the loader.
 TEST_F(StreamsTest, AnEventOfTheFrameworkIsSignaledByNothingElse) {
   cl_int status = CL_SUCCESS;
   const cl_event event = clCreateUserEvent(context(), &status);

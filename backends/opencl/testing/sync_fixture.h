@@ -55,7 +55,7 @@ inline const bp_host_t& shared_host() {
 struct Ended {
   std::promise<bp_status_t> promise;
   std::future<bp_status_t> future = promise.get_future();
-  uint64_t run = 0;  // the run that failed: bp_error_t.run
+  uint64_t run = 0;  // bp_error_t.run: the id of the run that failed
   static void ended(void* self, bp_status_t status, const bp_error_t* error) {
     if (error != nullptr) static_cast<Ended*>(self)->run = error->run;
     static_cast<Ended*>(self)->promise.set_value(status);

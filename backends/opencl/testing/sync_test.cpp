@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs that continue after the call has returned, and the points that they wait for and signal.
+// Runs that continue after the call that started them has returned, and the points that they wait for and signal.
 #include <gmock/gmock.h>
 
 #include <chrono>
@@ -145,7 +145,7 @@ TEST_F(SyncTest, AnAbandonedDeviceEndsWaits) {
   EXPECT_EQ(stream_wait.get(), BP_DEVICE_LOST);
   EXPECT_EQ(semaphore_wait.get(), BP_DEVICE_LOST);
   EXPECT_EQ(alone.status(), BP_DEVICE_LOST);
-  of_host.signal(1);  // ends the thread that waits for it, but the queue stays blocked
+  of_host.signal(1);  // ends the plugin's thread that waits for the point, but the queue stays blocked
   EXPECT_FALSE(in_stream.yet(kAWhile));
   EXPECT_EQ(cl_layer().launches, launches);
 }

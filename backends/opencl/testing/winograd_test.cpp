@@ -32,8 +32,8 @@ std::vector<float> result_of(const Sizes& s, const Environment& env, const Sessi
   return exec.output(0u).values<float>();
 }
 
-// Small integers are added without rounding, so all methods have bitwise equal results. The sizes cover tiles that end
-// with a row or beyond it, fewer tiles than a vector has lanes, more tiles than a panel holds, and one to three images.
+// Sums of small integers are exact, so all methods have bitwise equal results. The sizes cover tiles that end with an
+// image row or beyond it, fewer tiles than a vector has lanes, more tiles than a panel holds, and one to three images.
 TEST_F(WinogradTest, WholeNumbersAreExact) {
   const Sizes sizes[] = {
       {1, 3, 5, 3, 3}, {1, 16, 32, 16, 16}, {3, 5, 7, 9, 12}, {2, 8, 33, 4, 37}, {1, 20, 12, 31, 30}};

@@ -21,14 +21,14 @@ struct DenseTensor {
   uint64_t bytes() const { return count() * (type == lt::kF32 ? 4 : 2); }
 };
 
-// y = relu(convolution of x with w + c + bias)
+// y = conv(x, w) + c + bias, followed by Relu if `relu`
 struct Convolution {
   DenseTensor x, w, y, c, bias;  // without c or bias, their extents are empty
   Extents stride, dilation, before, after;
   bool relu = false;
 
   bool is_consistent() const;  // whether extents and types fit each other
-  // The pointers are those of x, w, y, c, bias.
+  // `data` are the addresses of x, w, y, c and bias. `is_tf32`: rounds the elements of x and w to TF32.
   void compute_all(bool is_tf32, const std::array<void*, 5>& data) const;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Test code: a stand-in for cuBLASLt that computes products by plain loops (matrix.h). It checks what the library would
-// not forgive: objects that were destroyed, extents that do not fit, an algorithm of another problem, pointers that are
-// not memory or not aligned, a workspace that is too small or overlaps an operand.
+// Test code: a stand-in for cuBLASLt that computes products by plain loops (matrix.h). It refuses calls that the real
+// library could not execute correctly: with objects that were destroyed, extents that do not fit, an algorithm of
+// another problem, pointers that are not memory or not aligned, a workspace that is too small or overlaps an operand.
 #include <algorithm>
 #include <bit>
 #include <chrono>
@@ -83,12 +83,12 @@ lt::Status set(const void* object, const Field& field, const void* value, size_t
 
 constexpr uint64_t kMagic = 0x6c74737461;
 
-// The content of an lt::Algorithm. Number 1 is the fastest.
+// The content of an lt::Algorithm. The algorithm with `number` 1 is the fastest.
 struct Choice {
   uint64_t magic = kMagic;
   uint64_t number = 0;
   uint64_t workspace = 0;
-  uint64_t problem = 0;  // a hash
+  uint64_t problem = 0;  // hash_of the product that it was listed for
   uint32_t alignments[4] = {};
   uint64_t unused[2] = {};
 };
@@ -108,7 +108,7 @@ uint64_t hash_of(const MatrixProduct& p) {
   return std::hash<std::string>()(all);
 }
 
-// Returns false if one of the objects does not exist.
+// Collects what the objects describe. Returns false if one of them does not exist, or if they do not fit each other.
 bool describe(const void* handle, const void* operation, const void* a, const void* b, const void* c, const void* d,
               MatrixProduct& out) {
   for (const void* each : {handle, operation, a, b, c, d})
@@ -241,7 +241,8 @@ EXPORT lt::Status cublasLtMatmulPreferenceSetAttribute(lt::Preference raw, lt::P
   return set(raw, field, value, bytes);
 }
 
-// Offers algorithm 1 only if its workspace is allowed, and 16-bit types only if their partial sums are not rounded.
+// Lists algorithm 1 only if the preference allows its workspace, and supports 16-bit types only if the preference
+// excludes algorithms that round partial sums.
 EXPORT lt::Status cublasLtMatmulAlgoGetHeuristic(lt::Handle handle, lt::Operation operation, lt::Layout a, lt::Layout b,
                                                  lt::Layout c, lt::Layout d, lt::Preference preference, int most,
                                                  lt::Heuristic* out, int* found) {

@@ -85,7 +85,7 @@ namespace {
 // Each allocation of device memory has its own pages, which are unmapped when it is freed: a later access crashes.
 std::mutex memory_mutex;
 struct DeviceAllocation {
-  size_t bytes;  // as asked for
+  size_t bytes;  // as requested
   CUdevice device;
 };
 std::map<CUdeviceptr, DeviceAllocation> allocations;
@@ -250,7 +250,7 @@ EXPORT CUresult cuMemFree_v2(CUdeviceptr memory) {
 
 namespace {
 
-// Whether CUDA captures copies of pageable memory depends on its version: a capture must do without them.
+// Whether CUDA can capture copies of pageable memory depends on its version, so the stand-in refuses them in a capture.
 CUresult refuse_pageable(const void* memory, size_t bytes, CUstream stream) {
   return standin::is_pinned(memory, bytes) ? CUDA_SUCCESS : standin::refuse_in_capture(stream);
 }

@@ -11,14 +11,13 @@ extern "C" {
 // "events", "graphs", "executable graphs"; of the stand-in for cuBLASLt: "cublaslt", "operations", "layouts",
 // "preferences"; of that for cuDNN: "cudnn", "descriptors".
 __attribute__((visibility("default"))) int64_t standin_objects(const char* kind);
-// The number of calls of a function, such as "cuLaunchKernel", of products by number of algorithm ("algorithm 1"), of
-// convolutions by number of engine ("engine 3"), and
-// of reads for which the driver would wait ("read into pageable memory"). What a graph's launch executes is not
-// counted.
+// The number of calls of a function, such as "cuLaunchKernel". Also counts products by the number of the algorithm
+// ("algorithm 1"), convolutions by the number of the engine ("engine 3"), and reads for which the driver would wait
+// ("read into pageable memory"). Commands that the launch of a graph executes are not counted.
 __attribute__((visibility("default"))) uint64_t standin_calls(const char* function);
 // After `skips` more successful calls, every call of `function` returns `status`; for functions of cuBLASLt, a
 // cublasStatus_t, and for those of cuDNN, a cudnnStatus_t. If `function` is NULL, no call fails any more.
 __attribute__((visibility("default"))) void standin_fail(const char* function, CUresult status, uint64_t skips);
-// While true, a command that is captured makes its capture invalid.
+// While `fails` is true, a command that is captured makes its capture invalid.
 __attribute__((visibility("default"))) void standin_fail_in_capture(bool fails);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Test code: a stand-in for cuDNN's graph API that computes convolutions by plain loops (convolution.h). It knows the
-// chain convolution, c, bias, Relu, and like cuDNN fuses c and Relu only with a bias. It checks what the library would
-// not forgive: descriptors that are destroyed or not finalized, attributes of a wrong type, extents that do not fit,
-// pointers that are not memory or not aligned, a workspace that overlaps an operand.
+// Test code: a stand-in for cuDNN's graph API that computes convolutions by plain loops (convolution.h). It supports
+// the chain convolution, + c, + bias, Relu, and like cuDNN fuses c and Relu only with a bias. It refuses calls that the
+// real library could not execute correctly: with descriptors that are destroyed or not finalized, attributes of a wrong
+// type, extents that do not fit, pointers that are not memory or not aligned, a workspace that overlaps an operand.
 #include "driver/cudnn.h"
 
 #include <chrono>
@@ -31,7 +31,7 @@ namespace dnn = backplane::cuda::dnn;
 constexpr uint64_t kWorkspace = 4096;
 constexpr auto kSlowness = std::chrono::milliseconds(2);
 
-// The heuristic lists them in this order. Number 3 is the fastest; the first two must never be used.
+// The heuristic lists the engines in this order. Number 3 is the fastest; the backend must never use numbers 0 and 1.
 struct Engine {
   int number;
   std::optional<dnn::NumericalNote> note;
@@ -54,7 +54,7 @@ struct Descriptor {
   dnn::DescriptorType type;
   bool finalized = false;
   std::map<dnn::Attribute, Value> values;
-  std::shared_ptr<const Convolution> convolution;  // of graphs, and of all that is made from them
+  std::shared_ptr<const Convolution> convolution;  // of graphs, and of all descriptors made from them
   const Engine* engine = nullptr;                  // of engines, configurations and plans
 
   template <class T>
@@ -85,7 +85,7 @@ Descriptor* known(const void* raw, std::optional<dnn::DescriptorType> type = {})
   return type && (found->type != *type || !found->finalized) ? nullptr : found;
 }
 
-// The finalized descriptor that an attribute names, or NULL.
+// The finalized descriptor that is the value of an attribute of `from`, or NULL.
 const Descriptor* named(const Descriptor& from, dnn::Attribute attribute, dnn::DescriptorType type) {
   dnn::RawDescriptor raw = nullptr;
   return from.read(attribute, dnn::kTypeDescriptor, raw) ? known(raw, type) : nullptr;
@@ -122,7 +122,8 @@ bool read_tensor(const Descriptor* from, DenseTensor& out, bool& is_virtual) {
   return true;
 }
 
-// Reads one operation. `sum` is the result of the one before; it becomes this one's.
+// Adds one operation of a graph to `out`. `sum` is the result tensor of the operation before, or NULL; it is set to
+// this one's. Returns false if the stand-in does not support the operation at this point.
 bool read_operation(const void* raw, Convolution& out, const Descriptor*& sum) {
   bool is_virtual = false;
   if (const Descriptor* forward = known(raw, dnn::kConvolutionForward); forward != nullptr) {
@@ -169,7 +170,7 @@ dnn::Status finalize_graph(Descriptor& graph) {
   return dnn::kSuccess;
 }
 
-// Whether the library has the chain.
+// Whether the library can fuse the chain.
 bool is_fused(const Convolution& what) {
   return what.bias.count() != 0 || (what.c.count() == 0 && !what.relu);
 }
@@ -212,7 +213,8 @@ struct Range {
   }
 };
 
-// The pointers of x, w, y, c and bias. False if one is missing or cannot be used as the plan uses it.
+// Reads the addresses of x, w, y, c and bias, and of the workspace. Returns false if one is missing or cannot be used
+// as the plan uses it.
 bool read_pointers(const Descriptor& plan, const Descriptor& pack, std::array<void*, 5>& out, void*& workspace) {
   std::vector<int64_t> ids;
   std::vector<void*> pointers;

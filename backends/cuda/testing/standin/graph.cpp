@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stand-in for libcuda.so.1: captures of streams, and the graphs made of them. A graph has the commands of one
+// The stand-in for libcuda.so.1: captures of streams, and the graphs made of them. A graph contains the commands of one
 // stream in their order, with the arguments that they were enqueued with.
 #include "testing/standin/cuda.h"
 #include "testing/standin/hooks.h"
@@ -68,7 +68,7 @@ EXPORT CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mod
   return CUDA_SUCCESS;
 }
 
-// Even where a failure is injected the capture has ended, as with CUDA after a failure.
+// Ends the capture even if a failure is injected, as CUDA does if the call fails.
 EXPORT CUresult cuStreamEndCapture(CUstream stream, CUgraph* out) {
   const auto refused = static_cast<CUresult>(called(__func__));
   *out = nullptr;
@@ -119,7 +119,7 @@ EXPORT CUresult cuGraphLaunch(CUgraphExec graph, CUstream stream) {
   const std::shared_ptr<CUgraphExec_st::State> state = graph->state;
   {
     const std::lock_guard lock(order_mutex);
-    if (stream != nullptr && stream->recording != nullptr) {  // it becomes a part of the graph that is captured
+    if (stream != nullptr && stream->recording != nullptr) {  // `graph` becomes a part of the captured graph
       if (!stream->recording->is_valid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
       Commands& commands = stream->recording->commands;
       commands.insert(commands.end(), state->commands.begin(), state->commands.end());

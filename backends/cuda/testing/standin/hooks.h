@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Test code: what the stand-in for libcuda.so.1 offers to those for NVIDIA's other libraries.
+// Test code: functions of the stand-in for libcuda.so.1 that the stand-ins for NVIDIA's other libraries call.
 #pragma once
 
 #include <cuda.h>
@@ -15,7 +15,7 @@ namespace standin {
 STANDIN_EXPORT int called(const char* function);
 // Counts objects of a kind: `change` is 1 or -1.
 STANDIN_EXPORT void count(const char* kind, int64_t change);
-STANDIN_EXPORT bool has_context();  // on this thread
+STANDIN_EXPORT bool has_context();  // whether this thread has a current context
 // Finds the allocation that contains the address, or ends at it. False if there is none.
 STANDIN_EXPORT bool find_memory(CUdeviceptr address, CUdeviceptr& begin, size_t& bytes);
 // Whether the bytes belong to one allocation that has not been freed.
@@ -39,7 +39,7 @@ CUresult unsafe_call();
 #define IN_CONTEXT()                                                                                                 \
   if (const int refused = standin::called(__func__); refused != CUDA_SUCCESS) return static_cast<CUresult>(refused); \
   if (!standin::has_context()) return CUDA_ERROR_INVALID_CONTEXT
-// For calls that CUDA names potentially unsafe: they allocate, free or wait.
+// For calls that CUDA's documentation calls potentially unsafe during a capture: they allocate, free or wait.
 #define REFUSE_IF_UNSAFE() \
   if (const CUresult unsafe = standin::unsafe_call(); unsafe != CUDA_SUCCESS) return unsafe
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stand-in for libcuda.so.1: pinned host memory, which kernels use in place, and what is known of an address.
+// The stand-in for libcuda.so.1: pinned host memory, which kernels use in place, and the attributes of addresses.
 #include <cstdlib>
 #include <map>
 #include <mutex>
@@ -11,7 +11,7 @@
 namespace {
 
 std::mutex& pinned_mutex = *new std::mutex;
-std::map<uintptr_t, size_t>& pinned = *new std::map<uintptr_t, size_t>;  // sizes by address
+std::map<uintptr_t, size_t>& pinned = *new std::map<uintptr_t, size_t>;  // sizes in bytes, by address
 
 void set_pinned(const void* memory, size_t bytes) {
   const std::lock_guard lock(pinned_mutex);
@@ -74,7 +74,7 @@ EXPORT CUresult cuMemHostUnregister(void* memory) {
   return CUDA_SUCCESS;
 }
 
-// The attributes of an address that no allocation has are 0, as with CUDA.
+// The attributes of an address that is in no allocation are 0, as with CUDA.
 EXPORT CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* what, void** results, CUdeviceptr memory) {
   IN_CONTEXT();
   CUdeviceptr begin = 0;

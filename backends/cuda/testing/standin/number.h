@@ -12,7 +12,7 @@ namespace lt = backplane::cuda::lt;
 
 double load(lt::DataType type, const void* data, uint64_t at);
 void store(lt::DataType type, void* data, uint64_t at, double value);
-// A factor of a product. With TF32 it has 10 bits of mantissa.
+// Returns `value` as a factor of a product: rounded to 10 bits of mantissa if `is_tf32`.
 double factor(bool is_tf32, double value);
 
 }  // namespace standin

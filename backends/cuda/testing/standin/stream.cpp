@@ -92,8 +92,8 @@ CUresult standin::add(CUstream stream, std::function<void()> next) {
   return add_locked(stream, std::move(next));
 }
 
-// As CUDA's threads have by default, all have the mode "global": a call that could disturb a capture is refused on the
-// thread that captures, and on all threads while a global capture is in progress.
+// All threads have the capture mode "global", which is CUDA's default: a call that could disturb a capture is refused
+// on the thread that captures, and on all threads while a capture in global mode is in progress.
 CUresult standin::unsafe_call() {
   const std::lock_guard lock(order_mutex);
   CUresult result = CUDA_SUCCESS;
@@ -163,10 +163,10 @@ EXPORT CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
     recorded = state->recorded;
     Recording* const recording = stream == nullptr ? nullptr : stream->recording.get();
     if (state->captured_in != nullptr) {
-      if (state->captured_in == stream && recording != nullptr) return CUDA_SUCCESS;  // it is in order already
+      if (state->captured_in == stream && recording != nullptr) return CUDA_SUCCESS;  // the stream's order suffices
       return CUDA_ERROR_NOT_SUPPORTED;  // with CUDA the capture would continue in a second stream
     }
-    if (recording != nullptr) {  // it waits for work outside of the capture
+    if (recording != nullptr) {  // the event is of work outside of the capture
       recording->is_valid = false;
       return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
     }
@@ -230,7 +230,7 @@ EXPORT CUresult cuEventRecord(CUevent event, CUstream stream) {
 
 namespace {
 
-// An event that a capture recorded has no state to wait for. Invalidates that capture.
+// Refuses the use of an event that a capture recorded, as it has no state to wait for, and invalidates that capture.
 CUresult refuse_captured(const EventState& state) {
   const std::lock_guard lock(order_mutex);
   if (state.captured_in == nullptr) return CUDA_SUCCESS;

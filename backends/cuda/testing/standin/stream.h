@@ -26,7 +26,7 @@ using Commands = std::vector<std::function<void()>>;
 // A capture in progress.
 struct Recording {
   CUstreamCaptureMode mode;
-  std::thread::id thread;  // that began it
+  std::thread::id thread;  // the thread that began the capture
   Commands commands;
   bool is_valid = true;
 };
@@ -35,7 +35,7 @@ struct Recording {
 
 struct EventState {
   const CUcontext context;             // that it was created in
-  uint64_t recorded = 0, reached = 0;  // how often it was recorded; the last recording that its stream reached
+  uint64_t recorded = 0, reached = 0;  // how often it was recorded; which of these recordings its stream has reached
   CUstream captured_in = nullptr;      // the stream whose capture recorded it last
   std::chrono::steady_clock::time_point time;
 };
