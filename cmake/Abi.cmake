@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# BACKPLANE_ABI: the version that the headers declare, such as "0.1". Manifests and the loader's version node name it.
+# Sets BACKPLANE_ABI: the version that the headers declare, such as "0.1". Manifests contain it, and so does the symbol version of the
+# loader's functions.
 set(header ${PROJECT_SOURCE_DIR}/api/include/backplane/version.h)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})
 file(STRINGS ${header} line REGEX "^#define BP_ABI_VERSION BP_MAKE_VERSION")

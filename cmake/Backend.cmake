@@ -3,9 +3,9 @@
 #                       [ISOLATION process])
 # backplane_install_backend(backplane_<id> [COMPONENT <name>])
 #
-# A plugin: libbackplane_<id>.so that exports bp_plugin_query alone, and its manifest, whose id is <DOMAIN>.<id> (DOMAIN is otherwise
-# BACKPLANE_BACKEND_DOMAIN or "local"). Target backplane_<id>. This file is installed: it works the same outside this tree after
-# find_package(Backplane).
+# backplane_add_backend() adds the target backplane_<id>: a plugin libbackplane_<id>.so that exports only bp_plugin_query, and its manifest,
+# whose id is <DOMAIN>.<id> (without DOMAIN: BACKPLANE_BACKEND_DOMAIN or, if that is not set, "local"). This file is installed: it works
+# the same outside this tree after find_package(Backplane).
 set(BACKPLANE_PLUGIN_MAP ${CMAKE_CURRENT_LIST_DIR}/plugin.map)
 
 function(backplane_add_backend id)
@@ -18,8 +18,8 @@ function(backplane_add_backend id)
     VISIBILITY_INLINES_HIDDEN ON POSITION_INDEPENDENT_CODE ON LINK_DEPENDS ${BACKPLANE_PLUGIN_MAP})
   target_link_options(${target} PRIVATE -Wl,--version-script=${BACKPLANE_PLUGIN_MAP} -Wl,--exclude-libs,ALL
     -Wl,-z,relro -Wl,-z,now)  # the loader binds all symbols at once anyway
-  if(NOT BACKPLANE_SANITIZER AND NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")  # Clang's runtime is the program's alone
-    target_link_options(${target} PRIVATE -Wl,-z,defs)  # a source that is not listed fails here, not at the first call
+  if(NOT BACKPLANE_SANITIZER AND NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")  # Clang links its sanitizer runtime only into programs
+    target_link_options(${target} PRIVATE -Wl,-z,defs)  # undefined symbols fail here, not when the plugin is loaded
   endif()
   if(NOT BACKPLANE_PLUGIN_DIR)
     set(BACKPLANE_PLUGIN_DIR ${CMAKE_CURRENT_BINARY_DIR})
@@ -32,7 +32,7 @@ function(backplane_add_backend id)
       set(ARG_DOMAIN ${BACKPLANE_BACKEND_DOMAIN})
     endif()
   endif()
-  # The keys of its manifest, without `library`: docs/reference/manifest.md.
+  # The keys of the manifest (docs/reference/manifest.md), except `library`.
   set(keys "\"format_version\": \"1.0\"" "\"id\": \"${ARG_DOMAIN}.${id}\"" "\"name\": \"${ARG_NAME}\"")
   if(ARG_VENDOR)
     list(APPEND keys "\"vendor\": \"${ARG_VENDOR}\"")
@@ -57,7 +57,8 @@ function(backplane_add_backend id)
   set_property(GLOBAL APPEND PROPERTY BACKPLANE_BACKENDS ${target})
 endfunction()
 
-# Writes to `file` the manifest of a plugin that lies in `library_dir`, for use in `manifest_dir`: `library` is relative to it.
+# Writes to `file` the manifest of a plugin in `library_dir`. Its key `library` is the path relative to `manifest_dir`, where the manifest
+# will be.
 function(backplane_write_manifest target file manifest_dir library_dir)
   get_target_property(id ${target} BACKPLANE_ID)
   get_target_property(keys ${target} BACKPLANE_KEYS)
@@ -65,7 +66,7 @@ function(backplane_write_manifest target file manifest_dir library_dir)
   file(CONFIGURE OUTPUT ${file} CONTENT "{\n  ${keys},\n  \"library\": \"${relative}\"\n}\n")
 endfunction()
 
-# The plugin to <libdir>/backplane, its manifest to <datadir>/backplane/backends.d.
+# Installs the plugin to <libdir>/backplane, and its manifest to <datadir>/backplane/backends.d.
 function(backplane_install_backend target)
   include(GNUInstallDirs)
   cmake_parse_arguments(ARG "" "COMPONENT" "" ${ARGN})

@@ -11,7 +11,7 @@ endfunction()
 
 # backplane_add_verbs(<program> <verb>…)
 #
-# The commands of a program: each is a source <verb>.cpp that defines <verb>_verb. Writes verbs.inc with an entry for each.
+# Adds commands to a program: each is a source <verb>.cpp that defines <verb>_verb. Writes verbs.inc with an entry for each.
 function(backplane_add_verbs program)
   list(TRANSFORM ARGN APPEND .cpp OUTPUT_VARIABLE sources)
   target_sources(${program} PRIVATE ${sources})

@@ -23,7 +23,7 @@ configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/BackplaneConfig.cmake.
 write_basic_package_version_file(BackplaneConfigVersion.cmake COMPATIBILITY SameMajorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/BackplaneConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/BackplaneConfigVersion.cmake
   ${PROJECT_SOURCE_DIR}/cmake/Backend.cmake ${PROJECT_SOURCE_DIR}/cmake/plugin.map DESTINATION ${package_dir} COMPONENT backplane-dev)
-# Where the installation lies follows from where this file lies.
+# backplane.pc finds the installation's prefix by its own location.
 file(RELATIVE_PATH pkgconfig_to_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 configure_file(${PROJECT_SOURCE_DIR}/cmake/backplane.pc.in backplane.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/backplane.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT backplane-dev)
@@ -45,7 +45,7 @@ endif()
 if(TARGET backplane-conform)
   install(TARGETS backplane-conform RUNTIME COMPONENT backplane-conform)
 endif()
-if(TARGET backplane-probe)  # the loader runs them, and no user does
+if(TARGET backplane-probe)  # the loader runs both of them, users do not
   install(TARGETS backplane-probe backplane-isolated RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/backplane COMPONENT libbackplane1)
 endif()
 

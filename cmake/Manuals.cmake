@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # backplane_add_manual(<program> <component>)
 #
-# Manual page and completion of a program, which it writes itself from its options, in the layout in which they are installed. They belong
-# to the component. Does nothing where the build cannot run what it makes.
+# Makes and installs the manual page and the shell completion of a program, as parts of the component. The program writes them itself, from
+# its options. Does nothing in a cross build or with a sanitizer.
 function(backplane_add_manual program component)
   if(CMAKE_CROSSCOMPILING OR BACKPLANE_SANITIZER)
     return()

@@ -3,7 +3,7 @@
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME backplane)
 set(CPACK_PACKAGE_VENDOR "The Backplane authors")
-set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")  # each package has its own
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")  # each package sets its own, see DOES below
 set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
 set(CPACK_PACKAGE_DIRECTORY ${CMAKE_BINARY_DIR}/packages)
 set(CPACK_PACKAGING_INSTALL_PREFIX ${CMAKE_INSTALL_PREFIX})
@@ -13,12 +13,12 @@ set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_MAINTAINER "The Backplane authors <backplane@localhost>")
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})  # of the loader; packages name it in NEEDS
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})  # has the loader, which packages name in NEEDS
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_COMPONENTS_ALL)
 
-# Debian's policy: each package has its license, and the changes that users notice. gzip -n stores no time.
+# Debian's policy requires a copyright file and a changelog in each package. `gzip -n` stores no time, so that builds are reproducible.
 set(changelog ${CMAKE_BINARY_DIR}/changelog.gz)
 add_custom_command(OUTPUT ${changelog} COMMAND sh -c "gzip -9nc '${PROJECT_SOURCE_DIR}/CHANGELOG.md' >'${changelog}'"
   DEPENDS ${PROJECT_SOURCE_DIR}/CHANGELOG.md VERBATIM)
@@ -27,8 +27,8 @@ add_custom_target(backplane_changelog ALL DEPENDS ${changelog})
 # backplane_add_package(<component> SECTION <section> DOES <one line> TEXT <line>…
 #   [NEEDS <package>…] [RECOMMENDS <package>…] [SCRIPTS <file>…])
 #
-# The package of a component, whose name it has. NEEDS are packages of ours, of the same version, or others by name; what its libraries
-# need follows from them.
+# Makes a package of a component, with the component's name. NEEDS names packages of Backplane, which are required in the same version,
+# and other packages. The packages of shared libraries are found by SHLIBDEPS.
 function(backplane_add_package component)
   cmake_parse_arguments(ARG "" "SECTION;DOES" "TEXT;NEEDS;RECOMMENDS;SCRIPTS" ${ARGN})
   string(TOUPPER ${component} key)
@@ -99,7 +99,7 @@ if(TARGET backplane_libonnxifi)
     TEXT "libonnxifi.so for programs that were written for ONNXIFI: they run on the" "devices that Backplane finds." NEEDS libbackplane1)
 endif()
 if(TARGET _core)
-  get_target_property(version _core BACKPLANE_PYTHON_VERSION)  # the one whose modules it can be
+  get_target_property(version _core BACKPLANE_PYTHON_VERSION)  # N of Python 3.N, with which alone the module works
   math(EXPR next "${version} + 1")
   backplane_add_package(python3-backplane SECTION python DOES "Backplane for Python 3"
     TEXT "Runs ONNX models from Python, with NumPy arrays and DLPack." NEEDS libbackplane1 "python3 (>= 3.${version})" "python3 (<< 3.${next})" python3-numpy

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # backplane_precompile_targets()
 #
-# Gives every target below the current folder the precompiled headers of its kind: parsing the standard library and the like is a
-# third of the time of a build. A target whose property BACKPLANE_PRECOMPILED is none gets none. Called last, when every target is
-# known. Sources still include what they use: the cross build and clang-tidy run without precompiled headers.
+# Gives every target below the current folder the precompiled headers of its kind (library, cold or test): parsing the headers of the
+# standard library and of other libraries takes a third of a build. A target whose property BACKPLANE_PRECOMPILED is none gets none.
+# Called last, when every target is known. Sources still include what they use: the cross build and clang-tidy run without
+# precompiled headers.
 
 set(BACKPLANE_STANDARD_HEADERS <algorithm> <array> <atomic> <bit> <charconv> <chrono> <cmath> <condition_variable> <cstdint> <cstdio>
   <cstdlib> <cstring> <deque> <filesystem> <fstream> <functional> <limits> <map> <memory> <mutex> <numeric> <optional> <random>
   <set> <span> <sstream> <stdexcept> <string> <string_view> <thread> <tuple> <type_traits> <unordered_map> <unordered_set>
   <utility> <variant> <vector>)
 
-# Compilers take a precompiled header only with the flags that it was made with, so a kind is a set of flags.
+# Compilers accept a precompiled header only with the flags that it was made with, so there is a kind for each set of flags.
 function(add_precompiled kind)
   set(source ${CMAKE_BINARY_DIR}/precompiled/${kind}.cpp)
   file(CONFIGURE OUTPUT ${source} CONTENT "// The headers of this kind are precompiled with this file.\n")
@@ -59,7 +60,7 @@ function(backplane_precompile_targets)
       elseif(type MATCHES "LIBRARY")
         set(kind library)
       else()
-        continue()  # a program of a few files
+        continue()  # a program of a few files, for which none is worthwhile
       endif()
     endif()
     target_precompile_headers(${target} REUSE_FROM backplane_precompiled_${kind})

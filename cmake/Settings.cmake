@@ -9,9 +9,9 @@ set(CMAKE_C_VISIBILITY_PRESET hidden)
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 
-# Dev: as fast as it ships, with line numbers and assertions; with a sanitizer, and where only the ABI is
-# tried, less optimized, which takes two thirds of the time. What describes functions is in .dwo files next to the
-# objects: the loader hashes a plugin's file before it opens it, and half of the file would be that.
+# Build type Dev: optimized like a release, with line numbers and assertions of libstdc++. Builds with a sanitizer or with
+# grown headers are optimized less, which takes two thirds of the time. Most debug information is in .dwo files next to the
+# objects: it would be half of a plugin's file, which the loader hashes before it opens it.
 set(optimization -O2)
 if(BACKPLANE_SANITIZER OR BACKPLANE_GROWN)
   set(optimization -O1)
@@ -28,8 +28,8 @@ set(BACKPLANE_PLUGIN_DIR ${CMAKE_BINARY_DIR}/lib/backplane)
 set(BACKPLANE_MANIFEST_DIR ${CMAKE_BINARY_DIR}/share/backplane/backends.d)
 set(BACKPLANE_BACKEND_DOMAIN org.backplane)
 
-# Binaries use full RELRO; the loader binds plugins at once anyway. Release builds check sizes that
-# are known at run time, and returns and indirect jumps where the processor can.
+# Binaries use full RELRO; the loader binds a plugin's symbols at once anyway. Release builds check buffer sizes at run
+# time and protect the stack, and on x86-64 returns and indirect jumps.
 if(NOT BACKPLANE_SANITIZER)
   add_link_options(-Wl,-z,relro -Wl,-z,now)
 endif()
@@ -42,26 +42,28 @@ endif()
 
 add_compile_options(-Wall -Wextra -Wno-missing-field-initializers)
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
-  # GCC's ivdep and unroll; vectors wider than the baseline's as arguments; loops that -O1 does not vectorize as they ask.
+  # In this order: GCC's pragmas ivdep and unroll; arguments of vector types wider than the baseline's; loops that -O1 does
+  # not vectorize although a pragma requests it.
   add_compile_options(-Wno-unknown-pragmas -Wno-psabi -Wno-pass-failed)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  # GCC 12 finds these in std::string's operator+, where they are not (its bug 105651), unless that is known for a system header,
-  # which it forgets in precompiled ones. The sanitizers look for the same.
+  # GCC 12 reports these wrongly in std::string's operator+ (its bug 105651). It hides warnings in system headers, but not in
+  # precompiled ones. The builds with sanitizers find real errors of these kinds.
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds> $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>
     $<$<COMPILE_LANGUAGE:CXX>:-Wno-stringop-overflow> $<$<COMPILE_LANGUAGE:CXX>:-Wno-stringop-overread>)
 endif()
 
-# Warnings are errors while Backplane is developed, with the compilers that its gates run; others may know warnings that these don't.
+# Warnings are errors in the build type Dev, with the compilers that the gates use; other compilers may have more warnings.
 string(REGEX MATCH "^[0-9]+" major ${CMAKE_CXX_COMPILER_VERSION})
 if(CMAKE_BUILD_TYPE STREQUAL Dev AND "${CMAKE_CXX_COMPILER_ID} ${major}" MATCHES "^(GNU 12|Clang 14)$")
   set(CMAKE_COMPILE_WARNING_AS_ERROR ON)
 endif()
 
-# Linked by targets whose speed does not matter: commands, reports, discovery. They compile in half the time.
+# Linked by targets whose speed does not matter, such as commands, reports and discovery: it lowers the optimization, which
+# halves their compile time.
 add_library(backplane_cold INTERFACE)
 target_compile_options(backplane_cold INTERFACE $<$<CONFIG:Dev>:-O1> -fPIC)
-# Linked by tests, which spend their time in what they test.
+# Linked by tests, which spend most of their time in the code under test: they are not optimized.
 add_library(backplane_test_code INTERFACE)
 target_compile_options(backplane_test_code INTERFACE $<$<CONFIG:Dev>:-O0> -fPIC)
 
@@ -77,9 +79,9 @@ endif()
 
 if(BACKPLANE_SANITIZER AND CMAKE_CXX_COMPILER_ID MATCHES Clang)
   string(TOUPPER ${BACKPLANE_SANITIZER} upper)
-  add_compile_definitions(__SANITIZE_${upper}__)  # as GCC says it
+  add_compile_definitions(__SANITIZE_${upper}__)  # which GCC defines by itself
   if(BACKPLANE_SANITIZER STREQUAL "address")
-    add_link_options(-fsanitize-link-c++-runtime)  # programs in C open libraries in C++
+    add_link_options(-fsanitize-link-c++-runtime)  # because C programs open C++ libraries
     link_libraries($<$<LINK_LANGUAGE:C>:stdc++>)
   endif()
 endif()
@@ -88,7 +90,7 @@ if(BACKPLANE_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID MATCHES Clang)
     message(FATAL_ERROR "BACKPLANE_FUZZ needs Clang's libFuzzer: configure with -DCMAKE_CXX_COMPILER=clang++")
   endif()
-  add_compile_options(-fsanitize=fuzzer-no-link)  # what is fuzzed reports its coverage
+  add_compile_options(-fsanitize=fuzzer-no-link)  # instruments the fuzzed code, so that it reports its coverage
 endif()
 
 if(BACKPLANE_COVERAGE)
@@ -101,7 +103,8 @@ endif()
 
 find_program(CCACHE ccache)
 if(CCACHE)
-  # Precompiled headers: ccache takes them only with this, and g++ only if what it preprocesses says that it uses one.
+  # ccache handles precompiled headers only with this setting, and g++ only with -fpch-preprocess, which keeps their use in the
+  # preprocessed source.
   set(launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})

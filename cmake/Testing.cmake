@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # backplane_add_test(<name> SOURCES … [LIBRARIES …] [DEPENDS …] [TIMEOUT …] [OPTIMIZED])
 #
-# A GoogleTest program; every TEST in it becomes a ctest test, and a skipped one is reported as skipped. The target api-unit-tests builds
-# the programs of api/ and `ctest -L api-unit-tests` runs them; likewise for each top-level folder. Tests are compiled without
-# optimization, which halves their compile time; OPTIMIZED is for those that do heavy computation themselves.
+# Adds a GoogleTest program; every TEST in it becomes a ctest test, and a skipped test is reported as skipped. TIMEOUT is in seconds, by
+# default 300. The target api-unit-tests builds the programs of api/ and `ctest -L api-unit-tests` runs them; likewise for each top-level
+# folder. Tests are compiled without optimization, which halves their compile time; OPTIMIZED is for tests that compute much themselves.
 if(BACKPLANE_TESTS)
   enable_testing()
   find_package(GTest REQUIRED)
@@ -42,7 +42,7 @@ endfunction()
 
 # backplane_add_fuzzer(<name> SOURCES … LIBRARIES …)
 #
-# A libFuzzer program, with BACKPLANE_FUZZ; CONTRIBUTING.md says how to run one.
+# Adds a libFuzzer program if BACKPLANE_FUZZ is on; CONTRIBUTING.md says how to run it.
 function(backplane_add_fuzzer name)
   if(NOT BACKPLANE_FUZZ)
     return()

@@ -5,15 +5,16 @@
 Without names: all models, then the loader's overhead. With names: only these models. With --overhead: only the overhead. With --operators:
 single operators, only those whose name contains a NAME if there are names.
 
-For each model and round, one of the two runs RUNS times in its own process, then the other; the order alternates. Both use the same number
-of threads and the same stored input; our output is compared with onnxruntime's stored one. A row is met by its ratio, or if our time is
-within 1.15 of the floor: the model's operations over the peak rate measured here, or its weights over the bandwidth. Memory is the
-peak of a process less what it had before it opened the model. --load pins a busy process to a core meanwhile; then the 99th percentile
-is checked too. With --out, results.json and results.png are written there.
+For each model and round, Backplane runs RUNS times in its own process and so does onnxruntime; which of them comes first alternates. Both
+use the same number of threads and the same stored input; Backplane's output is compared with onnxruntime's stored output. A model's goal
+is met if the ratio of the median times (Backplane's over onnxruntime's) is within the goal of benchmark/rows.py, or if Backplane's time is
+at most 1.15 times the floor: the model's operations over the peak rate measured on this machine, or its weights over the bandwidth.
+Memory is the peak of a process less its memory before it opened the model. With --load, another process keeps one core busy; then the
+99th percentile is checked too. With --out, results.json and results.png are written to that folder.
 
---neighbour: another process does multiply-adds, or reads its nearest cache, on the last core meanwhile. --instructions limits us, not
-onnxruntime, to AVX2 or less (BACKPLANE_CPU_INSTRUCTIONS), and the floor to the peak of its vectors. --unseen: every model of a folder
-(scripts/benchmark/unseen_models.sh collects some); names are parts of paths then.
+--neighbour: another process does multiply-adds, or reads its L1 cache, on the last core during the measurement. --instructions limits
+Backplane, not onnxruntime, to an instruction set (BACKPLANE_CPU_INSTRUCTIONS), and the floor to the peak rate of its vectors. --unseen:
+every model of a folder (scripts/benchmark/unseen_models.sh collects some); names are then parts of paths.
 """
 import argparse
 import contextlib
@@ -31,11 +32,11 @@ from benchmark.rows import FLOOR_SLACK, LOAD_GOAL, MEAN_GOAL, MEMORY_GOAL, ROWS
 
 BUILD = pathlib.Path(__file__).resolve().parent.parent / "build/dev"
 DATA = pathlib.Path(os.environ.get("BACKPLANE_DATA", pathlib.Path.home() / ".cache/backplane"))
-SAME = {False: 1e-3, True: 0.1}  # largest difference of outputs over their magnitude: fp32, int8 (steps add up over the layers)
+SAME = {False: 1e-3, True: 0.1}  # largest difference over the outputs' largest magnitude: fp32; int8, where quantization errors add up
 
 
 def combine(rounds):
-    """Medians over rounds; the worst round's 99th percentile and memory."""
+    """Medians of times over the rounds, but the 99th percentile and the memory of the worst round."""
     one = {key: statistics.median(r[key] for r in rounds) for key in ("median_ms", "p90_ms", "create_ms", "first_ms")}
     one["p99_ms"] = max(r["p99_ms"] for r in rounds)
     one["peak_rss_mb"] = max(r["peak_rss_mb"] for r in rounds)
@@ -69,7 +70,7 @@ def measure(row, ours, theirs, arguments, rates):
 
 @contextlib.contextmanager
 def busy_core():
-    """Something else that computes on the last core we may use."""
+    """Runs a process that keeps the last core that we may use busy."""
     core = max(os.sched_getaffinity(0))
     other = subprocess.Popen([sys.executable, "-c", f"import os; os.sched_setaffinity(0, [{core}])\nwhile os.getppid() == {os.getpid()}:\n    for _ in range(10**6): pass"])
     try:

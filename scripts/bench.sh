@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Compares Backplane with ONNX Runtime, interleaved. Arguments are passed to bench.py (--help lists them).
-# The first call makes the larger models.
+# The first call generates the larger models.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 BACKPLANE_DATA=$(realpath -m "${BACKPLANE_DATA:-${XDG_CACHE_HOME:-$HOME/.cache}/backplane}")

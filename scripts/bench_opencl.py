@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """bench_opencl.py [--runs N] [--rounds N] [--only TEXT]: the share of the device's measured peak that the OpenCL backend's kernels reach.
 
-Peaks are measured by small kernels of the backend in the same run, before and after (the greater counts): multiply-adds in registers,
-and streaming through memory. A case's time is that of its kernels by the device's own clock, the median of the runs. Then
+Peaks are measured by small kernels of the backend before and after the cases, and the greater one counts: multiply-adds in registers,
+and streaming through memory. A case's time is the sum of its kernels' times by the device's clock, the median of the runs. Then
 ResNet-50 runs on OpenCL and on the CPU backend, interleaved.
 """
 import argparse
@@ -32,7 +32,7 @@ def call(*command, **more):
 
 
 def peaks(model):
-    """Measured anew: with a cache of its own the backend knows no rates."""
+    """GFLOP/s, GB/s and microseconds for each launch. The backend measures them again, because it gets an empty cache."""
     with tempfile.TemporaryDirectory() as cache:
         output = call("explain", model, "--device", "opencl", env=os.environ | {"BACKPLANE_CACHE_DIR": cache, "BACKPLANE_LOG": "info"}).stderr
     found = MEASURED.search(output)
@@ -42,7 +42,7 @@ def peaks(model):
 
 
 def device_ms(model, runs, scratch):
-    """The kernels of one run, added up: the median over runs, without the first two."""
+    """Milliseconds of all kernels of one run: the median over the runs, without the first two."""
     out = scratch / "trace.json"
     call("trace", model, "--device", "opencl", "--runs", runs + 2, "--out", out)
     events = json.loads(out.read_text())["traceEvents"]

@@ -3,7 +3,7 @@
 # Sourced by demo.sh, test.sh and gates.sh in the root of the tree: steps with their times, and the build.
 
 script_start=$SECONDS
-compile_seconds=0 # of processors, in this script
+compile_seconds=0 # processor time of the builds that this script started
 
 # step NAME: a heading with the time since the start.
 step() { printf '\n=== %s (after %s)\n' "$1" "$(minutes $((SECONDS - script_start)))"; }
@@ -26,12 +26,12 @@ configure() {
 read_child_seconds() {
     local file
     file=$(mktemp)
-    times >"$file" # in a $(…) it would report that subshell's children
+    times >"$file" # within $(…), `times` would report the children of that subshell
     child_seconds=$(LC_ALL=C awk 'NR == 2 { split($0, t, /[ms ]+/); printf "%d", t[1] * 60 + t[2] + t[3] * 60 + t[4] }' "$file")
     rm -f "$file"
 }
 
-# build PRESET [TARGET…]: ninja shows each step with their count; the time that its processes took is added to compile_seconds.
+# build PRESET [TARGET…]: builds, and adds the processor time that this took to compile_seconds. ninja shows a line for each step.
 build() {
     local preset=$1 before status=0
     shift
@@ -43,7 +43,7 @@ build() {
     return "$status"
 }
 
-# summarise SCRIPT WHAT: how long this script took until WHAT, and how much of that was compiling.
+# summarise SCRIPT WHAT: prints the time from the start of the script until WHAT, and the processor time of compiling.
 summarise() {
     printf '\n%s: %s after %s; compiling took %s minutes of processor time\n' "$1" "$2" "$(minutes $((SECONDS - script_start)))" \
         "$(LC_ALL=C awk -v s="$compile_seconds" 'BEGIN { printf "%.1f", s / 60 }')"

@@ -33,7 +33,7 @@ if [[ ! -f $data/ppocr/rec.onnx || ! -f $data/text/expected.tsv ]]; then
 fi
 
 step "build"
-# A folder that is set up for more stays so.
+# A build folder that is configured already, perhaps with tests and more backends, is not configured again.
 [[ -f build/dev/build.ninja ]] || configure dev -DBACKPLANE_TESTS=OFF "-DBACKPLANE_BACKENDS=cpu;null"
 build dev backplane backplane-probe backplane_cpu backplane_null read_text
 

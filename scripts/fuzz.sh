@@ -61,7 +61,7 @@ for fuzzer in "${chosen[@]}"; do
     mkdir -p "$corpus" "$crashes"
     seeds "$fuzzer" | while IFS= read -r seed; do cp -u "$seed" "$corpus/seed_$(basename "$seed")"; done
     status=0
-    # Earlier crashes first, each by itself: none of them may crash any more.
+    # Runs the inputs of earlier crashes first, each of which must pass now.
     find "$crashes" -type f -print0 | xargs -0r "build/fuzz/fuzz/$fuzzer" -timeout=10 -rss_limit_mb=2048 >"$log" 2>&1 || status=$?
     [[ $status -ne 0 ]] || "build/fuzz/fuzz/$fuzzer" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=65536 \
         -artifact_prefix="$crashes/" "$corpus" >>"$log" 2>&1 || status=$?

@@ -54,7 +54,7 @@ python=/usr/bin/python3
 results=()
 failed=0
 
-# suite PRESET [ctest arguments…]: runs the tests of a build; the last line says how many.
+# suite PRESET [ctest arguments…]: runs the tests of a build. The last line that it prints has their numbers.
 suite() {
     local preset=$1
     shift
@@ -63,13 +63,14 @@ suite() {
     summary "build/$preset/tests.txt"
 }
 
-# Left out under the address sanitizer: the harness run again and again on the same cases, builds in a vendor's place, and PoCL's compiler.
+# Tests that are left out with the address sanitizer: those that run the harness again on cases that other tests run, those that build a
+# backend as a vendor would, and those that mostly wait for PoCL's compiler.
 repeated='^(conform_(guide|slots|cheats|replay|resume|certify|noop|mutations|cluster|models|page|hang_.*|crash_.*)$|conform_onnx_cpu\.node$|tools\.new_backend|sample\.04|opencl_(models|tiles|oclgrind)|docs\.guides|locale)'
 # The programs whose tests use threads: runs, streams, sessions, discovery, processes, caches, the CPU backend's team, ONNXIFI's events.
 threaded=(cache_test client_test decode_test discover_test host_test isolate_test null_test onnxifi_events_test random_graphs_test run_test
     sdk_test session_test team_test)
 
-# summary FILE: of what ctest printed; fails if a test failed or none was executed.
+# summary FILE: summarizes the output of ctest in FILE; fails if a test failed or none was executed.
 summary() {
     local skipped executed
     skipped=$(grep -cE '\*\*\*Skipped|Not Run' "$1" || true)
@@ -102,8 +103,8 @@ gate_coverage() { "$python" -B scripts/gates/coverage.py build/asan; }
 gate_tsan() { configure tsan && build tsan "${threaded[@]}" && suite tsan -R "^($(IFS='|' && echo "${threaded[*]}"))\."; }
 gate_grown() {
     need_dev && configure grown && build grown || return 1
-    # Tests of everything that crosses the ABI; a model more or less adds nothing.
-    # Also left out: what installs, which rewrites the folders that libraries look in.
+    # Runs the tests of everything that crosses the ABI. Left out are more models, which would add nothing, and tests that install, because
+    # that rewrites the folders in which libraries are searched.
     api/abi/grown_test.sh build/dev build/grown -j "$(($(cores) + 1))" -E '^(abi\.layout|cpu_on_|cpu_networks_|opencl_models|opencl_tiles|opencl_oclgrind|models\.|sample\.04_out_of_tree|tools\.new_backend|conform_guide)'
 }
 gate_blocks() { need_dev && "$BACKPLANE_DATA/venv/bin/python" -B scripts/readme.py; }
@@ -114,9 +115,9 @@ gate_packages() {
     scripts/packages_test.sh build/package/packages
 }
 gate_aarch64() { scripts/gates/aarch64.sh; }
-need_dev() { configure dev && build dev; } # does little if all of it is there; the demo builds a part
+need_dev() { configure dev && build dev; } # fast if everything is built already; after the demo, only a part is
 
-# In a file, so that the last line can be shown again; and on the terminal.
+# Runs a gate. Its output goes to the terminal and to a file, from which the summary takes the last line.
 run_gate() {
     local name=$1 log status=0 start=$SECONDS
     mkdir -p build/gates

@@ -25,7 +25,7 @@ HEADER = """\
 """
 
 ATTRIBUTE_TYPES = {"TYPE_PROTO": "type", "TYPE_PROTOS": "types"}
-# onnx calls functions non-deterministic whose bodies hold an If or a Loop; these are plain formulas all the same.
+# onnx marks functions as non-deterministic if their bodies contain an If or a Loop. These ones are deterministic nevertheless.
 FORMULAS = {"AffineGrid", "BlackmanWindow", "HammingWindow", "HannWindow", "Range"}
 CONTAINERS = {"seq": "sequence", "optional": "optional", "map": "map", "sparse_tensor": "sparse"}
 
@@ -35,7 +35,7 @@ def count(least, most):
 
 
 def type_set(strings):
-    """tensor(float), seq(tensor(float)) → float sequence, in order of first appearance."""
+    """Type strings as words of schemas.txt: tensor(float), seq(tensor(float)) → "float sequence", each word once, in order of appearance."""
     words = []
     for text in strings:
         head, _, rest = text.partition("(")

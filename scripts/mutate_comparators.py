@@ -32,7 +32,7 @@ TEST_SOURCES = {
     "compare_test": "judge/compare_test.cpp",
 }
 
-# file: (what no longer holds, text that is there once, text in its place)
+# By file: (the rule that the mutation breaks, a text that occurs once in the file, its replacement)
 MUTATIONS = {
     "judge/judge.cpp": [
         ("NaN matches NaN alone", "std::isnan(e.expected) && std::isnan(e.seen) ? 0", "true ? 0"),
@@ -126,7 +126,7 @@ class Build:
         return subprocess.run(words, cwd=self.folder, capture_output=True, text=True)
 
     def compile(self, source, text_folder, output):
-        """`source` as it is in `text_folder`, whose headers come first, or as it is in the tree."""
+        """Compiles `source` to `output`: the copy in `text_folder` if there is one, otherwise the tree's. Headers in `text_folder` come first."""
         words = list(self.compile_calls[str(CONFORMANCE / source)])
         mutated = text_folder / source
         words[words.index("-o") + 1] = str(output)
@@ -136,7 +136,7 @@ class Build:
         return self.call(words)
 
     def link(self, test, objects, output):
-        """`test` with `objects` in place of its own and of the libraries'."""
+        """Links `test` to `output`, with `objects` in place of the test's own object and in front of the libraries."""
         commands = self.call(["ninja", "-t", "commands", "-s", f"tests/{test}"]).stdout
         words = shlex.split(commands.split(" && ")[1])
         words[words.index("-o") + 1] = str(output)

@@ -16,7 +16,7 @@ ls "$debs"/backplane-tools_*.deb >/dev/null || { echo "packages: there is no pac
 
 work=$(mktemp -d)
 root=$work/root
-# Commands inside have mounts of their own, which end with them: nothing is mounted here when the folder is deleted.
+# Commands in the root run in a mount namespace that ends with them, so nothing is mounted there when the folder is deleted.
 trap 'rm -rf --one-file-system "$work"' EXIT
 inside() {
     unshare --mount --pid --fork bash -c 'mount -t proc proc "$1/proc" && mount --rbind /dev "$1/dev" && mount --rbind /sys "$1/sys" && cd / && exec chroot "$@"' _ "$root" \
@@ -32,7 +32,7 @@ for file in /etc/apt/apt.conf.d/*proxy* /etc/apt/apt.conf; do [[ ! -f $file ]] |
 mkdir "$root/debs" "$root/work"
 cp "$debs"/*.deb "$root/debs"
 cp "$here"/samples/{01_list/list.c,02_run/run.c,05_streams/streams.c,06_async/async.c,testing/make_model.c} "$root/work"
-# Caches and logs of apt and the linker are no part of any package.
+# Lists the files of the root, without caches and logs, which belong to no package.
 files() { (cd "$root" && find . -xdev \( -path ./proc -o -path ./sys -o -path ./dev -o -path ./tmp -o -path ./work -o -path ./debs -o -path ./var/cache -o -path ./var/lib/apt -o -path ./var/log -o -path ./root/.cache \) -prune -o -print) | sort; }
 inside apt-get -qq update
 inside dpkg --get-selections | sort >"$work/packages.before"

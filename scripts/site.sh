@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the site: the tree's pages by MkDocs, the headers by Doxygen, without anything that is fetched when it is read.
+# Builds the site: the tree's pages by MkDocs, the headers by Doxygen. A browser that shows it fetches nothing from elsewhere.
 set -euo pipefail
 
 usage() {
@@ -31,9 +31,9 @@ rm -rf build/site "$out"
 mkdir -p build/site
 /usr/bin/python3 -B docs/site/stage.py "$PWD" build/site/pages
 mkdocs --quiet build --config-file docs/site/mkdocs.yml --site-dir "$out" --strict
-rm -f "$out/404.html" # is for a server's root
+rm -f "$out/404.html" # works only in the root of a server
 
-# Comments of the headers are plain ones: in front of a declaration, or behind it. Lines that part a header are none of these.
+# Turns the headers' plain comments, before or after a declaration, into Doxygen's. Removes the lines that divide a header into sections.
 filter='sed -E -e "/^ *(\/\*|\/\/) ---+/d" -e "s,^( *)/\* ,\1/** ," -e "s,([;{\,u)]) +/\* (.*),\1 /**< \2," -e "s,^( *)// ,\1/// ," -e "s,([;{\,]) +// (.*),\1 ///< \2,"'
 printf '%s\n' 'PROJECT_NAME = "Backplane: C ABI, C++ client and SDK"' 'INPUT = api/include/backplane api/cpp/backplane' 'RECURSIVE = YES' \
     'FILE_PATTERNS = *.h *.hpp' 'EXTRACT_ALL = YES' 'OPTIMIZE_OUTPUT_FOR_C = YES' 'GENERATE_LATEX = NO' "OUTPUT_DIRECTORY = $out" \

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the tests in situations that other machines are in. Takes about as long as the tests alone for each of them.
+# Runs the tests in situations that occur on other machines. Each situation takes about as long as the tests alone.
 set -euo pipefail
 
 usage() {
@@ -62,7 +62,7 @@ run_in() {
         opencl) tests env POCL_DEVICES=basic POCL_MAX_PTHREAD_COUNT=1 POCL_CPU_MAX_CU_COUNT=1 POCL_MAX_WORK_GROUP_SIZE=64 ;;
         one_core) tests taskset -c 0 ;;
         memory) (ulimit -d $((4 << 20)) && tests env) ;;
-        home) tests env -u XDG_CACHE_HOME HOME=/proc/self ;; # root may write to any folder but the kernel's
+        home) tests env -u XDG_CACHE_HOME HOME=/proc/self ;; # cannot be written even by root, unlike other folders
         plain) tests env LC_ALL=C ;;
         turkish)
             local locale=$folder/locale/tr_TR.UTF-8

@@ -58,7 +58,7 @@ if [[ -z $all && $# -eq 0 ]]; then
     left_out=$(ctest --preset "$preset" -N -R "$(long_tests)" | sed -nE 's/^Total Tests: //p')
     set -- -E "$(long_tests)"
 fi
-# Tests of what hangs wait without computing: one more than there are cores.
+# Runs one test more than there are cores, because some tests only wait (for a device that hangs).
 ctest --preset "$preset" -j "$(($(cores) + 1))" --output-junit "$results" "$@" || status=$?
 [[ -f $results ]] || { echo "test: ctest wrote no results"; exit 1; }
 

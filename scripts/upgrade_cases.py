@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes in older forms of their operators, with what they mean: the table of upgrades.py.
+"""Nodes in older forms of their operators, with their results: the table of upgrades.py.
 
 A case names its operator, the forms (since-versions) in which it is written, attributes and inputs as those forms have them, and its
-result: arrays, or a Node in the newest form that means the same. Operators and forms that are not here are drawn by
-differential_ops; that does where a form differs from the newest in types and in attributes that only came later.
+result: arrays, or a Node in the newest form that computes the same. For operators and forms that are not here, differential_ops
+generates nodes. That is enough if a form differs from the newest only in types and in attributes that were added later.
 """
 import dataclasses
 
@@ -23,7 +23,7 @@ class Case:
     outputs: int = 1
     domain: str = ""
     constants: tuple = ()
-    before: tuple = ()  # nodes that make names the node reads in place of its inputs, with that many inputs of their own
+    before: tuple = ()  # nodes in front of this one: they read `inputs`, and this node reads their outputs
 
 
 RNG = np.random.default_rng(22)
@@ -64,7 +64,7 @@ def old_binaries():
         x, slope = floats(2, 3, 4), floats(3)
         yield Case("PRelu", forms, [x, slope], [np.where(x < 0, slope[:, None] * x, x)], attributes)
         yield Case("PRelu", forms, [x, slope[:1]], [np.where(x < 0, slope[0] * x, x)], attributes, constants=(1,))
-    # Later forms broadcast; these did not.
+    # Later forms of these operators broadcast; forms 1 and 6 do not.
     parts = [floats(2, 3) for _ in range(3)]
     for op, function in (("Max", np.max), ("Min", np.min), ("Mean", np.mean), ("Sum", np.sum)):
         for forms, attributes in (((1,), {"consumed_inputs": [0, 0, 0]}), ((6,), {})):
@@ -94,7 +94,7 @@ def axes_inputs():
         yield Case(op, forms, [x], [function(x, axis=1)], {"axes": [1], "keepdims": 0})
         yield Case(op, forms, [x], [np.asarray(function(x, axis=(0, 1, 2), keepdims=True))])
         yield Case(op, forms[1:], [x], [function(x, axis=2)], {"axes": [-1], "keepdims": 0})
-    # Attributes of 13 become inputs in 18; those of 18 have an input that 20 keeps.
+    # In form 18, the attribute `axes` of form 13 is an input, as in form 20.
     for op in ("ReduceMax", "ReduceMin"):
         yield Case(op, (18,), [x, ints([0])], [REDUCTIONS[op](x, axis=0)], {"keepdims": 0})
     thin = floats(1, 3, 1, 2)
@@ -253,7 +253,7 @@ def pictures():
     yield Case("NonMaxSuppression", (10,), [boxes, scores, ints(3), np.array(0.5, np.float32)], [ints([[0, 0, 0], [0, 0, 2]])])
 
 
-# ---- recurrent operators with an attribute that says whether Y is wanted
+# ---- recurrent operators with the attribute output_sequence
 
 
 def recurrent():
@@ -265,7 +265,7 @@ def recurrent():
         yield Case(op, forms, inputs, Node(op, inputs, {"hidden_size": hidden, "direction": "reverse"}, 2), {"hidden_size": hidden, "output_sequence": 1, "direction": "reverse"}, 2)
 
 
-# ---- draws at random whose law leaves one result (but for rounding)
+# ---- random operators whose parameters allow only one result, apart from rounding
 
 
 def certain_draws():

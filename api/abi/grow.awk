@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Reads a header of the ABI and writes it as a later version could be: every struct that may grow has one more field at its end. A
-# struct whose comment says "never grows" is unchanged. Fails on a struct that it cannot parse, so that none is left out.
+# Reads a header of the ABI and writes one as a later version could have it: every struct that may grow has one more field at its end.
+# A struct whose comment says "never grows" is unchanged. Fails on a struct that it cannot parse, so that no struct is left out.
 function fail(why) {
     print FILENAME ":" FNR ": " why > "/dev/stderr"
     failed = 1
@@ -9,7 +9,7 @@ function fail(why) {
 /^\/\*/ { comment = "" }
 {
     line = $0
-    sub(/^ \*/, "", line) # in a comment's continuation lines, as a sentence may span lines
+    sub(/^ \*/, "", line) # removes the star of a comment's continuation line, as "never grows" may span two lines
     comment = comment line
 }
 /^(typedef )?struct bp_[a-z_0-9]+ \{$/ {

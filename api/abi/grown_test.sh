@@ -14,7 +14,7 @@ fi
 old=$(realpath "$1") new=$(realpath "$2")
 shift 2
 # The libraries that the tests of a build folder load at run time.
-loaded=(lib tests/plugins tests/liars bin/backplane-isolated) # that program is a part of the loader
+loaded=(lib tests/plugins tests/liars bin/backplane-isolated) # backplane-isolated is a part of the loader
 work=$(mktemp -d "$new/exchange-XXXXXX")
 own= # the build folder whose libraries are moved away, or empty
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Reads the ABI's headers and writes a C program that prints what they promise: each constant, each struct with the offset, size
-# and declaration of each field, and each exported function. The program fails when the fields of a struct leave a hole: padding
-# must be written out, and no field can have been overlooked here. With --sizes the program prints the header sizes.h, with --version
+# Reads the ABI's headers and writes a C program that prints their layout: each constant, each struct with the offset, size and
+# declaration of each field, and each exported function. The program fails if the fields of a struct leave a hole: then padding is
+# not declared as a field, or this script has overlooked a field. With --sizes the program prints the header sizes.h, with --version
 # the ABI's version.
 function squeeze(s) { gsub(/[ \t\n]+/, " ", s); sub(/^ /, "", s); sub(/ $/, "", s); return s }
 
@@ -39,7 +39,7 @@ BEGIN {
 }
 FNR == 1 { header = FILENAME; sub(/.*\/include\//, "", header); print "#include \"" header "\"" }
 
-# Removes comments and preprocessor lines, and collects constants from the latter.
+# Removes comments and preprocessor lines, after collecting constants from the preprocessor lines.
 {
     line = $0
     while (1) {

@@ -15,7 +15,7 @@ trap 'rm -rf "$work"' EXIT
 version=$("$program" --version)
 digest=$(sha256sum <"$work/layout" | cut -d' ' -f1)
 
-# Each layout has its own version, and versions only increase. Each line is "0.N DIGEST".
+# Each layout has its own version, and versions only increase. Each line of drafts.txt is "0.N DIGEST".
 taken=$(sed -n "s/^$version //p" "$golden/drafts.txt")
 if [ -n "$taken" ] && [ "$taken" != "$digest" ]; then
     diff -u "$golden/layout.txt" "$work/layout" || true

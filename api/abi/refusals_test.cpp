@@ -25,8 +25,8 @@ bp_text_t text(std::string_view s) {
   return backplane::view::text(s);
 }
 
-// A compiled y = Relu(x) on floats of shape [2, 3], with an instance that has no bound slots. The prepared calls are
-// valid until a case changes their arguments.
+// A compiled y = Relu(x) on fp32 tensors of shape [2, 3], with an instance that has no bound slots, and calls whose
+// arguments are valid until a case changes them.
 class Subject {
  public:
   explicit Subject(PluginUnderTest& plugin) : plugin(plugin), table(*plugin.plugin) {
@@ -128,7 +128,7 @@ class Subject {
     return table.weights->refit(weighted(), &all, &detail.error);
   }
   bp_status_t read_weight(uint32_t weight) { return table.weights->read(weighted(), weight, &tensor, &detail.error); }
-  // Both slots of weights must refuse what is wrong with `tensor` or `weight` in the same way.
+  // The slots `refit` and `read` must refuse an invalid `tensor` or `weight` with the same status.
   bp_status_t replace_and_read(uint32_t weight = 0) {
     const bp_status_t status = refit(weight);
     EXPECT_EQ(read_weight(weight), status) << detail.text();
@@ -201,7 +201,7 @@ struct Case {
   bp_status_t expected;
   bp_status_t (*call)(Subject& s);
   bool asks_for_extents = false;  // whether it calls output_extents, which not every backend has
-  bool has_weights = false;       // likewise for the table of weights
+  bool has_weights = false;       // whether it calls a slot of bp_weights_api_t, which not every backend has
 };
 
 // Returns the status with which the plugin refuses the offer. The refusal's message goes to s.detail.

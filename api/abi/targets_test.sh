@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # targets_test.sh INCLUDES: the C headers compile for each target that the ABI is laid out for, where each struct has its size of ABI 1.0 and
-# no padding; for other targets they stop with the reason. The SDK stops on Windows. Needs only Clang, no files of the targets. Exit status 77: there is no Clang.
+# no implicit padding; for other targets an #error states the reason, as it does for the SDK on Windows. Needs only Clang, no system headers
+# of the targets. Exit status 77: there is no Clang.
 set -eu
 command -v clang >/dev/null || { echo "no clang: install it, see scripts/setup.sh"; exit 77; }
 compile() { # TARGET

@@ -301,7 +301,7 @@ TEST(ClientRefit, KeepsNoProgramsThatWereReplaced) {
       session.refit({{"w", Tensor::of<float>({2}, {w, w})}});
       exec.run();
       EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(w + 1, w + 2));
-      EXPECT_LE(live_programs, 2);  // the newest, and that of the idle exec
+      EXPECT_LE(live_programs, 2);  // the newest program, and the one that the idle exec still holds
     }
   }
   EXPECT_EQ(live_programs, 0);

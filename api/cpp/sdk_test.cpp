@@ -396,7 +396,7 @@ TEST_F(Sdk, OrdersARun) {
   EXPECT_EQ(done, 1);
   on_health = [] { throw Error(BP_DEVICE_LOST, "gone"); };
   EXPECT_EQ(plugin->instance->run(instance, &run, &detail.error), BP_DEVICE_LOST);
-  run.deadline = 1;  // long past
+  run.deadline = 1;  // ns after the clock's start: long past
   EXPECT_EQ(plugin->instance->run(instance, &run, &detail.error), BP_TIMED_OUT);
   EXPECT_EQ(done, 1);
   plugin->instance->destroy(instance);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// StreamedProgram: a call returns before its work is done. The stream keeps the order and reports failures.
+// StreamedProgram: `run` returns before the work is done. The stream keeps the order of runs and reports failures.
 #include "backplane/sdk/streamed_program.hpp"
 
 #include <gmock/gmock.h>
@@ -233,14 +233,14 @@ TEST_F(Streamed, AHostPointCarriesAFailureAndDoesNotReportIt) {
     EXPECT_EQ(last.get().status, BP_OK);
     EXPECT_EQ(status_of_wait(*stream), BP_OK);
   }
-  // Two submissions with the same id are pieces of one run.
+  // Two submissions with the same id are parts of one run.
   launches = 0;
   Ended whole;
   start(77, nullptr, nullptr, stream.get());
   start(77, nullptr, &whole, stream.get());
   EXPECT_EQ(whole.status(), BP_TIMED_OUT);
   EXPECT_EQ(whole.run, 0u);
-  // Without a stream, no later run reports a failure that a point has carried.
+  // Without a stream, no later run reports the failure that a point of this run carries.
   launches = 0;
   Signalled alone;
   start(81, &alone);

@@ -51,7 +51,7 @@ TEST_F(Windows, CeilModeKeepsAWindowThatBeginsInTheInput) {
   ints("strides", {2, 4});
   graph.attribute("ceil_mode", int64_t{1});
   EXPECT_THAT(window({2, 2}).out,
-              ElementsAre(1, 4, 3));  // along the extent 7, the last window ends one element beyond it
+              ElementsAre(1, 4, 3));  // the last window along extent 7 ends one element beyond the input
 }
 
 TEST_F(Windows, CeilModeDropsAWindowThatBeginsInThePaddingBehind) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Runs a model and prints the beginning of each output: run MODEL.onnx. Inputs are filled with -2, -1, 0, 1, …;
- * dimensions that the model leaves open are 1. Opens the loader with dlopen and links no library of Backplane. */
+ * symbolic dimensions get the extent 1. Opens the loader with dlopen and links no library of Backplane. */
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -36,7 +36,7 @@ static void check_cl(cl_int status, const char* what) {
   exit(1);
 }
 
-/* One kernel produces the inputs of a frame, the other uses the model's output. Neither checks for errors. */
+/* The kernel `before` produces the inputs of a frame, `after` uses the model's output. Neither checks for errors. */
 static const char* const kSource =
     "kernel void before(global float* a, global float* b, int frame) {"
     "  const int i = get_global_id(0); a[i] = i + frame; b[i] = -2.0f * frame; }"
@@ -48,7 +48,7 @@ typedef struct {
   cl_command_queue queue;
   cl_kernel before, after;
   cl_mem a, b, y, result;
-} Own; /* the objects that a program like this already has */
+} Own; /* OpenCL objects that such a program has before it uses Backplane */
 
 static cl_mem new_buffer(const Own* own) {
   cl_int status = CL_SUCCESS;

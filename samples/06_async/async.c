@@ -116,8 +116,8 @@ int main(int argc, char** argv) {
     printf("\n");
   }
 
-  /* Cancels a run that waits for a value that is never signaled. The value that the run would have signaled fails too.
-   */
+  /* Cancels a run that waits for a value that is never signaled. The value 3 of `done`, which the run would have
+   * signaled, fails too. */
   const bp_point_t waits = bp_host_point(never, 1), third = bp_host_point(done, 3), fourth = bp_host_point(done, 4);
   bp_run_t run = {.size = sizeof run,
                   .waits = &waits,

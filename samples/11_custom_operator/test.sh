@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# test.sh BACKPLANE PLUGIN CPU_MANIFEST MODEL: the device runs Shift, and Twice as one node. Without the device, nothing runs Shift.
+# test.sh BACKPLANE PLUGIN CPU_MANIFEST MODEL: the plugin's device runs Shift, and Twice as one node. No other device runs Shift.
 set -euo pipefail
 backplane=$1 plugin=$2 cpu=$3 model=$4
 export BACKPLANE_BACKEND_FILES=$cpu:$plugin

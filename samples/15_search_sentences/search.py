@@ -23,7 +23,7 @@ class Encoder:
 
     def __call__(self, sentences):
         """An array [sentence, width] of unit vectors."""
-        order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))  # similar lengths in a batch: little padding
+        order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))  # so that a batch has similar lengths and little padding
         vectors = [None] * len(sentences)
         for begin in range(0, len(order), BATCH):
             batch = order[begin : begin + BATCH]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Queries that share no word with a sentence find it, embeddings are kept, and they are those of ONNX Runtime. Exit status 77 without the encoder."""
+"""Queries find a sentence with which they share no word, embeddings are kept, and they equal those of ONNX Runtime. Exit status 77 without the encoder."""
 import os
 import pathlib
 import shutil
@@ -24,7 +24,7 @@ ANSWERS = {"a delay on the railway": "The train to the coast", "growing vegetabl
 
 
 def largest_difference(tokenizer, sentences, embeddings):
-    """From what ONNX Runtime computes for each sentence alone, without padding."""
+    """The largest difference of an element from what ONNX Runtime computes for each sentence alone, without padding."""
     session = onnxruntime.InferenceSession(DATA / "model.onnx", providers=["CPUExecutionProvider"])
     largest = 0.0
     for sentence, embedding in zip(sentences, embeddings, strict=True):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a model on a backend in a process of its own, and kills that process during a run.
+"""Runs a model on a backend that has a separate process, and kills that process during a run.
 
-The model multiplies a matrix by weights n times, and n is an input: one run takes a moment, another one hours.
+The model multiplies a matrix by weights n times, and n is an input: depending on n, a run takes a moment or hours.
 """
 import os
 import pathlib

@@ -12,7 +12,7 @@ import numpy
 from PIL import Image, ImageDraw, ImageFont
 from scipy import ndimage
 
-TEXT, SURE, MARGIN = 0.3, 0.6, 1.6  # a pixel and a box are text from these probabilities on; PP-OCR's factor of the margin
+TEXT, SURE, MARGIN = 0.3, 0.6, 1.6  # least probability of a pixel and of a box that count as text; PP-OCR's factor for the margin
 RED = (220, 30, 30)
 FONT = "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf"
 
@@ -26,8 +26,8 @@ def planes(picture):
 def find_lines(detector, page):
     """Boxes (left, top, right, bottom) around lines of text, in reading order.
 
-    The detector returns for each pixel the probability that it belongs to the core of a line: the line without its margins, which therefore are added
-    in proportion to area over perimeter.
+    The detector returns for each pixel the probability that it belongs to the core of a line, which is the line without its margins. So a margin of
+    MARGIN times the core's area over its perimeter is added.
     """
     width, height = (max(32, round(side / 32) * 32) for side in page.size)  # the model's strides need multiples of 32
     probability = detector(planes(page.resize((width, height))))[0, 0]
@@ -58,9 +58,9 @@ def reading_order(boxes):
 def read_line(recogniser, characters, line):
     """The text of a picture of one line, and the mean probability of its characters."""
     width = max(8, round(48 * line.width / line.height))
-    probability = recogniser(planes(line.resize((width, 48))))[0]  # for every 8 columns, one of each character; 0 is none
+    probability = recogniser(planes(line.resize((width, 48))))[0]  # [width / 8, characters]; character 0 means "none"
     best = probability.argmax(axis=1)
-    kept = (best != 0) & (best != numpy.roll(best, 1))  # the same in adjacent places is one character
+    kept = (best != 0) & (best != numpy.roll(best, 1))  # equal ones in adjacent steps are one character
     kept[0] = best[0] != 0
     sure = probability.max(axis=1)[kept]
     return "".join(characters[i] for i in best[kept]), float(sure.mean()) if sure.size else 0.0

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every line of the drawn page is read, where it is and in reading order; an empty page has none. Exit status 77 without PP-OCR's models or the fonts."""
+"""Every line of the drawn page is read, at its position and in reading order; an empty page has no lines. Exit status 77 without PP-OCR's models or fonts."""
 import os
 import pathlib
 import re

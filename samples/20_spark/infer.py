@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a model on a DataFrame: infer.py MODEL [--rows N] [--executors N] [--kill]
 
-Each Python worker of an executor loads the model once and keeps it; compiled programs come from a cache that all share. Arrow's memory is read in
-place and copied once, into the memory bound to the run. A row that the model cannot take is kept with the reason in `error`; a worker that dies is
-replaced by Spark, and its partition runs again.
+Each Python worker of an executor loads the model once and keeps it; compiled programs come from a cache that all workers share. Arrow's rows are
+copied to the memory bound to the run without becoming Python objects. A row that does not fit the model is kept, with the reason in `error`; a worker
+that dies is replaced by Spark, and its partition runs again.
 """
 import argparse
 import json

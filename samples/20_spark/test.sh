@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# test.sh BUILD: runs rows on one executor, one of whose workers crashes on the way. Exit status 77 without PySpark
+# test.sh BUILD: runs rows on one executor, one of whose workers crashes during the run. Exit status 77 without PySpark
 # (scripts/setup.sh --with spark).
 set -euo pipefail
 build=$1

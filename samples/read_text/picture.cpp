@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 Picture Picture::read_png(const std::string& path) {
-  constexpr unsigned kMaxSide = 16384;  // the size in the header may need more memory than there is
+  constexpr unsigned kMaxSide = 16384;  // pixels; the file's header may state any size, and memory is limited
   png_image image{};
   image.version = PNG_IMAGE_VERSION;
   const auto fail = [&](const std::string& why) {

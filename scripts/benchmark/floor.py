@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The least time a model can take on this machine: its operations over the measured peak rate, its weights over the measured bandwidth.
+"""The least time that a model should take on this machine: the larger of its operations over the measured peak rate, and the bytes of its
+weights over the measured bandwidth.
 
-Rates are those of large products and sums by NumPy and onnxruntime, whichever is faster. Operations are counted as the model writes
-them, so that Winograd's convolutions may pass below.
+Rates are measured with large matrix products and dot products; of NumPy and onnxruntime, the faster fp32 product counts. Operations are
+counted by the definition of the operators, so a kernel with fewer, such as a Winograd convolution, can take less than this time.
 """
 import json
 import math
@@ -21,7 +22,7 @@ SHAPED = ("Conv", "ConvTranspose", "Gemm", "MatMul", "MatMulInteger", "ConvInteg
 
 
 def best(seconds, call):
-    """The shortest of the calls within about that time."""
+    """The shortest time of a call, in seconds, of all calls within about `seconds`."""
     call()
     shortest, end = math.inf, time.perf_counter() + seconds
     while time.perf_counter() < end:
@@ -48,7 +49,8 @@ def product_session(op, n, threads):
 
 
 def measure_here(threads):
-    """In a process whose NumPy has its thread count set."""
+    """The rates, each per second: fp32 operations, int8 operations, bytes read. Runs in a process that `rates` starts, because NumPy reads
+    its number of threads from the environment."""
     n = 2048
     a = numpy.ones((n, n), numpy.float32)
     x, y = (numpy.ones(1 << 26, numpy.float32) for _ in range(2))

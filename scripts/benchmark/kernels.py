@@ -15,7 +15,7 @@ class Case:
     family: str
     name: str
     model: onnx.ModelProto
-    gflop: float  # multiply-adds count two; 0: bound by memory
+    gflop: float  # 10^9 operations of one run, a multiply-add counts as two; 0: bound by memory
     megabytes: float  # inputs and weights read once, outputs written once
 
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work that another core, or the other hardware thread of a core, may do while a model is measured, and the peak rate
-// with which results are compared. Compiled and run by neighbour.py.
+// Load for another core, or for the other hardware thread of a core, while a model is measured. Also measures the peak
+// rate with which results are compared. Compiled and run by neighbour.py.
 //
 //   neighbour fma|l1 CORE         computes, or reads the L1 cache, on that core until it is killed
 //   neighbour peak BITS SECONDS   prints multiply-adds per second of one core, with vectors of 128, 256 or 512 bits

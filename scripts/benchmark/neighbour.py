@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""neighbour.c: what disturbs a measurement on purpose, and the peak rate of one core by the width of its vectors."""
+"""Runs neighbour.c: a load on another core that disturbs a measurement on purpose, and the peak rate of one core for a vector width."""
 import contextlib
 import functools
 import os
@@ -19,14 +19,14 @@ def program():
 
 
 def peak(instructions):
-    """Multiply-adds of floats a second of one core; SSE4.1 has none, its vectors of 128 bits count as if."""
+    """Multiply-adds of fp32 per second of one core. SSE4.1 has no such instruction: the rate is that of multiply-adds on vectors of 128 bits."""
     done = subprocess.run([program()[1], "peak", str(BITS[instructions]), "1"], capture_output=True, text=True, check=True)
     return float(done.stdout)
 
 
 @contextlib.contextmanager
 def busy(what):
-    """`what` on the last core that we may use, or nothing where it is None."""
+    """Runs the load `what` ("fma" or "l1") on the last core that we may use; does nothing if it is None."""
     if what is None:
         yield
         return

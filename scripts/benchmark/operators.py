@@ -17,8 +17,8 @@ from onnx import helper, numpy_helper
 import differential_ops
 from benchmark import sides
 
-GOAL = 1.5  # ours / theirs of each; Python's call adds some microseconds to theirs
-ENOUGH_S = 0.15  # of runs of one side in a round
+GOAL = 1.5  # Backplane's time over onnxruntime's, for each operator; calls from Python add some microseconds to onnxruntime's
+ENOUGH_S = 0.15  # seconds of runs of one side in a round
 LEAST_RUNS, MOST_RUNS = 3, 200
 MICROSOFT = "com.microsoft"
 RANDOM = numpy.random.default_rng(0)
@@ -33,7 +33,7 @@ class Case:
     attributes: dict = dataclasses.field(default_factory=dict)
     outputs: int = 1
     domain: str = ""
-    known_first: bool = False  # constants before the inputs
+    known_first: bool = False  # whether `known` come before `inputs`
     opset: int = 20
 
 
@@ -229,7 +229,7 @@ def write_model(case, path):
     model = onnx.shape_inference.infer_shapes(helper.make_model(graph, opset_imports=opsets, ir_version=10))
     for output in model.graph.output:
         if case.domain:
-            output.ClearField("type")  # both sides infer it
+            output.ClearField("type")  # Backplane and onnxruntime infer it
         elif not output.type.tensor_type.elem_type:
             output.type.tensor_type.elem_type = onnx.TensorProto.FLOAT
     onnx.save(model, path)
@@ -275,7 +275,7 @@ def measure(case, program, threads, rounds, folder):
 
 
 def run(words, program, threads, rounds):
-    """All cases whose names have one of the words in them; the slowest relative to theirs come first."""
+    """Runs all cases whose names contain one of the words. The results are sorted by the ratio to onnxruntime's time, the slowest first."""
     chosen = [case for case in cases() if not words or any(word.lower() in case.name.lower() for word in words)]
     if not chosen:
         raise SystemExit(f"bench: no operator's name has {' or '.join(words)} in it")

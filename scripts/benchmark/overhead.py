@@ -34,7 +34,7 @@ class Overhead:
 
 
 def chain(length):
-    """As session_bench.cpp builds it."""
+    """The same chain of nodes as session_bench.cpp builds."""
     names = ["x", *(f"v{i}" for i in range(length - 1)), "y"]
     nodes = [helper.make_node("Add", [a, "w"], [b]) if i % 2 == 0 else helper.make_node("Relu", [a], [b]) for i, (a, b) in enumerate(zip(names, names[1:]))]
     ends = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1]) for name in "xy"]
@@ -59,7 +59,7 @@ def bound_run(length):
 
 
 def theirs_here():
-    """In a process of its own. Seconds."""
+    """onnxruntime's times in seconds. Runs in a separate process."""
     runs = {n: bound_run(n) for n in (1, 1001)}
     sessions = {n: best(1.0, lambda: open_theirs(model)) for n, model in ((n, chain(n)) for n in (1000, 10000, 100000))}
     return {"run": runs[1], "node": (runs[1001] - runs[1]) / 1000, "sessions": sessions}
@@ -77,7 +77,7 @@ def write_gigabyte(path):
 
 
 def forget(path):
-    """Takes the file out of the system's cache."""
+    """Removes the file from the system's page cache."""
     with open(path, "rb") as file:
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
@@ -90,7 +90,8 @@ def read_cold(path):
 
 
 def gigabyte(ours, theirs, threads, rounds):
-    """Loading and the first result over reading the cold file and one run, each the least of some rounds: disks have slow moments."""
+    """For both sides, the time of loading a model of one gigabyte and of the first result, over the time of reading the uncached file and of one
+    run. Each is the least of some rounds, because disks are slow at times."""
     with tempfile.TemporaryDirectory(dir=os.environ.get("BACKPLANE_DATA")) as scratch:
         folder = pathlib.Path(scratch)
         write_gigabyte(folder / "model.onnx")
@@ -107,7 +108,8 @@ def gigabyte(ours, theirs, threads, rounds):
 
 
 def through_onnxifi(ours, model, threads, rounds):
-    """A model through backends/onnxifi, with our own library as the vendor's in its own process, over the CPU backend directly: medians of alternating runs."""
+    """The time of a model on the backend onnxifi, which runs our own libonnxifi.so over the CPU backend in a separate process, over its time on the CPU
+    backend directly. Both are medians of alternating runs."""
     prefix = pathlib.Path(ours.program).resolve().parent.parent
     with tempfile.TemporaryDirectory() as folder:
         (pathlib.Path(folder) / "libonnxifi-backplane.so").symlink_to(prefix / "lib" / "libonnxifi.so")
@@ -130,7 +132,7 @@ def measure(ours, theirs, bench_program, threads, rounds):
     island = 1e-9 * medians["async_chain/streamed/20/real_time"]["beyond_ns"] - hand_over / 20
     opencl_best = lambda how, length: 1e-9 * medians[f"opencl_chain/{how}/{length}/real_time"]["best_ns"]
     opencl = []
-    if "opencl_chain/islands/20/real_time" in medians:  # else there is no OpenCL device
+    if "opencl_chain/islands/20/real_time" in medians:  # missing if there is no OpenCL device
         each, kernel = ((opencl_best(how, 100) - opencl_best(how, 20)) / 80 for how in ("islands", "one_island"))
         opencl.append(Overhead(f"each further island on OpenCL, less its kernel in a larger island ({1e6 * kernel:.1f} us)", 1e6 * (each - kernel), "us", 2))
     resnet = pathlib.Path(os.environ.get("BACKPLANE_DATA") or pathlib.Path.home() / ".cache/backplane") / "light" / "resnet50"

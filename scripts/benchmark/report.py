@@ -39,7 +39,7 @@ def overhead_lines(overheads):
 
 
 def plot(results, title, path):
-    """A bar of the ratio for each model with its goal, and next to it one of peak memory."""
+    """Draws two charts: for each model the ratio of times with its goal, and the ratio of peak memory."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -57,7 +57,7 @@ def plot(results, title, path):
         axis.scatter(goals, names, marker="|", s=300, color="black", label="goal", zorder=3)
         axis.axvline(1, color="grey", linewidth=1)
         axis.set_xlabel(label)
-        limit = min(max(*values, 1.0), 2.0)  # what is far off would make all else unreadable
+        limit = min(max(*values, 1.0), 2.0)  # larger values would make the other bars unreadably short
         axis.set_xlim(0, 1.15 * limit)
         for place, value in enumerate(values):
             axis.text(min(value, limit), place, f" {value:.2f}", va="center")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The models that are measured, and their goals: our time over onnxruntime's."""
+"""The models that are measured, and their goals: the largest ratio of Backplane's time to onnxruntime's."""
 import dataclasses
 
 
@@ -27,6 +27,6 @@ ROWS = [
     Row("mobilenet_int8", "bench/mobilenet_int8", 0.80, int8=True),
 ]
 MEAN_GOAL = 0.70    # geometric mean of the fp32 rows
-MEMORY_GOAL = 0.70  # our peak over theirs
-LOAD_GOAL = 0.80    # median and p90 next to a busy core
-FLOOR_SLACK = 1.15  # a time this near its floor is met whatever the ratio
+MEMORY_GOAL = 0.70  # Backplane's peak memory over onnxruntime's
+LOAD_GOAL = 0.80    # ratio of the medians and of the 90th percentiles while another process keeps one core busy
+FLOOR_SLACK = 1.15  # a time of at most this multiple of its floor meets the goal regardless of the ratio

@@ -33,7 +33,7 @@ class Ours:
         return [f"--input={name}={model / f'input_{i}.npy'}" for i, name in enumerate(names)]
 
     def measure(self, model, threads, runs):
-        # A compiled program that an earlier run left on disk would flatter the time of creation.
+        # Without the cache of programs, because one from an earlier run would shorten the time of creating the session.
         return json.loads(call([self.program, "bench", model / "model.onnx", "--device", "cpu", "--set", "loader.cache=", "--threads", threads,
                                 "--runs", runs, "--json", *self.inputs(model)]))
 
@@ -53,7 +53,7 @@ class Ours:
 
 
 class Theirs:
-    """onnxruntime's CPU provider, through Python; a run's own overhead there is some microseconds."""
+    """onnxruntime's CPU provider, through Python, which adds some microseconds to each run."""
 
     def measure(self, model, threads, runs):
         return json.loads(call([sys.executable, "-m", "benchmark.sides", model, threads, runs], cwd=pathlib.Path(__file__).resolve().parent.parent))
@@ -64,13 +64,13 @@ def quantile(times, q):
 
 
 def peak_mb():
-    """Of this program alone: getrusage's figure includes the memory of the parent process."""
+    """The peak memory of this process in MB. getrusage is not used, because its figure includes the memory of the parent process."""
     status = pathlib.Path("/proc/self/status").read_text()
     return int(status.split("VmHWM:")[1].split()[0]) / 1024
 
 
 def main():
-    """The process of one measurement of theirs."""
+    """The program of the process that measures onnxruntime once."""
     import onnxruntime
 
     model, threads, runs = pathlib.Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])

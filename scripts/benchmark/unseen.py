@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every model of a folder next to onnxruntime: equal inputs, interleaved runs, compared outputs, and the slowest steps where we are behind.
+"""Compares every model of a folder with onnxruntime: equal inputs, interleaved runs, compared outputs, and the slowest steps if Backplane is slower.
 
-Inputs are seeded. A dimension without an extent becomes the first of SIZES with which onnxruntime runs the model, the first one and those of
-recurrent states 1; a file
-MODEL.json next to MODEL.onnx may state them: {"INPUT": [1, 3, 48, 320]}.
+Inputs are seeded. The first dimension of an input, and those of recurrent states, get the extent 1 if they have none. Other dimensions without an
+extent get the first of SIZES with which onnxruntime runs the model. A file MODEL.json next to MODEL.onnx may state extents: {"INPUT": [1, 3, 48, 320]}.
 """
 import collections
 import json
@@ -19,15 +18,15 @@ import numpy
 from . import sides
 
 SIZES = (320, 64, 160, 512, 576, 16, 1600, 16000, 1, 8)
-STATES = ("state", "h", "c", "h0", "c0", "context")  # of recurrent networks: all that is unknown of them is the batch
-BEHIND = 1.1
-SAME = 2e-2  # of the outputs' largest magnitude
+STATES = ("state", "h", "c", "h0", "c0", "context")  # inputs that are states of recurrent networks: their unknown extents are the batch
+BEHIND = 1.1  # the slowest steps are listed for models with a larger ratio of Backplane's time to onnxruntime's
+SAME = 2e-2  # largest accepted difference over the outputs' largest magnitude
 TYPES = {"tensor(float)": "f4", "tensor(double)": "f8", "tensor(float16)": "f2", "tensor(int64)": "i8", "tensor(int32)": "i4", "tensor(uint8)": "u1",
          "tensor(int8)": "i1", "tensor(bool)": "?"}
 
 
 def value_of(given, size, stated):
-    """A seeded array for an input of onnxruntime's."""
+    """A seeded array for an input as onnxruntime describes it. `size` is the extent of unknown dimensions, `stated` has extents by input name."""
     if given.type not in TYPES:
         raise ValueError(f"input {given.name} is {given.type}")
     extents = stated.get(given.name)
@@ -66,7 +65,7 @@ def prepare(path, folder):
     else:
         raise ValueError(str(error).splitlines()[0][:120])
     for file in path.parent.iterdir():
-        (folder / file.name).symlink_to(file.resolve())  # weights in files of their own
+        (folder / file.name).symlink_to(file.resolve())  # among them are files of weights
     (folder / "model.onnx").symlink_to(path.resolve())
     for i, value in enumerate(feed.values()):
         numpy.save(folder / f"input_{i}.npy", value)
@@ -78,7 +77,7 @@ def prepare(path, folder):
 
 
 def slowest(ours, folder, threads):
-    """The three steps that take most of our time."""
+    """The three steps that take the most time in Backplane."""
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         command = [ours.program, "trace", folder / "model.onnx", "--device", "cpu", "--set", f"cpu.threads={threads}", "--runs", 10, "--out", file.name,
                    *ours.inputs(folder)]
@@ -88,7 +87,7 @@ def slowest(ours, folder, threads):
     events = events["traceEvents"] if isinstance(events, dict) else events
     times = collections.Counter()
     for event in events:
-        if event.get("cat") == "compute" and "node" in event.get("args", {}):  # not a whole island
+        if event.get("cat") == "compute" and "node" in event.get("args", {}):  # a span of nodes, not of a whole island
             times[f"{event['name']} (node {event['args']['node']})"] += event["dur"]
     total = sum(times.values()) or 1
     return ", ".join(f"{name} {100 * time / total:.0f}%" for name, time in times.most_common(3)) or "no steps in the trace"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Collects ONNX models that packages of the Python registry carry, for bench.sh --unseen: into $BACKPLANE_DATA/unseen, a folder a package.
+# Collects ONNX models that Python packages contain, for bench.sh --unseen: into $BACKPLANE_DATA/unseen, with a folder for each package.
 set -euo pipefail
 BACKPLANE_DATA=$(realpath -m "${BACKPLANE_DATA:-${XDG_CACHE_HOME:-$HOME/.cache}/backplane}")
 packages=(
@@ -39,7 +39,7 @@ PYTHON
     fi
     rm -rf "$folder"
 done
-# Extents as their packages use them.
+# Input extents that the packages use with these models.
 ocr=$BACKPLANE_DATA/unseen/rapidocr_onnxruntime/rapidocr_onnxruntime__models__ch_
 for stated in "PP-OCRv4_det_infer 640, 640" "PP-OCRv4_rec_infer 48, 320" "ppocr_mobile_v2.0_cls_infer 48, 192"; do
     [[ -f $ocr${stated%% *}.onnx ]] && echo "{\"x\": [1, 3, ${stated#* }]}" >"$ocr${stated%% *}.json"

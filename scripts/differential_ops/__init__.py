@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random nodes for differential.py: FAMILIES and FOREIGN list the operators that each generator draws. There is a module for each kind of operator.
 
-A generator takes a Draw and returns a Node. Inputs of operators that add up products are multiples of 1/4 with few bits, so that
-every order of summation gives the same bits; what is left is rounding of single functions. Case numbers follow the order of the table.
+A generator takes a Draw and returns a Node. Inputs of operators that add up products are multiples of 1/4 with few bits, so that sums
+are exact in any order, and results differ only by the rounding of single functions. Case numbers follow the order of the table.
 """
 from .draw import Draw, MICROSOFT, ML, Node, ints
 from .axes import arg_reduce, cumulative, reduce, softmax
@@ -51,7 +51,7 @@ FAMILIES = [
     (ml_trees, "TreeEnsembleClassifier TreeEnsembleRegressor"), (ml_labels, "CategoryMapper LabelEncoder"), (ml_maps, "CastMap DictVectorizer ZipMap"),
 ]
 
-# Operators of com.microsoft: a table of its own, so that the numbers of ONNX's cases stay what they are.
+# Operators of com.microsoft. They are in a separate table, so that the numbers of the cases in FAMILIES do not change.
 FOREIGN = [
     (embed_layer_norm, "EmbedLayerNormalization"), (nhwc_conv, "NhwcConv"), (qattention, "QAttention Attention"),
     (dynamic_quantize_lstm, "DynamicQuantizeLSTM"),

@@ -6,7 +6,7 @@ from .draw import FLOATS, ints, Node
 
 
 def reduce(d):
-    # ONNX Runtime takes integers' logarithms in integers.
+    # For integers, ONNX Runtime computes ReduceLogSumExp in the integer type.
     dtype = d.one(FLOATS[:2] + ([] if d.op == "ReduceLogSumExp" else [np.int32, np.int64]))
     shape = d.shape(0, 4, empty=0 if d.op == "ReduceMean" else 0.03)
     positive = d.op in ("ReduceLogSum", "ReduceProd")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Used by generators: seeded choices, and the node that it makes."""
+"""What the generators use: seeded choices (Draw), and the node that a generator makes (Node)."""
 import dataclasses
 
 import numpy as np
@@ -65,13 +65,13 @@ class Draw:
         return np.asarray(self.rng.uniform(low, high, shape)).astype(dtype)
 
     def exact(self, shape, dtype=np.float32, bound=4):
-        """Numbers whose sums of products are exact."""
+        """Multiples of 1/4, or integers, whose sums of products are exact."""
         if np.issubdtype(dtype, np.floating):
             return (np.asarray(self.rng.integers(-4 * bound, 4 * bound + 1, shape)) / 4).astype(dtype)
         return self.array(shape, dtype, -bound, bound)
 
     def special(self, array):
-        """The same with a few special values."""
+        """The array with a few elements replaced by special values, sometimes."""
         if array.size and np.issubdtype(array.dtype, np.floating) and self.chance(0.3):
             array = np.array(array)
             tiny = np.finfo(array.dtype).smallest_subnormal

@@ -4,7 +4,7 @@ import numpy as np
 
 from .draw import FLOATS, INTS, MOVED, Node, NUMBERS, SIGNED, UNSIGNED
 
-UNARY_RANGE = {  # range of the inputs; inside the operator's domain
+UNARY_RANGE = {  # range of the inputs, in which the operator is defined
     "Acos": (-1, 1), "Asin": (-1, 1), "Atanh": (-0.99, 0.99), "Acosh": (1, 9), "Log": (0.01, 50), "Sqrt": (0, 50),
     "Cosh": (-4, 4), "Sinh": (-4, 4), "Tan": (-1.2, 1.2), "Exp": (-8, 8), "Gelu": (-2, 5),
 }

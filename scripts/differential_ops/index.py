@@ -40,7 +40,7 @@ def scatter_elements(d):
     axis = d.axis(len(shape))
     index = [d.size(1, n) for n in shape]
     reduction = d.one(["none", "add", "mul", "max", "min"])
-    picks = np.argsort(d.rng.random(shape), axis)  # no place twice
+    picks = np.argsort(d.rng.random(shape), axis)  # no index occurs twice
     places = picks[tuple(slice(0, n) for n in index)].astype(np.int64)
     return Node(d.op, [d.exact(shape, dtype), places - (shape[axis] if d.chance(0.3) else 0), d.exact(index, dtype, 2)], {"axis": axis, "reduction": reduction})
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators of com.microsoft, of which onnxruntime is the definition."""
+"""Operators of com.microsoft, which are defined by onnxruntime's implementation."""
 import numpy as np
 
 from onnx import helper
@@ -15,7 +15,7 @@ def embed_layer_norm(d):
     has_segments = d.chance(0.7)
     inputs = [ids(words), ids(segments) if has_segments and d.chance(0.8) else None, x(words, width), x(places, width),
               x(segments, width) if has_segments else None, d.array([width], np.float32, 0.5, 1), d.array([width], np.float32, 8, 9)]  # results far from 0, where terms would cancel
-    inputs.append(ids(3) if d.chance(0.5) else None)  # a mask; only ones count
+    inputs.append(ids(3) if d.chance(0.5) else None)  # a mask, in which only elements equal to 1 count
     inputs.append(None if d.chance(0.6) else ids(places) if d.chance(0.5) else ids(places, 1, length))
     attributes = {"epsilon": d.one([1e-12, 1e-5, 0.25])} if d.chance(0.6) else {}
     constants = (2, 3, 4, 5, 6) if d.chance(0.5) else ()
@@ -37,7 +37,7 @@ def nhwc_conv(d):
 
 
 def key_mask(d, batch, length, keys):
-    """A mask of keys in one of its forms, or None."""
+    """A mask of keys (int32) with one of the shapes that QAttention accepts, or None."""
     extents = d.one([None, [batch], [2 * batch], [3 * batch + 2], [batch, keys], [batch, 1], [1, 1], [batch, length, keys]])
     if extents is None:
         return None
@@ -93,7 +93,7 @@ def dynamic_quantize_lstm(d):
     inputs += [w_scale, w_zero, r_scale, r_zero]
     attributes = {"direction": direction, "hidden_size": h}
     if d.chance(0.2):
-        attributes["clip"] = 2.0  # a lower one makes states symmetric, so that the zero point's quotient is in the middle of two integers
+        attributes["clip"] = 2.0  # a lower one makes the range of states symmetric, so that the quotient for the zero point lies halfway between two integers
     if d.chance(0.2):
         attributes["input_forget"] = 1
     if d.chance(0.2):
@@ -103,7 +103,7 @@ def dynamic_quantize_lstm(d):
 
 
 def spelled_out(model):
-    """The model with what onnxruntime has no kernel for in other operators: NhwcConv as a Conv between transposes."""
+    """The model with operators that onnxruntime has no kernel for replaced by others: NhwcConv by a Conv between transposes."""
     node = model.graph.node[0]
     if node.op_type != "NhwcConv":
         return model

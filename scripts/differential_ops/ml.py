@@ -68,7 +68,7 @@ def ml_svm(d):
     attributes = {"classlabels_ints": list(range(classes))} if d.chance(0.5) else {"classlabels_strings": list("abcd")[:classes]}
     pairs = classes * (classes - 1) // 2
     if d.chance(0.3):
-        # With one rho and more than two classes the references answer 0 or 1 instead of a label.
+        # With one rho and more than two classes, the references return 0 or 1 instead of a label.
         rho = [0.25] if classes == 2 else [0.25, 0.25]
         return Node(d.op, [x], dict(attributes, coefficients=floats(d, classes * width), kernel_params=kernel["kernel_params"], rho=rho, post_transform=d.one(POST)), 2, ML)
     per_class = [d.size(1, 3) for _ in range(classes)]
@@ -89,7 +89,7 @@ def ml_trees(d):
     prefix = "class" if d.op == "TreeEnsembleClassifier" else "target"
     targets = d.size(2, 4) if prefix == "class" else d.size(1, 3)
     if prefix == "class" and targets == 2:
-        x = np.nan_to_num(x)  # onnx.reference loses the missing value, onnxruntime the label of two classes: no reference would be left
+        x = np.nan_to_num(x)  # onnx.reference handles NaN wrongly, and onnxruntime the labels of two classes: no reference would be right
     nodes = {k: [] for k in ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids", "missing_value_tracks_true")}
     leaves = {k: [] for k in ("treeids", "nodeids", "ids", "weights")}
     trees = d.size(1, 4)

@@ -33,5 +33,5 @@ def grid_sample(d):
 
 def affine_grid(d):
     n = d.size(1, 2)
-    align = d.size(0, 1)  # implementations disagree on the position of a single corner
+    align = d.size(0, 1)  # with aligned corners, extents are at least 2: implementations disagree on the position of a single element
     return Node(d.op, [d.exact([n, 2, 3]), ints([n, d.size(1, 3), d.size(1 + align, 5), d.size(1 + align, 5)])], {"align_corners": align})

@@ -18,7 +18,7 @@ def string_concat(d):
 
 def string_normalizer(d):
     x = words(d, [d.size(1, 5)])
-    x[x == "été"] = "Ete"  # the locale "C" knows no other letters
+    x[x == "été"] = "Ete"  # the locale "C" has only ASCII letters
     return Node(d.op, [x], {"case_change_action": d.one(["LOWER", "UPPER", "NONE"]), "is_case_sensitive": 1, "stopwords": ["a", "monday"], "locale": "C"})
 
 

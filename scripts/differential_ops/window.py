@@ -9,7 +9,7 @@ def window(d, rank, pads=True):
     attributes = {"strides": [d.size(1, 3) for _ in range(rank)], "dilations": [d.size(1, 2) for _ in range(rank)]}
     if not pads or d.chance(0.3):
         attributes["auto_pad"] = d.one(["VALID", "SAME_UPPER", "SAME_LOWER"])
-        if attributes["auto_pad"] != "VALID":  # the least kernel that is drawn with it has 2
+        if attributes["auto_pad"] != "VALID":
             attributes["dilations"], attributes["strides"] = [1] * rank, [d.size(1, 2) for _ in range(rank)]
     else:
         attributes["pads"] = [d.size(0, 1) for _ in range(2 * rank)]
@@ -35,7 +35,7 @@ def conv(d):
             attributes["output_padding"] = [d.size(0, 1) for _ in range(rank)]
     else:
         weights, attributes = [outs, ins // groups] + kernel, window(d, rank)
-    if "auto_pad" in attributes or groups > 1:  # onnx.reference is wrong there, and onnxruntime has float alone
+    if "auto_pad" in attributes or groups > 1:  # onnx.reference is wrong for these, and onnxruntime supports only fp32
         dtype = np.float32
     bias = d.exact([outs], dtype) if d.chance(0.5) else None
     constants = (1, 2) if d.chance(0.5) else ()

@@ -29,7 +29,7 @@ cmake --preset aarch64 >build/configure.txt 2>&1 || { cat build/configure.txt; e
 folders='(api|loader|backends)-unit-tests'
 cmake --build build/aarch64 --parallel "$(nproc)" --target api-unit-tests loader-unit-tests backends-unit-tests
 
-# The system cannot execute what tests start themselves, such as the program that tries a plugin: each becomes a script that starts it
+# The system cannot execute the programs that tests start themselves, such as backplane-probe. Each is replaced by a script that starts it
 # in QEMU.
 mkdir -p build/aarch64/emulated
 for program in build/aarch64/bin/*; do
@@ -39,7 +39,7 @@ for program in build/aarch64/bin/*; do
     printf '#!/bin/sh\nexec qemu-aarch64 -L "%s" "%s" "$@"\n' "$BACKPLANE_SYSROOT" "$emulated" >"$program"
     chmod +x "$program"
 done
-export XDG_CACHE_HOME=$PWD/build/aarch64/cache BACKPLANE_DATA=$data # what a plugin was found to do before is asked again
+export XDG_CACHE_HOME=$PWD/build/aarch64/cache BACKPLANE_DATA=$data # an empty cache, so that plugins are probed again
 rm -rf "$XDG_CACHE_HOME"
 ctest --test-dir build/aarch64 -L "^$folders\$" --output-on-failure -j "$(nproc)" --timeout 1200 | tee build/aarch64/tests.txt | grep -v '  Passed  '
 summary=$(sed -nE 's/^([0-9]+% tests passed, .*)/\1/p' build/aarch64/tests.txt)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sources of a build folder and the flags they are compiled with, for the gates that compile them in other ways.
 
-    scripts/gates/compile_database.py BUILD SOURCE FILE    compiles FILE with the flags of SOURCE, and writes nothing
+    scripts/gates/compile_database.py BUILD SOURCE FILE    compiles FILE with the flags of SOURCE, without writing an object
 """
 import json
 import os
@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 
 def plain_flags(command: str) -> list[str]:
-    """A command line without source, outputs and precompiled headers."""
+    """The words of a compiler's command line without source, outputs and precompiled headers."""
     words, flags = shlex.split(command), []
     if not words[1].startswith("-"):
         words = words[1:]  # the compiler after a launcher such as ccache
@@ -30,7 +30,7 @@ def plain_flags(command: str) -> list[str]:
 
 
 def read_sources(build: pathlib.Path) -> dict[str, list[str]]:
-    """Path below the root: flags, of every C++ source that a folder was configured to compile."""
+    """The compiler flags of every C++ source that the build folder was configured to compile, by its path below the root."""
     sources = {}
     for entry in json.loads((build / "compile_commands.json").read_text(encoding="utf-8")):
         name = os.path.relpath(entry["file"], ROOT)

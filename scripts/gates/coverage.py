@@ -24,7 +24,7 @@ TEST = re.compile(r"_(test|bench|fuzz)\.\w+$|(^|/)testing/")
 
 
 def read_lines(build: pathlib.Path) -> dict[str, tuple[int, int]]:
-    """Path below the root: lines, and those executed."""
+    """The numbers of lines and of executed lines of each file, by its path below the root."""
     profiles = list((build / "profiles").glob("*.profraw"))
     if not profiles:
         raise SystemExit(f"coverage: {build}/profiles has no .profraw files: run the tests of the preset asan first: scripts/gates.sh asan")

@@ -4,9 +4,9 @@
 
     scripts/gates/definitions.py [--root DIR]
 
-A free function that X.h declares is defined in X.cpp, where there is one. Headers that list functions of which each has a file of its own, such
-as tables of rules, are named in LISTS. Members are not checked: a class that is too long for one file says in its header where they are. Exit
-status: 0 if there is no violation, 1 if there is one, 77 if universal-ctags is missing.
+A free function that X.h declares is defined in X.cpp, if there is an X.cpp. Headers that list functions of which each is in a separate file, such as
+tables of rules, are named in LISTS. Member functions are not checked: the header of a class that is too long for one file states where they are.
+Exit status: 0 if there is no violation, 1 if there is one, 77 if universal-ctags is missing.
 """
 import argparse
 import collections

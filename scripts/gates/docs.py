@@ -15,12 +15,12 @@ import sys
 HEADERS = "api/include/backplane"
 CODES = "docs/reference/codes.md"
 VARIABLES = "docs/guides/operations.md"
-# Read by the scripts that build and test this tree.
+# Variables that are read only by the scripts that build and test this tree, and need not be in operations.md.
 OF_SCRIPTS = {"BACKPLANE_DATA", "BACKPLANE_NO_BROWSER"}
 
 
 def without_code(text):
-    """Text without fenced blocks and code spans, with as many lines."""
+    """The text without fenced blocks and code spans, with the same number of lines."""
     text = re.sub(r"^```.*?^```", lambda block: "\n" * block.group().count("\n"), text, flags=re.S | re.M)
     return re.sub(r"`[^`\n]*`", "", text)
 

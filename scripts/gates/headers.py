@@ -27,7 +27,7 @@ def complaints(header: str, flags: list[str]) -> str:
 
 
 def is_first_in_its_source(header: str) -> bool:
-    """Whether x.cpp, next to x.h, begins with it."""
+    """Whether the source of the same name, in the same folder, includes the header first."""
     source = compile_database.ROOT / (os.path.splitext(header)[0] + ".cpp")
     first = re.search(r'^#include [<"](.+)[>"]', source.read_text(encoding="utf-8"), re.MULTILINE) if source.is_file() else None
     return first is not None and ("/" + header).endswith("/" + first.group(1))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks which folder includes which: every #include of the tree's own headers against the table of allowed arrows.
+"""Checks which folder includes which: every #include of a header of this tree must be allowed by a table.
 
     scripts/gates/includes.py [--root DIR] [--table FILE]
 
@@ -27,11 +27,11 @@ FORMS = "'ROOM: ROOM …', 'files ROOM: PATTERN …', 'roots FOLDER: FOLDER …'
 
 
 class Table:
-    """Each dictionary's values begin with the number of the line. A table that cannot be read raises ValueError."""
+    """The table of rules. Values of its dictionaries begin with the line number of the rule. Raises ValueError if the file is malformed."""
 
     def __init__(self, path: pathlib.Path) -> None:
         self.path = path
-        self.rooms: dict[str, tuple[int, list[str]]] = {}  # room: what it may include
+        self.rooms: dict[str, tuple[int, list[str]]] = {}  # room: the rooms that it may include
         self.files: dict[str, tuple[int, str]] = {}  # pattern of paths without extension: room
         self.roots: dict[str, tuple[int, list[str]]] = {}  # folder: where its files' includes are looked up
         self.generated: dict[str, tuple[int, str]] = {}
@@ -97,7 +97,7 @@ def list_sources(root: pathlib.Path, parts: list[str]) -> list[str]:
 
 
 def parents(name: str) -> list[str]:
-    """'a/b/c.h': 'a/b', then 'a'."""
+    """The folders above a file, innermost first: 'a/b' and 'a' for 'a/b/c.h'."""
     return [str(folder) for folder in pathlib.PurePosixPath(name).parents][:-1]
 
 
@@ -105,7 +105,7 @@ class Check:
     def __init__(self, root: pathlib.Path, table: Table) -> None:
         self.root, self.table = root, table
         self.findings: list[str] = []
-        self.used: set[str] = set()  # patterns and generated headers that the tree has
+        self.used: set[str] = set()  # patterns that match a file of the tree, and generated headers that a file includes
         self.arrows: dict[tuple[str, str], list[str]] = collections.defaultdict(list)  # from, to: "file:line includes file"
         names = list_sources(root, sorted({room.split("/")[0] for room in table.rooms}))
         self.rooms = {name: self.find_room(name) for name in names}  # by file
@@ -113,7 +113,7 @@ class Check:
             self.read(name)
 
     def find_room(self, name: str) -> str:
-        """The nearest tests room for a test, otherwise what a 'files' line says, otherwise the folder."""
+        """The room of a file: for a test, the nearest room of tests; otherwise that of the first 'files' line that matches, or the folder."""
         folders, stem = parents(name), os.path.splitext(name)[0]
         if TEST.search(name):
             rooms = [f"{folder}/tests" for folder in folders]
@@ -141,7 +141,7 @@ class Check:
                                  f"system header, or add a 'roots' or 'generated' line to {self.table.path}")
 
     def resolve(self, name: str, quote: str, header: str) -> str | None:
-        """The including file's folder first, then the roots of its folders, innermost first."""
+        """The file that an include refers to: searched in the including file's folder, then in the roots of the folders above, innermost first."""
         places = parents(name)[:1] if quote == '"' else []
         for folder in [*parents(name), "*"]:
             places += self.table.roots.get(folder, (0, []))[1]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs includes.py on small trees, each with one thing wrong."""
+"""Runs includes.py on small trees, each with one violation."""
 import contextlib
 import io
 import os
@@ -11,7 +11,7 @@ import unittest
 
 import includes
 
-# Git exports the repository that it works on to its hooks: the trees here are others.
+# Git sets variables for its hooks that name the repository; here they would make git use that one instead of the trees of the tests.
 for variable in [name for name in os.environ if name.startswith("GIT_")]:
     del os.environ[variable]
 

@@ -22,8 +22,8 @@ read_arguments() {
     cd "$root"
 }
 
-# tracked PATTERN…: the files of the tree that match, one per line; only those passed to the gate, if there are any. Without git, all except
-# hidden and built ones.
+# tracked PATTERN…: prints the files of the tree that match, one per line. If files were passed to the gate, prints only those of them that
+# match. Without git, all files count except hidden ones and those in build folders.
 tracked() {
     local pattern file
     if [[ ${#files[@]} -gt 0 ]]; then
@@ -54,7 +54,7 @@ some() {
     fi
 }
 
-# find_tool NAME: the program that setup.sh installed, so that every machine uses the same release; otherwise the system's.
+# find_tool NAME: prints the path of the program that setup.sh installed, so that every machine uses the same release; otherwise of the system's.
 find_tool() {
     local data=${BACKPLANE_DATA:-${XDG_CACHE_HOME:-$HOME/.cache}/backplane} tool
     if [[ -x $data/tools/bin/$1 ]]; then

@@ -6,7 +6,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 build=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-export GIT_CEILING_DIRECTORIES=$work # it may be in a folder that a repository ignores
+export GIT_CEILING_DIRECTORIES=$work # otherwise git uses a repository that contains $work, and may ignore its files
 skipped=0
 failures=0
 
@@ -38,16 +38,16 @@ plants format planted.cpp 'int x;' 'int  x;' "$here/format.sh" --root "$work/tre
 plants shell planted.sh $'#!/bin/bash\necho "$1"' $'#!/bin/bash\necho $1 `ls`' "$here/shell.sh" --root "$work/tree"
 plants spelling planted.md 'the right word' 'teh wrong word' "$here/spelling.sh" --root "$work/tree"
 plants docs planted.md 'A [link](planted.md#).' 'A [link](nowhere.md).' python3 -B "$here/docs.py" --root "$work/tree"
-# With the flags of a source of the tree.
+# Gates that compile the planted file, with the flags of a source of the tree.
 plants naming planted.cpp 'namespace backplane { extern const int kRight; const int kRight = 1; }' \
     'namespace backplane { extern const int wrong; const int wrong = 1; }' \
     python3 -B "$here/tidy.py" "$build" "$work/tree/planted.cpp"
 plants headers planted.h $'#include <string>\nstd::string f();' 'std::string f();' \
     python3 -B "$here/headers.py" "$build" "$work/tree/planted.h"
-# A warning stops the build.
+# A compiler warning stops the build.
 plants warnings planted.cpp 'int f(int x) { return x; }' 'int f(int x) { int unused; return x; }' \
     python3 -B "$here/compile_database.py" "$build" loader/base/status.cpp "$work/tree/planted.cpp"
-# A function that is declared by another unit than the one that defines it. Skipped without universal-ctags.
+# A function that is declared in the header of another source than the one that defines it. Skipped without universal-ctags.
 rm -rf "$work/tree"
 mkdir -p "$work/tree/loader"
 echo 'namespace n { int f(); }' >"$work/tree/loader/planted.h"

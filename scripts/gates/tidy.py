@@ -4,10 +4,9 @@
 
     scripts/gates/tidy.py BUILD [--checks CHECKS] [--all | FILE…]
 
-BUILD is a build folder that was configured and built. Without FILE it checks the sources that differ from the branch that this one comes from:
-those of the last commit, of commits that are not on origin's main, and uncommitted ones. For a header it checks the nearest
-source. It checks at most LIMIT sources (printed); --all checks every one. Exit status: 0 if there is no finding, 1 if
-there is one, 2 for wrong usage, 77 without clang-tidy.
+BUILD is a build folder that was configured and built. Without FILE it checks changed sources: those of uncommitted changes, of the last
+commit, and of commits that are not on origin's main; at most LIMIT of them, and it prints how many are left. For a header it checks the
+nearest source. --all checks every source. Exit status: 0 if there is no finding, 1 if there is one, 2 for wrong usage, 77 without clang-tidy.
 """
 import argparse
 import concurrent.futures
@@ -22,12 +21,12 @@ import tempfile
 import compile_database
 from compile_database import ROOT
 
-LIMIT = 12  # changed sources in a test run, which takes seconds; scripts/gates.sh takes all
+LIMIT = 12  # sources that are checked without --all, so that a test run stays short; scripts/gates.sh passes --all
 FINDING = re.compile(r"^(.+?):\d+:\d+: (?:warning|error): .*$", re.MULTILINE)
 
 
 def find_tool() -> pathlib.Path:
-    """The release that .clang-tidy was written for. Older ones look through the system's headers too, which takes five times as long."""
+    """The path of clang-tidy: preferably the release that .clang-tidy was written for. Older ones check system headers too, in five times the time."""
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
     return pathlib.Path(os.environ.get("BACKPLANE_DATA") or cache / "backplane") / "tools/bin/clang-tidy"
 
@@ -45,7 +44,7 @@ def changed_files() -> list[str]:
 
 
 def write_database(folder: pathlib.Path, sources: dict[str, list[str]]) -> None:
-    """The compile database as Clang needs it. Warnings are the compilers' business."""
+    """Writes a compile database for Clang, with flags by source. Compiler warnings are off, because builds report them."""
     entries = [{"directory": str(ROOT), "file": str(ROOT / name), "arguments": ["clang++", *flags[1:], "-w", "-c", str(ROOT / name)]}
                for name, flags in sources.items()]
     (folder / "compile_commands.json").write_text(json.dumps(entries), encoding="utf-8")
@@ -53,7 +52,7 @@ def write_database(folder: pathlib.Path, sources: dict[str, list[str]]) -> None:
 
 def run_tidy(tool: pathlib.Path, database: str, source: str, checks: str) -> str:
     words = [tool, "-p", database, "--quiet", *([f"--checks={checks}"] if checks else [])]
-    if source.startswith(os.pardir):  # not in the tree, so it would not find the tree's
+    if source.startswith(os.pardir):  # outside the tree, where clang-tidy would not find the tree's .clang-tidy
         words.append(f"--config-file={ROOT / '.clang-tidy'}")
     done = subprocess.run([*words, str(ROOT / source)], capture_output=True, text=True, check=False)
     if done.returncode and not FINDING.search(done.stdout):
@@ -81,7 +80,7 @@ def main(arguments: list[str]) -> int:
         print("skipped: there is no history to compare with")
         return 77
     changed = [os.path.relpath(name, ROOT) for name in options.files] or changed_files()
-    for name in options.files:  # perhaps one that is not built here
+    for name in options.files:  # a file may not be built in this build folder
         if name.endswith(".cpp"):
             sources.setdefault(os.path.relpath(name, ROOT), sources[compile_database.nearest(name, sources)])
     named = [name if name in sources else compile_database.nearest(name, sources)

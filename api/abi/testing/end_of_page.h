@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory with an inaccessible page after it, so that an access beyond it crashes.
+// Memory that is followed by an inaccessible page, so that an access beyond its end crashes.
 #pragma once
 
 #include <sys/mman.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loader in C++17, header-only. Handles are shared pointers: copy them freely and destroy them in any order. A
-// failed call throws backplane::Error.
+// The API of loader.h in C++17, header-only. Handles are shared pointers: copy them freely and destroy them in any
+// order. A failed call throws backplane::Error.
 //
 //   auto env = backplane::Environment();
 //   auto model = env.open("m.onnx");

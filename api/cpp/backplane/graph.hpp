@@ -65,7 +65,7 @@ class Value {
   bool is_tensor() const { return type().kind == BP_KIND_TENSOR; }
   bp_dtype_t dtype() const { return type().dtype; }
   int32_t rank() const { return type().rank; }  // -1 when unknown
-  // -1 if the extent is unknown.
+  // The extent of dimension `i`, which is below the rank; -1 if the extent is unknown.
   int64_t extent(uint32_t i) const { return graph_->dims[type().first_dim + i].extent; }
   // The name of dimension `i`; empty if it has none.
   std::string_view symbol(uint32_t i) const {
@@ -79,7 +79,7 @@ class Value {
     }
     return rank() >= 0;
   }
-  // Unknown extents are -1.
+  // All extents: -1 for unknown ones, empty if the rank is unknown.
   std::vector<int64_t> extents() const {
     std::vector<int64_t> result;
     for (int32_t i = 0; i < rank(); ++i) result.push_back(extent(static_cast<uint32_t>(i)));
@@ -114,7 +114,7 @@ class Node {
   Value input(uint32_t slot) const { return Value(graph_, bp_node_input(graph_, &raw(), slot)); }
   Value output(uint32_t slot) const { return Value(graph_, bp_node_output(graph_, &raw(), slot)); }
 
-  // NULL if the node has no such attribute. ONNX's default values are written out in the graph.
+  // The attribute of this name; NULL if the node has none. ONNX's default values are written out in the graph.
   const bp_attribute_t* attribute(std::string_view name) const {
     for (uint32_t i = 0; i < raw().attribute_count; ++i) {
       const bp_attribute_t* a = bp_graph_attribute(graph_, raw().first_attribute + i);
@@ -135,7 +135,7 @@ class Node {
     const bp_attribute_t* a = attribute(name, BP_ATTR_STRING);
     return a != nullptr && a->count == 1 ? text(*static_cast<const bp_text_t*>(a->data)) : otherwise;
   }
-  // Empty if the attribute is absent or has another type.
+  // The attribute's elements; empty if the attribute is absent or has another type.
   std::vector<int64_t> ints_attribute(std::string_view name) const { return elements<int64_t>(name, BP_ATTR_INTS); }
   std::vector<float> floats_attribute(std::string_view name) const { return elements<float>(name, BP_ATTR_FLOATS); }
 

@@ -6,16 +6,16 @@
 //   BACKPLANE_PLUGIN(MyBackend)
 //
 //   sdk/fence.hpp     errors, exceptions and the ABI's size rules
-//   sdk/host.hpp      what the host offers; settings
+//   sdk/host.hpp      the host's functions; settings
 //   sdk/coverage.hpp  verdicts
 //   sdk/table.hpp     the operator table that reports coverage
-//   sdk/expect.hpp    the checks of a row, as a chain
+//   sdk/expect.hpp    the checks on a node that a row of the table makes, as a chain of calls
 //   sdk/window.hpp, sdk/cost.hpp, sdk/weights.hpp, sdk/arena.hpp   helpers for rows and compilers: window extents,
 //                     operation counts, constants on the host, memory planning
 //   sdk/backend.hpp   the classes to derive from
 //   sdk/async.hpp     asynchronous runs: points, streams, timelines
 //   sdk/node_program.hpp  a program for devices that compute node after node in host memory
-//   sdk/streamed_program.hpp  an asynchronous program for devices whose launch is a blocking call
+//   sdk/streamed_program.hpp  an asynchronous program for devices whose driver runs an island in one blocking call
 //   sdk/onnx.hpp      a graph as ONNX bytes
 //   sdk/blob.hpp, sdk/file_cache.hpp   a checked header for stored data; small files that save work at the next start
 //   sdk/plugin.hpp    the descriptor and BACKPLANE_PLUGIN

@@ -20,8 +20,8 @@ struct AbiSize;  // defined only for the ABI's structs
 BP_EACH_SIZE_1_0(BACKPLANE_ABI_SIZE)
 #undef BACKPLANE_ABI_SIZE
 
-// The size of struct T in ABI 1.0, in bytes. A smaller struct from the other side is refused. A larger one has newer
-// fields, which this build may not know.
+// The size of struct T in ABI 1.0, in bytes. A smaller struct from the other side of the ABI is refused. A larger one
+// has newer fields, which this build may not know.
 template <class T>
 inline constexpr uint32_t kSize10 = AbiSize<T>::k10;
 

@@ -17,8 +17,8 @@
 namespace backplane {
 inline namespace client {
 
-// The bp_dtype_t of a C++ element type. C++17 has no floats of 16 bits or less; pass their bits together with a
-// bp_dtype_t.
+// The bp_dtype_t of a C++ element type. C++17 has no floating-point types of 16 bits or less: for these, use the
+// constructor that takes a bp_dtype_t and a pointer to the bits.
 template <class T>
 constexpr bp_dtype_t dtype_of();
 template <>
@@ -81,7 +81,7 @@ class Tensor {
     }
     allocate(*bytes);
   }
-  // Copies the bytes of `data`.
+  // Copies the elements, which are dense at `data`. Throws as above.
   Tensor(bp_dtype_t dtype, std::vector<int64_t> extents, const void* data) : Tensor(dtype, std::move(extents)) {
     if (bytes_ != 0) std::memcpy(data_.get(), data, bytes_);
   }

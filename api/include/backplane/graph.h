@@ -60,8 +60,8 @@ typedef struct bp_node_t {
   uint32_t since_version; /* the operator-set version in which this form of the operator appeared */
   uint32_t first_input;   /* the first of `input_count` entries in bp_graph_t.operands; BP_NONE is an omitted input */
   uint32_t input_count;
-  uint32_t first_output; /* the first of `output_count` entries in bp_graph_t.operands; BP_NONE is an output that is not
-                            wanted */
+  uint32_t first_output; /* the first of `output_count` entries in bp_graph_t.operands; BP_NONE is an output that the
+                            model omits */
   uint32_t output_count;
   uint32_t first_attribute; /* the first of `attribute_count` entries in bp_graph_t.attributes, sorted by name */
   uint32_t attribute_count;
@@ -95,8 +95,8 @@ typedef struct bp_attribute_t {
   const void* data;
 } bp_attribute_t;
 
-/* A constant tensor. Its bytes stay where they are (a mapped file, the framework's memory) and are reached through
- * `weight_map` below. `data` is already set if reaching them costs nothing. */
+/* A constant tensor. Its bytes stay where they are (a file, the framework's memory): `weight_map` returns them. `data`
+ * points to bytes that are already in memory. */
 typedef struct bp_weight_t {
   bp_dtype_t dtype;
   uint32_t rank;
@@ -123,14 +123,15 @@ typedef struct bp_opset_t {
 typedef struct bp_graph_api_t {
   uint32_t size;
   uint32_t reserved;
-  /* Returns the bytes of a weight. [blocks] on the file. They stay valid as long as the program that is being compiled
-   * lives (during coverage and review: until the call returns). Errors: BP_IO_ERROR, BP_RESOURCE_EXHAUSTED. */
+  /* Returns the bytes of a weight, at any alignment. The host owns them. They stay valid as long as the program that is
+   * being compiled lives (during coverage and review: until the call returns). [blocks] while a file is read. Errors:
+   * BP_IO_ERROR, BP_RESOURCE_EXHAUSTED. */
   bp_status_t(BP_CALL* weight_map)(const bp_graph_t* graph, uint32_t weight, const void** out_data, bp_error_t* error);
   /* Reports that the plugin has its own copy (packed, uploaded) and will not read the bytes again, so the host may
    * release the pages. The bytes remain readable; reading them later only costs time. */
   void(BP_CALL* weight_consumed)(const bp_graph_t* graph, uint32_t weight);
-  /* A 128-bit hash of data type, extents and bytes, for sharing and caching. It is computed once and then stored.
-   * [blocks] the first time. Errors: BP_IO_ERROR. */
+  /* Returns a 128-bit hash of data type, extents and bytes, for sharing and caching. It is computed once and then
+   * stored. [blocks] the first time. Errors: BP_IO_ERROR. */
   bp_status_t(BP_CALL* weight_hash)(const bp_graph_t* graph, uint32_t weight, uint64_t out_hash[2], bp_error_t* error);
   /* Writes the graph as a serialized ONNX ModelProto, for plugins with their own ONNX parser. `sink` receives the
    * pieces of one message in order. Weights above `external_above` bytes that lie in files are written as external
@@ -168,7 +169,7 @@ struct bp_graph_t {
   const bp_opset_t* opsets;
   uint32_t opset_count;
   uint32_t opset_stride;
-  const bp_use_t* uses; /* fixed layout from here on: these element types never grow */
+  const bp_use_t* uses; /* no stride, as for the four arrays below: their element types never grow */
   const bp_dim_t* dims;
   const uint32_t* operands; /* value indices of the nodes' inputs and outputs */
   const uint32_t* inputs;   /* value indices */
@@ -186,7 +187,7 @@ struct bp_graph_t {
   uint32_t reserved;
 };
 
-/* Access by index; uses the arrays' strides. */
+/* Access by index; `i` must be below the array's count. */
 static inline const bp_node_t* bp_graph_node(const bp_graph_t* g, uint32_t i) {
   return (const bp_node_t*)((const char*)g->nodes + (uint64_t)i * g->node_stride);
 }

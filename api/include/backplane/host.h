@@ -43,7 +43,7 @@ typedef struct bp_span_t {
   const uint64_t* nodes; /* bp_node_t.id of each node that was computed; a fused kernel has several */
   uint32_t node_count;
   uint32_t flags;  /* BP_SPAN_DEVICE_CLOCK */
-  uint64_t bytes;  /* moved, or 0 */
+  uint64_t bytes;  /* bytes moved, or 0 */
   uint64_t device; /* the device's id; 0: the plugin's first device */
   bp_text_t name;
 } bp_span_t;
@@ -54,18 +54,18 @@ typedef struct bp_span_t {
 #define BP_SPAN_WAIT 4u
 #define BP_SPAN_DEVICE_CLOCK 0x1u
 
-/* One core of the machine. An unknown number is BP_NONE or 0. */
+/* A logical processor of the machine. Numbers that are unknown are BP_NONE, and sizes that are unknown are 0. */
 typedef struct bp_core_t {
   uint32_t id;   /* logical processor, as numbered by the system */
   uint32_t core; /* physical core; the logical processors of a core share it */
   uint32_t numa_node;
   uint32_t package;
-  uint32_t kind;     /* relative speed class; 0 is the slowest */
+  uint32_t kind;     /* relative speed class; 0 is the slowest; if speeds are unknown, all are 0 */
   uint32_t flags;    /* BP_CORE_ALLOWED: the process may run on it */
   uint64_t l1_bytes; /* data */
   uint64_t l2_bytes;
-  uint64_t l3_bytes; /* shared by the cores with the same l3 id */
-  uint32_t l3;
+  uint64_t l3_bytes; /* shared by the processors with the same `l3` */
+  uint32_t l3;       /* number of the level 3 cache */
   uint32_t reserved;
 } bp_core_t;
 #define BP_CORE_ALLOWED 0x1u
@@ -144,14 +144,14 @@ struct bp_host_t {
   /* Describes the machine. [thread-safe] [blocks] the first time. Errors: BP_UNSUPPORTED. */
   bp_status_t(BP_CALL* topology)(const bp_host_t* host, bp_topology_t* out_topology);
 
-  /* A setting of this plugin by name without the plugin's prefix ("threads", not "cpu.threads"). The text lives as long
-   * as the table. [thread-safe]. Errors: BP_NOT_FOUND. */
+  /* Returns a setting of this plugin by its name without the plugin's prefix ("threads", not "cpu.threads"). The text
+   * lives as long as this table. [thread-safe]. Errors: BP_NOT_FOUND. */
   bp_status_t(BP_CALL* option)(const bp_host_t* host, bp_text_t name, bp_text_t* out_value);
   /* Returns 1 if the token was set. A NULL token is never set. [thread-safe] */
   uint32_t(BP_CALL* cancelled)(const bp_host_t* host, const bp_cancel_t* token);
 
-  /* Waits until a host semaphore (as in points of kind BP_POINT_HOST) reaches the value. `deadline` is in ns on the
-   * monotonic clock; BP_FOREVER means none, and 0 checks without waiting. [thread-safe] [blocks]. Errors:
+  /* Waits until a host semaphore (the handle of a point of kind BP_POINT_HOST) reaches `value`. `deadline` is in ns on
+   * the monotonic clock; BP_FOREVER means none, and 0 checks without waiting. [thread-safe] [blocks]. Errors:
    * BP_TIMED_OUT, BP_CANCELLED, BP_DEPENDENCY_FAILED (with the detail of the failure that the value was signaled
    * with). */
   bp_status_t(BP_CALL* semaphore_wait)(const bp_host_t* host, bp_semaphore_t* semaphore, uint64_t value,
@@ -165,7 +165,7 @@ struct bp_host_t {
   bp_status_t(BP_CALL* semaphore_query)(const bp_host_t* host, bp_semaphore_t* semaphore, uint64_t* out_value,
                                         bp_error_t* error);
 
-  /* The functions of the sequences, optionals and maps that are bound. NULL: the host passes no containers.
+  /* The functions that read and change bound sequences, optionals and maps. NULL: the host passes no containers.
    * [thread-safe] */
   const bp_container_api_t* containers;
 
@@ -185,8 +185,9 @@ struct bp_host_t {
   /* Removes the callback. When this returns, the callback is not running and will not run. Must not be called from
    * within the callback. [thread-safe] [blocks]. NULL if `on_cancel` is NULL. */
   void(BP_CALL* off_cancel)(const bp_host_t* host, bp_cancel_link_t* link);
-  /* Returns setting `index` of this plugin, in the order of the settings' names, so that the plugin can refuse unknown
-   * ones. [thread-safe]. NULL: query settings by name with `option`. Errors: BP_NOT_FOUND (there are no more). */
+  /* Returns setting `index` of this plugin, counted from 0 in the order of the settings' names, so that the plugin can
+   * refuse unknown settings. [thread-safe]. NULL: query settings by name with `option`. Errors: BP_NOT_FOUND (`index`
+   * is not below the number of settings). */
   bp_status_t(BP_CALL* option_at)(const bp_host_t* host, uint32_t index, bp_option_t* out_option);
 };
 

@@ -2,14 +2,15 @@
  *
  * The API for frameworks. Link libbackplane.so.1, or dlopen it and call bp_get_api for the same functions as one table.
  *
- *   environment  backends that were found and settings          bp_env_*
+ *   environment  the backends that were found, and settings     bp_env_*
  *   model        an ONNX model or a graph built in memory       bp_model_*, bp_builder_*
  *   session      the model placed on devices and compiled       bp_session_*
  *   exec         bound memory and a run in flight               bp_exec_*
  *   stream       a device's queue of work, or the framework's   bp_stream_*
  *
- * Destroy handles in reverse order. A session keeps what it needs of its model and environment alive, so the order of
- * those three does not matter. Text in out-structs lives as long as the handle that was queried.
+ * Destroy handles in reverse order. However, a session keeps what it needs of its model and environment alive, and a
+ * stream keeps its environment alive, so the order of these does not matter. Text in out-structs lives as long as the
+ * handle that was queried.
  */
 #ifndef BACKPLANE_LOADER_H
 #define BACKPLANE_LOADER_H
@@ -34,7 +35,7 @@ typedef struct bp_exec_t bp_exec_t;
  *   3. BACKPLANE_ADD_BACKEND_FILES        colon-separated
  *   4. `backend_folders`                  folders of manifests, given here
  *   5. configuration: $XDG_CONFIG_HOME, $XDG_CONFIG_DIRS, the system's; each with /backplane/backends.d
- *   6. data: $XDG_DATA_HOME, $XDG_DATA_DIRS, the system's; likewise
+ *   6. data: $XDG_DATA_HOME, $XDG_DATA_DIRS, the system's; each with /backplane/backends.d
  *   7. next to the loader: ../share/backplane/backends.d, then ../../share/backplane/backends.d
  * Within a folder, manifests are read by descending priority, then in byte order of their names. A manifest masks
  * manifests with the same id in later folders; an empty manifest masks manifests with the same file name there. In a
@@ -49,7 +50,7 @@ typedef struct bp_env_desc_t {
   const bp_option_t* options; /* "cpu.threads" is passed to backend cpu as "threads"; "loader.*" are the loader's own */
   uint32_t option_count;
   uint32_t option_stride;
-  uint32_t log_level; /* BP_LOG_*; 0: the level in BACKPLANE_LOG, otherwise errors */
+  uint32_t log_level; /* BP_LOG_*; 0: the level in BACKPLANE_LOG or, if that is not set, BP_LOG_ERROR */
   uint32_t threads;   /* number of threads that the backends share; 0: one for each core that the process may use */
   void* self;
   /* The callbacks below are used until the environment and every session, exec and stream made from it are destroyed;
@@ -70,7 +71,7 @@ typedef struct bp_env_desc_t {
   const bp_chain_t* chain;
 } bp_env_desc_t;
 
-#define BP_ENV_ONLY_GIVEN 0x10000u /* only `backend_files` and `backend_folders`: 2, 3 and 5 to 7 are left out */
+#define BP_ENV_ONLY_GIVEN 0x10000u /* places 2, 3 and 5 to 7 of the list above are not searched */
 
 /* Why a candidate was refused. The codes are stable: tools and tests compare them. */
 #define BP_REFUSED_NONE 0u          /* it was not refused */
@@ -86,14 +87,14 @@ typedef struct bp_env_desc_t {
 #define BP_REFUSED_BY_PLUGIN 10u    /* the plugin refused this host */
 #define BP_REFUSED_ID 11u           /* the id is not valid, or differs from the manifest's */
 #define BP_REFUSED_DUPLICATE 12u    /* an earlier backend or manifest has that id */
-#define BP_REFUSED_DISABLED 13u     /* by the user: BACKPLANE_DISABLE, BACKPLANE_SELECT, an empty manifest */
+#define BP_REFUSED_DISABLED 13u     /* the user excluded it: BACKPLANE_DISABLE, BACKPLANE_SELECT, an empty manifest */
 #define BP_REFUSED_CRASHED 14u      /* it crashed or hung when probed in a child process */
 #define BP_REFUSED_CREATE 15u       /* `create` failed */
-#define BP_REFUSED_DEVICES 16u      /* it has no device here */
+#define BP_REFUSED_DEVICES 16u      /* it has no device on this machine */
 #define BP_REFUSED_UNTRUSTED 17u    /* other users can write it, it changed, or its hash or signature is wrong */
 #define BP_REFUSED_UNTRIED 18u      /* it could not be probed in a child process */
 
-/* A file that was considered. */
+/* A file that discovery considered, or a plugin that is linked into the program. */
 typedef struct bp_candidate_t {
   uint32_t size;
   uint32_t refusal;   /* BP_REFUSED_* */
@@ -110,18 +111,20 @@ typedef struct bp_candidate_t {
  * `desc` may be NULL. [thread-safe] [blocks]. Errors: BP_RESOURCE_EXHAUSTED, BP_NOT_FOUND (an unknown loader.*
  * option), BP_INVALID_ARGUMENT (an invalid value of one), BP_UNSUPPORTED (a required struct of the chain). */
 BP_EXPORT bp_status_t BP_CALL bp_env_create(const bp_env_desc_t* desc, bp_env_t** out_env, bp_error_t* error);
-/* [one at a time] [blocks] */
+/* Releases the caller's reference; sessions and streams may still use the environment. [one at a time] [blocks] */
 BP_EXPORT void BP_CALL bp_env_destroy(bp_env_t* env);
-/* Every candidate in the order considered. [thread-safe] */
+/* The number of candidates. [thread-safe] */
 BP_EXPORT uint32_t BP_CALL bp_env_candidate_count(const bp_env_t* env);
-/* [thread-safe]. Errors: BP_NOT_FOUND. */
+/* Describes candidate `i`, counted from 0 in the order in which they were considered. [thread-safe]. Errors:
+ * BP_NOT_FOUND. */
 BP_EXPORT bp_status_t BP_CALL bp_env_candidate(const bp_env_t* env, uint32_t i, bp_candidate_t* out_candidate,
                                                bp_error_t* error);
-/* The number of devices of all backends. Devices are numbered from 1, in this order; 0 is "host memory that belongs to
- * no device". [thread-safe] */
+/* The number of devices of all backends. Devices are numbered from 1, in the order of the candidates and of each
+ * backend's own devices; 0 is "host memory that belongs to no device". [thread-safe] */
 BP_EXPORT uint32_t BP_CALL bp_env_device_count(const bp_env_t* env);
-/* Device `index`, counted from 1. `out_name` (may be NULL) receives the name that options use: "cpu", "opencl:1". The
- * `peers` in `out_info` are such numbers too. [thread-safe]. Errors: BP_NOT_FOUND. */
+/* Describes device `index`, counted from 1. `out_name` (may be NULL) receives the name that options use: "cpu",
+ * "opencl:1". The `peers` in `out_info` are counted in the same way. Other functions take a device by its id,
+ * `out_info->id`. [thread-safe]. Errors: BP_NOT_FOUND. */
 BP_EXPORT bp_status_t BP_CALL bp_env_device(const bp_env_t* env, uint32_t index, bp_device_info_t* out_info,
                                             bp_text_t* out_name, bp_error_t* error);
 /* Opens a device before anything else does, in the framework's own context (`how->native`) or with options for this
@@ -137,15 +140,15 @@ BP_EXPORT bp_status_t BP_CALL bp_env_open_device(bp_env_t* env, uint64_t device,
 BP_EXPORT bp_status_t BP_CALL bp_env_abandon_device(bp_env_t* env, uint64_t device, bp_error_t* error);
 /* Writes the whole environment as one JSON object, like `backplane list --json`. [thread-safe] */
 BP_EXPORT bp_status_t BP_CALL bp_env_report(const bp_env_t* env, bp_text_sink_t sink, void* context, bp_error_t* error);
-/* Returns an extension table by name and version: the loader's own or, with the name "<backend id>/<name>", a
- * backend's, which is loaded if necessary. NULL if there is none. It lives until the environment is destroyed.
+/* Returns an extension table by name and version: the loader's own or, with the name "<backend id>/<name>", that of a
+ * backend, which is loaded if necessary. NULL if there is none. The table lives until the environment is destroyed.
  * [thread-safe] [blocks for a backend's] */
 BP_EXPORT const void* BP_CALL bp_env_get_extension(const bp_env_t* env, bp_text_t name, uint32_t version);
 /* Returns the plugin's own handle of a device, for the functions of the plugin's extension tables only. Opens the
  * device if necessary. The handle lives until the environment and every session, exec and stream made from it are
  * destroyed. See also bp_stream_plugin_stream, bp_native_semaphore_plugin_semaphore and bp_session_plugin_program.
- * [thread-safe] [blocks]. Errors: BP_NOT_FOUND, BP_UNSUPPORTED (the backend is in a process of its own, so its handles
- * mean nothing in this one), BP_DEVICE_LOST, and those of `open` in plugin.h. */
+ * [thread-safe] [blocks]. Errors: BP_NOT_FOUND, BP_UNSUPPORTED (the backend runs in a separate process, whose handles
+ * are not valid in this process), BP_DEVICE_LOST, and those of `open` in plugin.h. */
 BP_EXPORT bp_status_t BP_CALL bp_env_plugin_device(bp_env_t* env, uint64_t device, bp_device_t** out_device,
                                                    bp_error_t* error);
 
@@ -183,16 +186,17 @@ BP_EXPORT bp_status_t BP_CALL bp_model_open(bp_env_t* env, const bp_model_source
                                             bp_error_t* error);
 /* Sessions made from the model stay valid. [one at a time] */
 BP_EXPORT void BP_CALL bp_model_destroy(bp_model_t* model);
-/* The canonical graph: inputs, outputs, nodes, weights. The first call creates it; it lives as long as the model. NULL
- * if `model` is NULL or if there is no memory for it. [thread-safe] */
+/* Returns the canonical graph: inputs, outputs, nodes, weights. The first call creates it; it lives as long as the
+ * model. NULL if `model` is NULL or if there is no memory for the graph. [thread-safe] */
 BP_EXPORT const bp_graph_t* BP_CALL bp_model_graph(const bp_model_t* model);
 /* Writes operator sets, inputs, outputs, operators, size, metadata and problems as one JSON object, like `backplane
  * info --json` but without `uncovered`. [thread-safe] */
 BP_EXPORT bp_status_t BP_CALL bp_model_report(const bp_model_t* model, bp_text_sink_t sink, void* context,
                                               bp_error_t* error);
 
-/* A graph built by the framework. Values are numbered from 0 in order of creation. Names must be unique; a value
- * without a name gets one. All builder calls: [one at a time]. Errors: BP_INVALID_MODEL, BP_UNSUPPORTED. */
+/* A node of a graph that the framework builds with the bp_builder_* functions. They number values from 0 in order of
+ * creation. Names must be unique; a value without a name gets one. All builder calls: [one at a time]. Errors:
+ * BP_INVALID_MODEL, BP_UNSUPPORTED. */
 typedef struct bp_node_desc_t {
   uint32_t size;
   uint32_t reserved;
@@ -200,7 +204,7 @@ typedef struct bp_node_desc_t {
   bp_text_t domain;
   bp_text_t overload;
   bp_text_t name;
-  const uint32_t* inputs; /* values; BP_NONE for omitted ones */
+  const uint32_t* inputs; /* `input_count` values; BP_NONE for omitted ones */
   uint32_t input_count;
   uint32_t output_count;         /* at most 1000000 */
   const bp_text_t* output_names; /* `output_count` names, or NULL; an output that nothing reads still gets a value */
@@ -227,6 +231,7 @@ typedef struct bp_builder_desc_t {
   const bp_chain_t* chain;
 } bp_builder_desc_t;
 
+/* Creates a builder for a model's outermost graph. `env` may be NULL. */
 BP_EXPORT bp_status_t BP_CALL bp_builder_create(bp_env_t* env, const bp_builder_desc_t* desc,
                                                 bp_builder_t** out_builder, bp_error_t* error);
 /* Creates a builder for the body of a control-flow node. To read a value of an enclosing graph, call bp_builder_input
@@ -254,23 +259,25 @@ BP_EXPORT bp_status_t BP_CALL bp_builder_weight(bp_builder_t* builder, bp_text_t
 /* Adds a node. `out_first_value` receives its first output; the other outputs have the next numbers. */
 BP_EXPORT bp_status_t BP_CALL bp_builder_node(bp_builder_t* builder, const bp_node_desc_t* node,
                                               uint32_t* out_first_value, bp_error_t* error);
+/* Adds a graph output. */
 BP_EXPORT bp_status_t BP_CALL bp_builder_output(bp_builder_t* builder, uint32_t value, bp_error_t* error);
-/* Checks and canonicalizes the graph. The builder is empty afterwards and must still be destroyed. [blocks] */
+/* Checks and canonicalizes the graph, and returns it as a model. The builder is empty afterwards and must still be
+ * destroyed. [blocks] */
 BP_EXPORT bp_status_t BP_CALL bp_builder_finish(bp_builder_t* builder, bp_model_t** out_model, bp_error_t* error);
 
 /* ---- sessions ---------------------------------------------------------------------------------------------------- */
 
 /* How strongly the listed devices are preferred. */
 #define BP_FALLBACK_ALLOW 0u  /* the cheapest placement on the listed devices */
-#define BP_FALLBACK_PREFER 1u /* the first listed device runs every node that it supports, the next one the rest, … */
+#define BP_FALLBACK_PREFER 1u /* each node runs on the first listed device that supports it */
 /* the first listed device runs every node; otherwise the session fails and names the first node that it does not
  * support ("require") */
 #define BP_FALLBACK_FORBID 2u
 
-/* Places nodes on a device. */
+/* Requires that certain nodes run on a certain device. */
 typedef struct bp_pin_t {
-  bp_text_t pattern; /* "name=GLOB" or "op=GLOB"; a bare glob is a name */
-  bp_text_t device;  /* as in bp_env_device */
+  bp_text_t pattern; /* "name=GLOB" or "op=GLOB", for names or operators of nodes; "GLOB" alone means "name=GLOB" */
+  bp_text_t device;  /* the device's name, see bp_env_device */
 } bp_pin_t;
 
 typedef struct bp_session_desc_t {
@@ -278,7 +285,7 @@ typedef struct bp_session_desc_t {
   uint32_t compute_types; /* BP_COMPUTE_* that are allowed in addition to each node's own type; 0: none */
   uint32_t fallback;      /* BP_FALLBACK_* */
   uint32_t device_count;
-  /* as in bp_env_device, preferred first; if empty, all devices: accelerators, then CPUs, then others */
+  /* names as in bp_env_device, preferred first; if empty, all devices: accelerators, then CPUs, then others */
   const bp_text_t* devices;
   const bp_pin_t* pins;
   uint32_t pin_count;
@@ -295,7 +302,7 @@ typedef struct bp_session_desc_t {
   uint32_t symbol_stride;
   const bp_cancel_t* cancel;
   void* self;
-  /* Reports the progress of compiling. May be NULL. [thread-safe] */
+  /* Reports that `done` of `total` islands have been compiled. May be NULL. [thread-safe] */
   void(BP_CALL* progress)(void* self, uint32_t done, uint32_t total);
   const bp_chain_t* chain;
 } bp_session_desc_t;
@@ -310,7 +317,7 @@ typedef struct bp_placed_node_t {
   uint32_t island; /* numbered from 0 in the order in which islands run; BP_NONE for nodes computed when the session was
                       created */
   uint64_t device; /* the device's id; 0 if no device supports the node (BP_SESSION_PLACE_ONLY) */
-  double seconds;  /* expected; 0 if unknown */
+  double seconds;  /* expected time of the node; 0 if unknown */
   bp_text_t reason; /* why the node is on this device and not on one listed before it */
 } bp_placed_node_t;
 
@@ -319,9 +326,9 @@ typedef struct bp_node_verdict_t {
   uint32_t size;
   uint32_t answer;        /* BP_ANSWER_* */
   uint32_t reason;        /* BP_REASON_*, with BP_ANSWER_NO */
-  uint32_t compute_types; /* BP_COMPUTE_* in which it computes; 0: the node's own */
-  bp_text_t detail;       /* for people */
-  double seconds;         /* 0 if unknown */
+  uint32_t compute_types; /* BP_COMPUTE_* in which the device computes the node; 0: the node's own type */
+  bp_text_t detail;       /* for people: the value found and what is supported */
+  double seconds;         /* expected time of the node; 0 if unknown */
   uint64_t bytes;         /* device memory, without inputs and outputs; 0 if unknown */
   float confidence;       /* in `seconds`: from 0 (a guess) to 1 (measured on this machine) */
   uint32_t reserved;
@@ -337,7 +344,7 @@ BP_EXPORT void BP_CALL bp_session_destroy(bp_session_t* session);
 /* The placement of node `i` of bp_model_graph. [thread-safe]. Errors: BP_NOT_FOUND. */
 BP_EXPORT bp_status_t BP_CALL bp_session_node(const bp_session_t* session, uint32_t i, bp_placed_node_t* out_node,
                                               bp_error_t* error);
-/* The verdict of one of the session's devices on node `i`. To get verdicts without compiling, use
+/* The verdict of one of the session's devices (by id) on node `i`. To get verdicts without compiling, use
  * BP_SESSION_PLACE_ONLY. [thread-safe]. Errors: BP_NOT_FOUND (no such node, or the session does not use the device). */
 BP_EXPORT bp_status_t BP_CALL bp_session_verdict(const bp_session_t* session, uint32_t i, uint64_t device,
                                                  bp_node_verdict_t* out_verdict, bp_error_t* error);
@@ -365,7 +372,8 @@ typedef struct bp_session_refit_t {
  * call again), those of bp_session_create. */
 BP_EXPORT bp_status_t BP_CALL bp_session_refit(bp_session_t* session, const bp_session_refit_t* what,
                                                bp_error_t* error);
-/* Reads a weight into the caller's memory, as a dense tensor. [thread-safe] [blocks]. Errors: as above. */
+/* Reads a weight by name, as a dense tensor, into the caller's memory in `tensor`. [thread-safe] [blocks]. Errors: as
+ * for bp_session_refit. */
 BP_EXPORT bp_status_t BP_CALL bp_session_read_weight(const bp_session_t* session, bp_text_t weight, bp_tensor_t* tensor,
                                                      bp_error_t* error);
 /* The plugin's own program of an island (bp_placed_node_t.island), for the functions of an extension table. It lives
@@ -402,8 +410,8 @@ BP_EXPORT void BP_CALL bp_exec_destroy(bp_exec_t* exec);
  * BP_BUFFER_TOO_SMALL, BP_UNSUPPORTED (layout), BP_BUSY, BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_bind(bp_exec_t* exec, uint32_t slot, const bp_tensor_t* tensor,
                                            bp_error_t* error);
-/* Likewise binds a sequence, optional or map. The caller owns the container, which is used until the slot is bound
- * again or unbound. [one at a time]. Errors: as for bp_exec_bind. */
+/* Binds a sequence, optional or map to a slot, as bp_exec_bind does with memory. The caller owns the container, which
+ * is used until the slot is bound again or unbound. [one at a time]. Errors: as for bp_exec_bind. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_bind_container(bp_exec_t* exec, uint32_t slot, bp_container_t* container,
                                                      bp_error_t* error);
 /* Removes a slot's binding, after which the loader no longer uses the memory. The loader then allocates an output
@@ -431,12 +439,12 @@ BP_EXPORT bp_status_t BP_CALL bp_exec_symbols(bp_exec_t* exec, const bp_symbol_e
  *
  * With `stream` (of bp_stream_create), the call puts the run into the stream and returns. It does not wait for the
  * points that the run waits for, for earlier work in the stream, or for the run. Results are valid in the order of the
- * stream; `done` (may be NULL) and signals come as for `run` in plugin.h. All of the session's work must be for that
- * stream: islands of its device, and their copies. Anything else is refused (BP_UNSUPPORTED, with what it is) before
- * anything is put into the stream. So are native points of another device (BP_INVALID_ARGUMENT): import the semaphore
- * on the stream's device. The first run, and a run after a bind, an unbind, new extents or a run elsewhere, may wait.
- * If a plugin returns BP_BUSY (bp_run_t), each run waits for the run before it. Bind, unbind and extents wait for the
- * stream.
+ * stream; `done` (may be NULL) and signals come as for `run` in plugin.h. All of the session's work must fit into that
+ * stream: islands of its device, and their copies. If other work is needed, the run is refused (BP_UNSUPPORTED; the
+ * detail names the work) before anything is put into the stream. So is a run with native points of another device
+ * (BP_INVALID_ARGUMENT): import the semaphore on the stream's device. The first run, and a run after a bind, an unbind,
+ * new extents or a run that was not in this stream, may wait. If a plugin returns BP_BUSY (bp_run_t), each run waits
+ * for the run before it. bp_exec_bind, bp_exec_unbind and bp_exec_extents wait for the stream.
  *
  * [one at a time] [blocks]. Errors: BP_BAD_STATE (an input is not bound; the error names it), BP_TYPE_MISMATCH
  * (extents), BP_BUFFER_TOO_SMALL (an output), BP_UNSUPPORTED (memory that an input and an output share, see
@@ -451,14 +459,14 @@ BP_EXPORT bp_status_t BP_CALL bp_exec_run(bp_exec_t* exec, const bp_run_t* run, 
  * BP_OK means that the run was accepted: `done`, and then the signals, report its end and its failure. `run` and its
  * arrays are copied; its cancel token and semaphores must live until the signals have advanced. The exec is free for
  * the next run before the signals advance. Within `done`, a call to the exec returns BP_BUSY, and `done` must not
- * destroy anything of it. [one at a time]. Errors: BP_INVALID_ARGUMENT, BP_BUSY, BP_RESOURCE_EXHAUSTED. */
+ * destroy the exec or its session. [one at a time]. Errors: BP_INVALID_ARGUMENT, BP_BUSY, BP_RESOURCE_EXHAUSTED. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_submit(bp_exec_t* exec, const bp_run_t* run, bp_error_t* error);
-/* An output of the last run: extents and memory, valid until the next run or bind. [one at a time]. Errors:
- * BP_BAD_STATE, BP_NOT_FOUND, BP_TYPE_MISMATCH (a container), BP_BUSY, BP_DEVICE_LOST. */
+/* Returns output `output` (counted from 0) of the last run: extents and memory, valid until the next run or bind. [one
+ * at a time]. Errors: BP_BAD_STATE, BP_NOT_FOUND, BP_TYPE_MISMATCH (a container), BP_BUSY, BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_output(bp_exec_t* exec, uint32_t output, bp_tensor_t* out_tensor,
                                              bp_error_t* error);
-/* Likewise for a sequence, optional or map. The loader owns the container. [one at a time]. Errors: BP_BAD_STATE,
- * BP_NOT_FOUND, BP_TYPE_MISMATCH (a tensor), BP_BUSY, BP_DEVICE_LOST. */
+/* Returns an output that is a sequence, optional or map, valid as for bp_exec_output. The loader owns the container.
+ * [one at a time]. Errors: BP_BAD_STATE, BP_NOT_FOUND, BP_TYPE_MISMATCH (a tensor), BP_BUSY, BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_output_container(bp_exec_t* exec, uint32_t output, bp_container_t** out_container,
                                                        bp_error_t* error);
 
@@ -484,14 +492,15 @@ BP_EXPORT bp_status_t BP_CALL bp_stream_export(bp_stream_t* stream, bp_native_t*
  * [thread-safe]. Errors: BP_UNSUPPORTED (as bp_env_plugin_device), BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_stream_plugin_stream(bp_stream_t* stream, bp_stream_t** out_stream, bp_error_t* error);
 
-/* A semaphore of a device, new or imported, for native points. [thread-safe] [blocks]. Errors: as bp_stream_create. */
+/* Creates or imports a semaphore of a device, for native points. [thread-safe] [blocks]. Errors: as for
+ * bp_stream_create. */
 BP_EXPORT bp_status_t BP_CALL bp_native_semaphore_create(bp_env_t* env, uint64_t device,
                                                          const bp_semaphore_create_t* how,
                                                          bp_native_semaphore_t** out_semaphore, bp_error_t* error);
 /* Call it only when nothing waits for the semaphore or signals it any more. [one at a time] */
 BP_EXPORT void BP_CALL bp_native_semaphore_destroy(bp_native_semaphore_t* semaphore);
-/* As in plugin.h; BP_UNSUPPORTED if the device does not offer it. `deadline`: as for bp_stream_wait. [thread-safe]
- * [blocks] */
+/* Waits until the semaphore reaches `value`, which carries no failure. `deadline`: as for bp_stream_wait. [thread-safe]
+ * [blocks]. Errors: BP_UNSUPPORTED (the device does not offer it), BP_TIMED_OUT, BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_native_semaphore_wait(bp_native_semaphore_t* semaphore, uint64_t value,
                                                        uint64_t deadline, bp_error_t* error);
 /* Signals from the host. [thread-safe]. Errors: BP_UNSUPPORTED (the device does not offer it, or the semaphore is an
@@ -501,20 +510,21 @@ BP_EXPORT bp_status_t BP_CALL bp_native_semaphore_signal(bp_native_semaphore_t* 
 /* Returns the current value. [thread-safe]. Errors: BP_UNSUPPORTED, BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_native_semaphore_query(bp_native_semaphore_t* semaphore, uint64_t* out_value,
                                                         bp_error_t* error);
-/* Returns a handle for another device or framework. [thread-safe]. Errors: BP_UNSUPPORTED, BP_DEVICE_LOST. */
+/* Returns a handle for another device or framework, owned as for `semaphore_export` in plugin.h. [thread-safe]. Errors:
+ * BP_UNSUPPORTED, BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_native_semaphore_export(bp_native_semaphore_t* semaphore,
                                                          const bp_semaphore_export_t* what, bp_native_t* out_native,
                                                          bp_error_t* error);
-/* The plugin's own handle of the semaphore, as bp_stream_plugin_stream. */
+/* The plugin's own handle of the semaphore; lifetime, thread class and errors are as for bp_stream_plugin_stream. */
 BP_EXPORT bp_status_t BP_CALL bp_native_semaphore_plugin_semaphore(bp_native_semaphore_t* semaphore,
                                                                    bp_native_semaphore_t** out_semaphore,
                                                                    bp_error_t* error);
 
 /* ---- semaphores, cancellation, memory, trace --------------------------------------------------------------------- */
 
-/* A timeline semaphore of the host. [thread-safe] */
+/* Creates a timeline semaphore of the host with an initial value. [thread-safe] */
 BP_EXPORT bp_status_t BP_CALL bp_semaphore_create(uint64_t value, bp_semaphore_t** out_semaphore, bp_error_t* error);
-/* No call may be waiting for it. [one at a time] */
+/* No call may be waiting for the semaphore, and no run may signal it later. [one at a time] */
 BP_EXPORT void BP_CALL bp_semaphore_destroy(bp_semaphore_t* semaphore);
 /* Sets the semaphore to `value` if that is larger. With `failure` (may be NULL; copied), the values above the old one
  * have failed: waiting for one of them returns BP_DEPENDENCY_FAILED. [thread-safe]. Errors: BP_INVALID_ARGUMENT (a
@@ -532,22 +542,24 @@ BP_EXPORT bp_status_t BP_CALL bp_semaphore_wait(bp_semaphore_t* semaphore, uint6
  * `out_value` is then written too. */
 BP_EXPORT bp_status_t BP_CALL bp_semaphore_query(bp_semaphore_t* semaphore, uint64_t* out_value, bp_error_t* error);
 
-/* [thread-safe] */
+/* Creates a cancel token that is not set. [thread-safe] */
 BP_EXPORT bp_status_t BP_CALL bp_cancel_create(bp_cancel_t** out_cancel, bp_error_t* error);
-/* No call or run may be using it. [one at a time] */
+/* No call or run may be using the token. [one at a time] */
 BP_EXPORT void BP_CALL bp_cancel_destroy(bp_cancel_t* cancel);
-/* [thread-safe]; may be called from a signal handler */
+/* Sets the token, for good. [thread-safe]; may be called from a signal handler */
 BP_EXPORT void BP_CALL bp_cancel_set(bp_cancel_t* cancel);
 
-/* A container of the host, for sequences, optionals and maps. bp_container_api returns its functions. [thread-safe] */
+/* Creates an empty container: `kind` is BP_KIND_SEQUENCE, BP_KIND_OPTIONAL or BP_KIND_MAP. bp_container_api returns its
+ * functions. [thread-safe] */
 BP_EXPORT bp_status_t BP_CALL bp_container_create(uint32_t kind, bp_container_t** out_container, bp_error_t* error);
-/* No exec may have it bound. [one at a time] */
+/* The container must not be bound to an exec. [one at a time] */
 BP_EXPORT void BP_CALL bp_container_destroy(bp_container_t* container);
 /* The functions of containers. The table lives as long as the loader's library. [thread-safe] */
 BP_EXPORT const bp_container_api_t* BP_CALL bp_container_api(void);
 
-/* Memory of a device, given by its id. Opens the device if necessary. Otherwise as in plugin.h. [thread-safe]
- * [blocks]. Errors: BP_NOT_FOUND, BP_UNSUPPORTED, BP_RESOURCE_EXHAUSTED, BP_DEVICE_LOST. */
+/* The next four functions act on memory of a device, which is given by its id, as the slots of bp_memory_api_t do. They
+ * open the device if necessary. [thread-safe] [blocks]. Errors: BP_NOT_FOUND, BP_UNSUPPORTED, BP_RESOURCE_EXHAUSTED,
+ * BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_memory_space(bp_env_t* env, uint64_t device, uint32_t index, bp_space_t* out_space,
                                               bp_error_t* error);
 BP_EXPORT bp_status_t BP_CALL bp_memory_allocate(bp_env_t* env, uint64_t device, const bp_allocate_t* what,
@@ -558,13 +570,13 @@ BP_EXPORT bp_status_t BP_CALL bp_memory_export(bp_env_t* env, const bp_export_t*
                                                bp_error_t* error);
 /* Frees a buffer from bp_memory_allocate or bp_memory_import. [thread-safe] [blocks]. */
 BP_EXPORT void BP_CALL bp_memory_release(bp_env_t* env, const bp_release_t* what);
-/* Returns a host pointer to a buffer, valid until `unmap`, as in plugin.h. Host memory is always mapped. [thread-safe]
- * [blocks]. Errors: BP_UNSUPPORTED. */
+/* Returns a host pointer to a buffer, valid until bp_memory_unmap. For host memory it is the buffer's own address.
+ * [thread-safe] [blocks]. Errors: BP_UNSUPPORTED, BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_memory_map(bp_env_t* env, const bp_map_t* what, void** out_pointer, bp_error_t* error);
-/* [thread-safe] [blocks]. Errors: as in plugin.h. */
+/* Ends a mapping: `what` and `pointer` are those of bp_memory_map. [thread-safe] [blocks]. Errors: BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_memory_unmap(bp_env_t* env, const bp_map_t* what, void* pointer, bp_error_t* error);
 /* Fills a buffer. If a run is given, the fill is ordered as that run in its stream. [thread-safe] [blocks without a
- * run]. Errors: as for `copy`. */
+ * run]. Errors: as for bp_memory_copy. */
 BP_EXPORT bp_status_t BP_CALL bp_memory_fill(bp_env_t* env, const bp_fill_t* what, bp_error_t* error);
 /* Copies between any two buffers, through host memory if there is no shorter way. If a run is given, the copy is
  * ordered as that run in its stream, which must be one of the device that copies: that of `to` or, if `to` is host

@@ -25,18 +25,18 @@ typedef struct bp_space_t {
   uint32_t export_count;
 } bp_space_t;
 
-#define BP_SPACE_HOST 0x1u     /* plain memory of the process, which includes any host pointer */
+#define BP_SPACE_HOST 0x1u     /* memory of the process: any host pointer is in this space */
 #define BP_SPACE_MAPPABLE 0x2u /* `map` returns a host pointer */
-#define BP_SPACE_COHERENT 0x4u /* a mapping needs no flush or invalidate */
+#define BP_SPACE_COHERENT 0x4u /* a mapping needs no call of `flush` */
 #define BP_SPACE_DEVICE 0x8u   /* fastest for the device */
 
 /* A piece of memory. In a space with BP_SPACE_HOST, `memory` is NULL and `address` is a pointer. In other spaces,
  * `memory` is a handle of the device's plugin, and `address` is the device address if the plugin offers it, otherwise
  * 0. The creator of a buffer fills it in: a plugin's `allocate` and `import` write `memory`, `address` and `offset`;
- * their caller writes the rest. Never grows. */
+ * their caller writes the other fields. Never grows. */
 typedef struct bp_buffer_t {
   uint64_t device; /* its id (bp_device_open_t.id); 0: host memory that belongs to no device */
-  uint32_t space;  /* index in the device's spaces */
+  uint32_t space;  /* index of one of the device's spaces, from 0 */
   uint32_t flags;  /* BP_BUFFER_* */
   bp_memory_t* memory;
   void* address;
@@ -50,7 +50,7 @@ typedef struct bp_buffer_t {
 /* How elements are arranged in a buffer. 0 is dense row-major (types below 8 bits are packed). */
 #define BP_LAYOUT_DENSE 0u
 #define BP_LAYOUT_STRIDED 1u /* `strides`, in elements */
-/* ids from here up are a plugin's own; on one device, equal ids mean equal layouts */
+/* layout ids from this value up are a plugin's own; on one device, equal ids mean equal layouts */
 #define BP_LAYOUT_VENDOR BP_VENDOR
 
 /* A tensor in memory. */
@@ -81,8 +81,8 @@ typedef struct bp_container_api_t {
   /* Key `i` of a map: text for string keys, otherwise the 8 bytes of an int64. Valid until the container changes.
    * [thread-safe among reads]. Errors: BP_NOT_FOUND. */
   bp_status_t(BP_CALL* key)(const bp_container_t* container, uint64_t i, bp_bytes_t* out_key);
-  /* Appends a copy of a dense host tensor. Maps: with `key`. [one at a time]. Errors: BP_RESOURCE_EXHAUSTED,
-   * BP_BAD_STATE (an optional that is full). */
+  /* Appends a copy of a dense host tensor, in a map as the value of `key` (bytes as returned by the slot `key`). [one
+   * at a time]. Errors: BP_RESOURCE_EXHAUSTED, BP_BAD_STATE (an optional that is full). */
   bp_status_t(BP_CALL* append)(bp_container_t* container, bp_bytes_t key, const bp_tensor_t* tensor);
   /* Appends an empty container and returns it, as `child` does. [one at a time]. Errors: as for `append`. */
   bp_status_t(BP_CALL* append_child)(bp_container_t* container, bp_bytes_t key, bp_container_t** out_child);
@@ -90,7 +90,7 @@ typedef struct bp_container_api_t {
   void(BP_CALL* clear)(bp_container_t* container);
 } bp_container_api_t;
 
-/* Memory outside this API: the kinds of handle that `import` accepts and `export_` returns. */
+/* Kinds of handle of memory outside this API, which `import` accepts and `export_` returns. */
 #define BP_EXTERNAL_HOST_POINTER 1u /* handle: the pointer */
 #define BP_EXTERNAL_CUDA_POINTER 5u /* handle: a CUdeviceptr */
 #define BP_EXTERNAL_CL_MEM 6u       /* handle: a cl_mem; import retains it */

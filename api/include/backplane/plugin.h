@@ -29,15 +29,15 @@ typedef struct bp_instance_t bp_instance_t; /* a program's state for one run at 
 #define BP_DEVICE_FPGA 4u
 #define BP_DEVICE_OTHER 5u
 
-#define BP_DEVICE_SYNCHRONOUS 0x1u    /* `run` returns when the work is done; the device needs no stream */
-#define BP_DEVICE_UNIFIED_MEMORY 0x2u /* reads and writes host memory without a copy */
-#define BP_DEVICE_FLUSHES_SUBNORMALS 0x4u
-#define BP_DEVICE_DETERMINISTIC 0x8u /* the same inputs yield bit-identical outputs */
+#define BP_DEVICE_SYNCHRONOUS 0x1u        /* `run` returns when the work is done; the device needs no stream */
+#define BP_DEVICE_UNIFIED_MEMORY 0x2u     /* reads and writes host memory without a copy */
+#define BP_DEVICE_FLUSHES_SUBNORMALS 0x4u /* replaces subnormal floating-point numbers by 0 */
+#define BP_DEVICE_DETERMINISTIC 0x8u      /* the same inputs yield bit-identical outputs */
 
 /* The description of a device. Text lives as long as the backend. */
 typedef struct bp_device_info_t {
   uint32_t size;
-  uint32_t index; /* the plugin counts from 0; the host's list numbers the devices of all backends from 1 */
+  uint32_t index; /* counted from 0 among the backend's devices; in loader.h, from 1 among those of all backends */
   uint32_t kind;  /* BP_DEVICE_CPU … */
   uint32_t flags; /* BP_DEVICE_SYNCHRONOUS … */
   bp_text_t name; /* for people: "NVIDIA H200" */
@@ -46,14 +46,14 @@ typedef struct bp_device_info_t {
   bp_text_t arch;   /* the architecture that a compiled program needs: "sm_90", "avx512_core"; part of cache keys */
   uint8_t uuid[16]; /* zero if there is none */
   bp_text_t pci;    /* "0000:65:00.0", or empty */
-  uint64_t memory_bytes;
+  uint64_t memory_bytes;     /* 0 if unknown */
   uint64_t memory_bandwidth; /* bytes per second; 0 if unknown */
   uint64_t link_bandwidth;   /* bytes per second between host memory and the device; 0 if unknown */
   uint64_t launch_ns;        /* overhead of a run, without its work */
   double flops_fp32;         /* operations per second, 0 if unknown; a multiply-add counts as two */
-  double flops_fp16;
-  double ops_int8;
-  bp_dtype_set_t dtypes; /* data types that values on this device may have */
+  double flops_fp16;         /* likewise */
+  double ops_int8;           /* likewise */
+  bp_dtype_set_t dtypes;     /* data types that values on this device may have */
   uint32_t space_count;
   uint32_t peer_count;
   const uint32_t* peers; /* devices of this plugin (their `index`) from whose memory `copy` of this device can read */
@@ -67,7 +67,7 @@ typedef struct bp_device_info_t {
 /* An allocation request. */
 typedef struct bp_allocate_t {
   uint32_t size;
-  uint32_t space;
+  uint32_t space; /* index of one of the device's spaces */
   uint64_t bytes;
   bp_stream_t* stream; /* of this device: only work put into it later uses the memory; NULL: any work may use it */
   const bp_chain_t* chain;
@@ -85,9 +85,9 @@ typedef struct bp_device_open_t {
   void* self;
   /* The framework's own allocator of the device's memory. The host uses it for memory between islands and for outputs;
    * a plugin may use it for its own memory. It writes `out_external` (of a kind that the space imports): at least
-   * `what->bytes` bytes, aligned as the space requires, with a `release` that is called once no work uses the memory
-   * any more, because `release` takes no stream. `what->stream` and `what->chain` are NULL. `self` and the
-   * function live until the device was closed and the last `release` was called: in loader.h, until the environment and
+   * `what->bytes` bytes, aligned as the space requires. Because bp_external_t.release takes no stream, it is called
+   * only once no work uses the memory any more. `what->stream` and `what->chain` are NULL. `self` and the function must
+   * stay valid until the device was closed and the last `release` was called: in loader.h, until the environment and
    * every session, exec and stream made from it are destroyed; if the device was abandoned, until the process ends.
    * NULL: the plugin's `allocate`. [thread-safe]. Errors: BP_RESOURCE_EXHAUSTED. */
   bp_status_t(BP_CALL* allocate)(void* self, const bp_allocate_t* what, bp_external_t* out_external);
@@ -100,12 +100,13 @@ typedef struct bp_device_api_t {
   /* Returns the number of devices. This may start the driver. 0 is not an error: return BP_OK and put the reason into
    * `error`. [one at a time] [blocks]. Errors: BP_UNSUPPORTED, BP_PERMISSION_DENIED. */
   bp_status_t(BP_CALL* count)(bp_backend_t* backend, uint32_t* out_count, bp_error_t* error);
-  /* [thread-safe]. Errors: BP_NOT_FOUND. */
+  /* Describes device `index`, counted from 0. [thread-safe]. Errors: BP_NOT_FOUND. */
   bp_status_t(BP_CALL* info)(bp_backend_t* backend, uint32_t index, bp_device_info_t* out_info, bp_error_t* error);
-  /* [one at a time] [blocks]. Errors: BP_NOT_FOUND, BP_BUSY, BP_DEVICE_LOST, BP_RESOURCE_EXHAUSTED, BP_UNSUPPORTED. */
+  /* Opens device `index`, counted from 0. [one at a time] [blocks]. Errors: BP_NOT_FOUND, BP_BUSY, BP_DEVICE_LOST,
+   * BP_RESOURCE_EXHAUSTED, BP_UNSUPPORTED. */
   bp_status_t(BP_CALL* open)(bp_backend_t* backend, uint32_t index, const bp_device_open_t* how,
                              bp_device_t** out_device, bp_error_t* error);
-  /* Everything created on the device has been destroyed before. [one at a time] [blocks] */
+  /* The host calls it after it has destroyed everything created on the device. [one at a time] [blocks] */
   void(BP_CALL* close)(bp_device_t* device);
   /* BP_OK while the device works. [thread-safe]. NULL: it always does. Errors: BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* health)(bp_device_t* device, bp_error_t* error);
@@ -145,7 +146,7 @@ typedef struct bp_device_api_t {
 #define BP_COMPUTE_FP16_ACCUMULATE 0x8u /* fp16 accumulated in fp16 */
 #define BP_COMPUTE_FP8 0x10u            /* accumulated in fp32 */
 
-/* A symbol and the extents for which an answer holds. Never grows. */
+/* A symbol and the extents for which an answer holds, from min to max inclusive. Never grows. */
 typedef struct bp_range_t {
   uint32_t symbol; /* index into bp_graph_t.symbols */
   uint32_t reserved;
@@ -158,7 +159,8 @@ typedef struct bp_verdict_t {
   uint32_t node;          /* index into bp_graph_t.nodes */
   uint32_t answer;        /* BP_ANSWER_* */
   uint32_t reason;        /* BP_REASON_*, with BP_ANSWER_NO */
-  uint32_t compute_types; /* BP_COMPUTE_* in which it computes, among those that the query allows; 0: the node's own */
+  uint32_t compute_types; /* BP_COMPUTE_* in which the device computes the node, among those that the query allows; 0:
+                             the node's own type */
   bp_text_t detail;       /* for people: the value found and what is supported; copied */
   double seconds;         /* expected time; 0 if unknown */
   uint64_t bytes;         /* device memory, without inputs and outputs; 0 if unknown */
@@ -171,12 +173,12 @@ typedef struct bp_verdict_t {
 typedef struct bp_group_t {
   const uint32_t* nodes; /* copied */
   uint32_t node_count;
-  uint32_t flags; /* BP_GROUP_* */
-  double seconds; /* for the whole group */
-  uint64_t bytes;
+  uint32_t flags;         /* BP_GROUP_* */
+  double seconds;         /* expected time of the whole group; 0 if unknown */
+  uint64_t bytes;         /* device memory, as in bp_verdict_t */
   uint32_t compute_types; /* as in bp_verdict_t */
-  float confidence;
-  bp_text_t name; /* for people: "attention"; copied */
+  float confidence;       /* as in bp_verdict_t */
+  bp_text_t name;         /* for people: "attention"; copied */
 } bp_group_t;
 
 #define BP_GROUP_ATOMIC 0x10000u /* the nodes' own verdicts hold only within this group: place all of them or none */
@@ -272,31 +274,32 @@ typedef struct bp_infer_sink_t {
   uint32_t size;
   uint32_t reserved;
   void* self;
-  /* Output `slot` is a tensor of this type. A `rank` of -1 and extents of -1 are unknown; symbols are those of the
-   * graph. May be called from any thread while `infer` is in progress. [one at a time] */
+  /* Reports that output `slot` is a tensor of this type, with `rank` elements in `dims`. A `rank` of -1 and extents of
+   * -1 are unknown; symbols are those of the graph. May be called from any thread while `infer` is in progress. [one at
+   * a time] */
   void(BP_CALL* output)(void* self, uint32_t slot, bp_dtype_t dtype, int32_t rank, const bp_dim_t* dims);
 } bp_infer_sink_t;
 
 typedef struct bp_coverage_api_t {
   uint32_t size;
   uint32_t newest_opset_count;
-  /* The newest supported operator set of each domain. The host presents each node in the newest form that fits. If no
-   * form fits, the host itself answers BP_REASON_OPSET. */
+  /* The newest supported operator set of each domain. The host presents each node in the newest form within that set.
+   * For a node without such a form, the host ignores the device's verdict and reports BP_REASON_OPSET. */
   const bp_opset_t* newest_opsets;
   uint32_t newest_opset_stride;
   uint32_t reserved;
-  /* Reports which nodes the device can run, all in one call. Idempotent; keeps no pointer. [thread-safe] [blocks].
-   * Errors: BP_CANCELLED, BP_DEVICE_LOST. */
+  /* Reports to `sink` which nodes the device can run, all in one call. Idempotent; keeps no pointer. [thread-safe]
+   * [blocks]. Errors: BP_CANCELLED, BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* query)(bp_device_t* device, const bp_coverage_query_t* query, const bp_coverage_sink_t* sink,
                               bp_error_t* error);
-  /* Reviews an island: a graph of its own, with the island's inputs and outputs. An accepted island must compile with
+  /* Reviews an island, which is passed as a graph with inputs and outputs. An accepted island must compile with
    * the same `what`. To reject one, return BP_OK with the reason in `error`. [thread-safe] [blocks]. NULL: every
    * island of supported nodes is accepted. Errors: BP_CANCELLED, BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* review)(bp_device_t* device, const bp_compile_t* what, bp_review_t* out_review,
                                bp_error_t* error);
-  /* Reports the output types of a node that the device claims and whose domain the host does not know. The types of
-   * its inputs are in the graph. [thread-safe]. NULL: outputs have the types that the model declares. Errors:
-   * BP_INVALID_MODEL (the node's inputs or attributes are impossible), BP_UNSUPPORTED. */
+  /* Reports to `sink` the output types of a node that the device claims and whose domain the host does not know. The
+   * types of the node's inputs are in the graph. [thread-safe]. NULL: outputs have the types that the model declares.
+   * Errors: BP_INVALID_MODEL (the node's inputs or attributes are impossible), BP_UNSUPPORTED. */
   bp_status_t(BP_CALL* infer)(bp_device_t* device, const bp_infer_t* what, const bp_infer_sink_t* sink,
                               bp_error_t* error);
   /* The newest operator sets and IR version of this device, if they differ from those of the backend. The arrays live
@@ -339,17 +342,18 @@ typedef struct bp_program_info_t {
 typedef struct bp_shape_query_t {
   uint32_t size;
   uint32_t input_count;
-  /* One for each input. `buffer.address` points to the data if they are known and in host memory; otherwise NULL. */
+  /* One tensor for each input. Its `buffer.address` points to the data if they are known and in host memory; otherwise
+   * it is NULL. */
   const bp_tensor_t* inputs;
   uint32_t input_stride;
   uint32_t output_stride; /* of the array that receives the shapes */
 } bp_shape_query_t;
 
-/* Never grows. */
+/* The extents of an output. Never grows. */
 typedef struct bp_shape_t {
   uint32_t rank; /* BP_NONE: known only during the run */
   uint32_t reserved;
-  int64_t extents[BP_MAX_RANK];
+  int64_t extents[BP_MAX_RANK]; /* the first `rank` are used */
 } bp_shape_t;
 
 typedef struct bp_program_api_t {
@@ -359,9 +363,9 @@ typedef struct bp_program_api_t {
    * BP_RESOURCE_EXHAUSTED, BP_DEVICE_LOST, BP_IO_ERROR. */
   bp_status_t(BP_CALL* compile)(bp_device_t* device, const bp_compile_t* what, bp_program_t** out_program,
                                 bp_error_t* error);
-  /* [one at a time] */
+  /* The program's instances have been destroyed before. [one at a time] */
   void(BP_CALL* destroy)(bp_program_t* program);
-  /* [thread-safe] */
+  /* Describes the program. [thread-safe] */
   bp_status_t(BP_CALL* info)(const bp_program_t* program, bp_program_info_t* out_info, bp_error_t* error);
   /* Computes the extents of all outputs for given inputs. `out_shapes` has one element for each output. [thread-safe].
    * NULL: shapes are static or data-dependent. Errors: BP_TYPE_MISMATCH. */
@@ -379,14 +383,14 @@ typedef struct bp_program_api_t {
  * extents are the slot's until others are set. */
 typedef struct bp_binding_t {
   uint32_t size;
-  uint32_t slot;
+  uint32_t slot;       /* an input, BP_SLOT_OUTPUT plus an output, or BP_SLOT_SCRATCH */
   bp_tensor_t* tensor; /* borrowed for the call; the caller owns its memory, which is used until the slot is rebound */
   bp_container_t* container; /* for values that are not tensors; used until the slot is rebound */
 } bp_binding_t;
 
 /* New extents for a slot. */
 typedef struct bp_slot_extents_t {
-  uint32_t slot;
+  uint32_t slot; /* an input, or BP_SLOT_OUTPUT plus an output */
   uint32_t rank;
   const int64_t* extents; /* `rank` numbers */
 } bp_slot_extents_t;
@@ -432,7 +436,7 @@ struct bp_run_t {
   uint64_t id;      /* the host's number of the run, for bp_error_t.run; 0: none */
   int32_t priority; /* BP_PRIORITY_LOW … BP_PRIORITY_HIGH */
   uint32_t reserved;
-  uint64_t trace_id;
+  uint64_t trace_id; /* for bp_span_t.trace_id; 0: none */
   void* self;
   /* For data-dependent outputs: the plugin passes the extents and receives a tensor to write to, valid until the run
    * ends. `bytes` is the size of a string tensor (offsets and text); 0 if the size follows from type and extents. The
@@ -448,7 +452,8 @@ struct bp_run_t {
   void(BP_CALL* done)(void* self, bp_status_t status, const bp_error_t* error);
 };
 
-/* A hint for ordering runs and streams of one device. Other values count as the nearest level that the device has. */
+/* A hint for ordering runs and streams of one device. Any number is allowed: a device uses the nearest of its own
+ * levels. */
 #define BP_PRIORITY_LOW (-100)
 #define BP_PRIORITY_NORMAL 0
 #define BP_PRIORITY_HIGH 100
@@ -456,7 +461,8 @@ struct bp_run_t {
 typedef struct bp_instance_api_t {
   uint32_t size;
   uint32_t reserved;
-  /* [thread-safe] [blocks]. Errors: BP_RESOURCE_EXHAUSTED, BP_DEVICE_LOST. */
+  /* Creates an instance of the program, which must outlive it. [thread-safe] [blocks]. Errors: BP_RESOURCE_EXHAUSTED,
+   * BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* create)(const bp_program_t* program, const bp_instance_create_t* how,
                                bp_instance_t** out_instance, bp_error_t* error);
   /* Waits for a run in flight. [one at a time] [blocks] */
@@ -471,9 +477,9 @@ typedef struct bp_instance_api_t {
                                 uint32_t stride, bp_error_t* error);
   /* Runs once. BP_OK means that the run was accepted; on a BP_DEVICE_SYNCHRONOUS device, that it is also done. An
    * instance has one run at a time, or several that follow each other in one stream. A run without `done` counts as
-   * ended once a later `done` or `stream_wait` of its stream has reported. If the call fails, however late, the
-   * plugin has neither called `done` nor advanced a signal: the caller does both. After BP_OK the plugin does both; a
-   * synchronous device does so before it returns. [one at a time] [blocks on synchronous devices]. Errors:
+   * ended once a later `done` or `stream_wait` of its stream has reported. If the call fails, even after the work
+   * began, the plugin has neither called `done` nor advanced a signal: the caller does both. After BP_OK the plugin
+   * does both; a synchronous device does so before it returns. [one at a time] [blocks on synchronous devices]. Errors:
    * BP_BAD_STATE (a slot is not bound), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEVICE_LOST, BP_DEPENDENCY_FAILED,
    * BP_RESOURCE_EXHAUSTED, BP_TYPE_MISMATCH, BP_UNSUPPORTED (an imported semaphore of a single value among the
    * signals). */
@@ -501,7 +507,8 @@ typedef struct bp_map_t {
   const bp_buffer_t* buffer;
 } bp_map_t;
 
-/* Copies `bytes` from the beginning of one buffer to the beginning of another. The two ranges must not overlap. */
+/* A copy of `bytes` bytes from the beginning of one buffer to the beginning of another. The two ranges must not
+ * overlap. */
 typedef struct bp_copy_t {
   uint32_t size;
   uint32_t flags; /* none defined */
@@ -515,19 +522,19 @@ typedef struct bp_copy_t {
 typedef struct bp_fill_t {
   uint32_t size;
   uint32_t pattern_bytes;
-  uint64_t pattern; /* its first `pattern_bytes` bytes */
+  uint64_t pattern; /* the first `pattern_bytes` bytes of it, in memory order, are the pattern */
   const bp_buffer_t* buffer;
   const bp_run_t* run; /* as in bp_copy_t */
 } bp_fill_t;
 
-/* Memory that another library or process owns. */
+/* Memory that another library or process owns, to be imported into a space. */
 typedef struct bp_import_t {
   uint32_t size;
-  uint32_t space;
+  uint32_t space; /* index of one of the device's spaces */
   const bp_external_t* external;
 } bp_import_t;
 
-/* A handle for another library or process. */
+/* A buffer to be exported as a handle for another library or process. */
 typedef struct bp_export_t {
   uint32_t size;
   uint32_t kind; /* BP_EXTERNAL_* */
@@ -539,9 +546,10 @@ typedef struct bp_export_t {
 typedef struct bp_memory_api_t {
   uint32_t size;
   uint32_t reserved;
-  /* [thread-safe]. Errors: BP_NOT_FOUND. */
+  /* Describes space `index`, counted from 0. [thread-safe]. Errors: BP_NOT_FOUND. */
   bp_status_t(BP_CALL* space)(bp_device_t* device, uint32_t index, bp_space_t* out_space, bp_error_t* error);
-  /* [thread-safe] [blocks]. Errors: BP_RESOURCE_EXHAUSTED, BP_DEVICE_LOST. */
+  /* Allocates memory. The caller owns the buffer until it passes it to `release`. [thread-safe] [blocks]. Errors:
+   * BP_RESOURCE_EXHAUSTED, BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* allocate)(bp_device_t* device, const bp_allocate_t* what, bp_buffer_t* out_buffer,
                                  bp_error_t* error);
   /* Frees a buffer from `allocate` or `import`. [thread-safe] */
@@ -549,7 +557,8 @@ typedef struct bp_memory_api_t {
   /* Returns a host pointer to the buffer, valid until `unmap`. [thread-safe] [blocks]. NULL: the host copies. Errors:
    * BP_UNSUPPORTED, BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* map)(bp_device_t* device, const bp_map_t* what, void** out_pointer, bp_error_t* error);
-  /* [thread-safe] [blocks]. NULL if `map` is NULL. Errors: BP_DEVICE_LOST. */
+  /* Ends a mapping: `what` and `pointer` are those of `map`. [thread-safe] [blocks]. NULL if `map` is NULL. Errors:
+   * BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* unmap)(bp_device_t* device, const bp_map_t* what, void* pointer, bp_error_t* error);
   /* Makes host writes to a mapping visible to the device (BP_MAP_WRITE) or device writes visible to the host
    * (BP_MAP_READ). [thread-safe] [blocks]. NULL: mappings are coherent. Errors: BP_DEVICE_LOST. */
@@ -558,8 +567,8 @@ typedef struct bp_memory_api_t {
    * (bp_device_info_t.peers) to one of this device. [thread-safe] [blocks without a run]. Errors: BP_UNSUPPORTED,
    * BP_DEVICE_LOST, and those of `run`. */
   bp_status_t(BP_CALL* copy)(bp_device_t* device, const bp_copy_t* what, bp_error_t* error);
-  /* Fills a buffer. [thread-safe] [blocks without a run]. NULL: the host copies a filled buffer. Errors: as for
-   * `copy`. */
+  /* Fills a buffer. [thread-safe] [blocks without a run]. NULL: the host fills memory of its own and copies that.
+   * Errors: as for `copy`. */
   bp_status_t(BP_CALL* fill)(bp_device_t* device, const bp_fill_t* what, bp_error_t* error);
   /* Imports memory that another library or process owns. `release` ends the import, but does not free the memory.
    * [thread-safe]. NULL: none. Errors: BP_UNSUPPORTED, BP_DEVICE_LOST. */
@@ -587,7 +596,7 @@ typedef struct bp_semaphore_create_t {
   uint32_t size;
   uint32_t flags;            /* none defined */
   uint64_t value;            /* the initial value of a new one */
-  const bp_native_t* native; /* a semaphore of another device or framework; NULL: a new one */
+  const bp_native_t* native; /* a semaphore of another device or framework to import; NULL: a new one */
   const bp_chain_t* chain;
 } bp_semaphore_create_t;
 
@@ -603,7 +612,7 @@ typedef struct bp_semaphore_export_t {
 typedef struct bp_sync_api_t {
   uint32_t size;
   uint32_t reserved;
-  /* [thread-safe]. Errors: BP_UNSUPPORTED, BP_RESOURCE_EXHAUSTED. */
+  /* Creates a stream, or wraps `how->native`. [thread-safe]. Errors: BP_UNSUPPORTED, BP_RESOURCE_EXHAUSTED. */
   bp_status_t(BP_CALL* stream_create)(bp_device_t* device, const bp_stream_create_t* how, bp_stream_t** out_stream,
                                       bp_error_t* error);
   /* Waits for all work in the stream. Failures that neither `done` nor `stream_wait` has reported are lost. A
@@ -616,8 +625,8 @@ typedef struct bp_sync_api_t {
   /* Returns the native handle of a stream, valid as long as the stream lives. [thread-safe]. NULL: none. Errors:
    * BP_UNSUPPORTED. */
   bp_status_t(BP_CALL* stream_export)(bp_stream_t* stream, bp_native_t* out_native, bp_error_t* error);
-  /* A timeline semaphore of the device. [thread-safe]. NULL: none; runs then wait for and signal host semaphores.
-   * Errors: BP_UNSUPPORTED, BP_RESOURCE_EXHAUSTED. */
+  /* Creates a timeline semaphore of the device, or imports `how->native`. [thread-safe]. NULL: the device has none;
+   * runs then wait for and signal host semaphores. Errors: BP_UNSUPPORTED, BP_RESOURCE_EXHAUSTED. */
   bp_status_t(BP_CALL* semaphore_create)(bp_device_t* device, const bp_semaphore_create_t* how,
                                          bp_native_semaphore_t** out_semaphore, bp_error_t* error);
   /* Called only when nothing waits for the semaphore or signals it any more. [one at a time]. This slot and the next
@@ -655,8 +664,8 @@ typedef struct bp_cache_api_t {
   /* Checks a blob without loading it. Sets `out_answer` to BP_CACHE_*; the reason goes to `error` with BP_OK.
    * [thread-safe]. Errors: only the general ones. */
   bp_status_t(BP_CALL* validate)(bp_device_t* device, bp_bytes_t blob, uint32_t* out_answer, bp_error_t* error);
-  /* Loads a program. The blob is untrusted: damage results in BP_CORRUPT, never in a crash. It is borrowed as long as
-   * the program lives. [thread-safe] [blocks]. Errors: BP_CORRUPT, BP_STALE, BP_RESOURCE_EXHAUSTED, BP_DEVICE_LOST. */
+  /* Loads a program. `blob` is untrusted: damage results in BP_CORRUPT, never in a crash. It is borrowed as long as the
+   * program lives. [thread-safe] [blocks]. Errors: BP_CORRUPT, BP_STALE, BP_RESOURCE_EXHAUSTED, BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* deserialize)(bp_device_t* device, const bp_compile_t* what, bp_bytes_t blob,
                                     bp_program_t** out_program, bp_error_t* error);
 } bp_cache_api_t;
@@ -665,7 +674,7 @@ typedef struct bp_cache_api_t {
 
 /* A weight and its replacement. */
 typedef struct bp_refit_weight_t {
-  uint32_t weight; /* index in the island's graph */
+  uint32_t weight; /* index into bp_graph_t.weights of the island's graph */
   uint32_t reserved;
   const bp_tensor_t* tensor; /* with the same type and extents, in host memory or a space of this device */
 } bp_refit_weight_t;
@@ -678,16 +687,16 @@ typedef struct bp_refit_t {
   uint32_t flags; /* none defined */
 } bp_refit_t;
 
-/* Replacing weights of a program. (The programs of a device share weights by content hash, which needs no slot; a
- * refit changes only this program's weights.) NULL: no refit. */
+/* Replacing weights of a program. A refit changes only this program's weights, even where the plugin lets programs of a
+ * device share weights with equal content (bp_graph_api_t.weight_hash). NULL: no refit. */
 typedef struct bp_weights_api_t {
   uint32_t size;
   uint32_t reserved;
   /* Replaces weights: all of them or, if the call fails, none. Waits for runs of this program that are in flight; later
    * runs use the new weights. [one at a time] [blocks]. Errors: BP_UNSUPPORTED, BP_TYPE_MISMATCH, BP_NOT_FOUND. */
   bp_status_t(BP_CALL* refit)(bp_program_t* program, const bp_refit_t* what, bp_error_t* error);
-  /* Reads a weight, as a dense tensor, into the caller's memory in `out_tensor`. [thread-safe] [blocks]. Errors: as
-   * above. */
+  /* Reads a weight, as a dense tensor, into the caller's memory in `out_tensor`. [thread-safe] [blocks]. Errors: as for
+   * `refit`. */
   bp_status_t(BP_CALL* read)(const bp_program_t* program, uint32_t weight, bp_tensor_t* out_tensor, bp_error_t* error);
 } bp_weights_api_t;
 
@@ -717,9 +726,10 @@ typedef struct bp_plugin_t {
   bp_text_t release; /* the plugin's own version; part of cache keys */
   bp_text_t build_id;
 
-  /* [one at a time] [blocks]. Errors: BP_UNSUPPORTED (no driver), BP_INCOMPATIBLE, BP_RESOURCE_EXHAUSTED. */
+  /* Creates the backend. [one at a time] [blocks]. Errors: BP_UNSUPPORTED (no driver), BP_INCOMPATIBLE,
+   * BP_RESOURCE_EXHAUSTED. */
   bp_status_t(BP_CALL* create)(const bp_backend_create_t* how, bp_backend_t** out_backend, bp_error_t* error);
-  /* Its devices have been closed before. [one at a time] [blocks] */
+  /* Destroys the backend. The host has closed its devices before. [one at a time] [blocks] */
   void(BP_CALL* destroy)(bp_backend_t* backend);
   /* Returns an extension table by name and version, or NULL. The table lives until `destroy`. NULL slot: no
    * extensions. [thread-safe] */

@@ -25,7 +25,7 @@ typedef uint32_t bp_status_t;
 #define BP_INVALID_MODEL 0x0102u     /* the model or the graph violates ONNX's rules */
 #define BP_UNSUPPORTED 0x0103u       /* correct, but not supported; the detail says what is missing */
 #define BP_NOT_FOUND 0x0104u         /* no file, device, name or entry of that kind */
-#define BP_BUFFER_TOO_SMALL 0x0105u  /* the required size was written where the comment of the slot says */
+#define BP_BUFFER_TOO_SMALL 0x0105u  /* memory is smaller than the call needs; the detail names it */
 #define BP_BAD_STATE 0x0106u         /* a call out of order; the detail names the call that was expected first */
 #define BP_TYPE_MISMATCH 0x0107u     /* data type, rank or extent differ from what is declared */
 #define BP_PERMISSION_DENIED 0x0108u /* the system or the user's policy forbids it */
@@ -64,7 +64,7 @@ typedef struct bp_error_t {
 } bp_error_t;
 
 #define BP_NO_NODE UINT64_MAX
-#define BP_ERROR_DEVICE_LOST 0x1u /* every object of the device is lost, not only this one */
+#define BP_ERROR_DEVICE_LOST 0x1u /* every object of the device is lost, not only the one that was called */
 /* the device did not respond: memory bound to the exec must stay allocated, because the device may still write to it */
 #define BP_ERROR_ABANDONED 0x2u
 

@@ -8,7 +8,7 @@
  * Host points advance after `done`, from the host. They carry failure: if a run failed, waiting for its point returns
  * BP_DEPENDENCY_FAILED with the detail. So does waiting for a later point of its stream while the failure is unreported
  * (see bp_run_t). A failure belongs to the values that its signal added: values reached before stay reached, and the
- * semaphore can be signaled further. Such a semaphore keeps 16 failures. When there are more, the two oldest become
+ * semaphore can be signaled further. A semaphore keeps 16 failures. When there are more, the two oldest are merged into
  * one, which also covers the values between them.
  *
  * Native points (events of a driver, semaphores of a device) advance in the device's order, perhaps before `done`, and
@@ -25,11 +25,11 @@
 
 BP_EXTERN_C_BEGIN
 
-/* A device's queue of work, in order; opaque. The handles of loader.h are not those of plugin.h:
- * bp_stream_plugin_stream and bp_native_semaphore_plugin_semaphore return the latter. */
+/* A device's queue of work, in order; opaque. A handle of loader.h is not the plugin's handle of the same stream or
+ * native semaphore: bp_stream_plugin_stream and bp_native_semaphore_plugin_semaphore return the plugin's. */
 typedef struct bp_stream_t bp_stream_t;
 typedef struct bp_semaphore_t bp_semaphore_t;               /* a semaphore of the host; opaque to plugins */
-typedef struct bp_native_semaphore_t bp_native_semaphore_t; /* a semaphore of a device; as bp_stream_t */
+typedef struct bp_native_semaphore_t bp_native_semaphore_t; /* a semaphore of a device; opaque */
 
 /* A semaphore and a value. Never grows. */
 typedef struct bp_point_t {
@@ -41,7 +41,7 @@ typedef struct bp_point_t {
 } bp_point_t;
 
 #define BP_POINT_HOST 1u   /* handle: bp_semaphore_t* */
-#define BP_POINT_NATIVE 2u /* handle: bp_native_semaphore_t*; in plugin.h one of the device that is called */
+#define BP_POINT_NATIVE 2u /* handle: bp_native_semaphore_t*; in plugin.h, of the device that the call is made to */
 
 static inline bp_point_t bp_host_point(bp_semaphore_t* semaphore, uint64_t value) {
   bp_point_t point = {(uint64_t)(uintptr_t)semaphore, BP_POINT_HOST, 0, 0, value};

@@ -6,10 +6,11 @@
  *
  *  - Platforms are 64-bit and little-endian. Alignment is natural; padding is written out as `reserved`, set to zero by
  *    the writer and ignored by the reader.
- *  - Every struct that crosses alone begins with `uint32_t size`, set by the owner of the memory to sizeof the struct
- *    it was built with. A reader copies min(size, its own sizeof) bytes into a zeroed local, or checks BP_HAS before
- *    it reads a field that ABI 1.0 lacks; it refuses only sizes below that of ABI 1.0 (sizes.h). A writer writes at
- *    most `size` bytes. Zero in a new field means the behavior before the field existed.
+ *  - Every struct that may grow and is not an element of an array begins with `uint32_t size`, which the owner of the
+ *    memory sets to sizeof the struct in the headers that it was built with. A reader copies min(size, its own sizeof)
+ *    bytes into a zeroed local, or checks BP_HAS before it reads a field that ABI 1.0 lacks; it refuses only sizes
+ *    below that of ABI 1.0 (sizes.h). A writer writes at most `size` bytes. Zero in a new field means the behavior
+ *    before the field existed.
  *  - Structs in an array have no size field: the array comes with a count and a stride in bytes, and the stride is
  *    their size. Tensors in an array (bp_shape_query_t.inputs) have one nevertheless: then the stride is only the
  *    distance between elements, and each is read by its own `size`.
@@ -28,7 +29,8 @@
  *    every slot of the host that its own comment does not exclude. No callback throws, and none blocks unless its
  *    comment says so.
  *  - "Errors" lists the codes that a slot returns by name; any slot may also return BP_INVALID_ARGUMENT, BP_INTERNAL
- *    and, after a fork with an open device, BP_FORKED. In such a child a destroy does nothing.
+ *    and, in the child of a fork that happened while a device was open, BP_FORKED. In that child, destroy calls do
+ *    nothing.
  *  - Neither side passes a type, kind, flag or attribute type that is newer than the version they negotiated.
  *  - Flags: the low 16 bits of a word are hints, and a reader ignores those that it does not know. The high 16 bits
  *    (BP_FLAGS_REQUIRED) change the request: a reader that does not know one of them refuses the call with
@@ -52,7 +54,7 @@ BP_EXTERN_C_BEGIN
 #define BP_FLAGS_REQUIRED 0xffff0000u /* flags that must be understood */
 
 #define BP_NONE UINT32_MAX /* "no index" */
-/* All kinds start at 1, and 0 means none. From this value up they are a vendor's own. */
+/* Numbers of kinds start at 1, and 0 means none. A vendor's own kinds have numbers from this value up. */
 #define BP_VENDOR 0x80000000u
 /* A deadline that is never reached. A wait whose deadline has passed, such as 0, returns at once. Only in
  * bp_run_t does 0 mean that there is no deadline. */
@@ -81,10 +83,10 @@ typedef struct bp_option_t {
   bp_text_t value;
 } bp_option_t;
 
-/* Descriptors may point to a chain of extension structs. A reader skips a struct that it does not know, unless its
- * `required` is 1: then the reader refuses with BP_UNSUPPORTED and the extension's name. A struct of another version
- * than the reader knows counts as unknown. Run-path structs have no chain. An extension struct begins with this one,
- * which never grows. */
+/* The head of an extension struct, which never grows. Descriptors may point to a chain of extension structs. A reader
+ * skips a struct that it does not know, unless its `required` is 1: then the reader refuses the call with
+ * BP_UNSUPPORTED and names the extension. A struct of a version that the reader does not know counts as unknown. The
+ * structs of a run (bp_run_t, bp_binding_t and the like) have no chain. */
 typedef struct bp_chain_t {
   uint32_t size;
   uint32_t required;
@@ -105,7 +107,9 @@ typedef uint32_t bp_dtype_t;
 #define BP_DTYPE_INT16 5u
 #define BP_DTYPE_INT32 6u
 #define BP_DTYPE_INT64 7u
-#define BP_DTYPE_STRING 8u /* n+1 int64 offsets, then the bytes: element k is bytes [offset[k], offset[k+1]) */
+/* The memory of n strings: n+1 int64 offsets, then the strings' bytes. String k is bytes [offset[k], offset[k+1]) of
+ * the part after the offsets. */
+#define BP_DTYPE_STRING 8u
 #define BP_DTYPE_BOOL 9u
 #define BP_DTYPE_FLOAT16 10u
 #define BP_DTYPE_DOUBLE 11u

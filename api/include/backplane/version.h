@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The layout has explicit padding for 64-bit pointers, and numbers are little-endian. Another layout would be another
- * ABI. */
+/* Padding is declared for 64-bit pointers, and numbers are little-endian. Targets with another layout would need
+ * another ABI. */
 #if UINTPTR_MAX != UINT64_MAX
 #error "backplane: the ABI is laid out for 64-bit pointers; there is none for this target yet"
 #elif defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__

@@ -87,7 +87,7 @@ typedef int32_t onnxEventState;
 #define ONNXIFI_CAPABILITY_VARIABLE_SIZE_OUTPUTS 0x10
 #define ONNXIFI_CAPABILITY_HOT_PLUGGABLE 0x20
 
-/* The information that onnxGetBackendInfo returns, each with its type. */
+/* The values that onnxGetBackendInfo returns, each with its type. */
 typedef int32_t onnxBackendInfo;
 #define ONNXIFI_BACKEND_ONNXIFI_VERSION 0 /* uint64_t */
 #define ONNXIFI_BACKEND_NAME 1            /* text: bytes without a zero at the end */
@@ -98,12 +98,12 @@ typedef int32_t onnxBackendInfo;
 #define ONNXIFI_BACKEND_DEVICE_TYPE 6     /* onnxEnum */
 #define ONNXIFI_BACKEND_ONNX_IR_VERSION 7 /* text: "3 4 5" */
 #define ONNXIFI_BACKEND_OPSET_VERSION 8   /* text: "ai.onnx:7 org.example:1" */
-#define ONNXIFI_BACKEND_CAPABILITIES 10   /* onnxBitfield, like all up to SYNCHRONIZATION_TYPES */
+#define ONNXIFI_BACKEND_CAPABILITIES 10   /* onnxBitfield, as for the next four */
 #define ONNXIFI_BACKEND_INIT_PROPERTIES 11
 #define ONNXIFI_BACKEND_MEMORY_TYPES 12
 #define ONNXIFI_BACKEND_GRAPH_INIT_PROPERTIES 13
 #define ONNXIFI_BACKEND_SYNCHRONIZATION_TYPES 14
-#define ONNXIFI_BACKEND_MEMORY_SIZE 20 /* uint64_t, like all below except the last two */
+#define ONNXIFI_BACKEND_MEMORY_SIZE 20 /* uint64_t, as for all below except the two of OpenCL */
 #define ONNXIFI_BACKEND_MAX_GRAPH_SIZE 21
 #define ONNXIFI_BACKEND_MAX_GRAPH_COUNT 22
 #define ONNXIFI_BACKEND_MACS_FP32 30

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m backplane`: the commands of the program `backplane` that a Python user needs, where the program is not installed.
+"""`python -m backplane`: some commands of the program `backplane`, for Python users who have not installed it.
 
 Exit status: 0 for success, 1 for a negative result or a failure, 2 for wrong usage.
 """

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 async def run_bound(run: Run, timeout: float | None = None) -> None:
-    """`Run.run_async`. Cancelling the task cancels the run. The task ends when the run has ended and no longer uses its memory."""
+    """Implements `Run.run_async`. Cancelling the task cancels the run. The task ends when the run has ended and no longer uses its memory."""
     loop = asyncio.get_running_loop()
     cancel = Cancel()
     ended = asyncio.Event()
@@ -50,7 +50,7 @@ async def run_session(
     outputs: str | Sequence[str] | None = None,
     timeout: float | None = None,
 ) -> dict[str, numpy.ndarray]:
-    """`Session.run_async`."""
+    """Implements `Session.run_async`."""
     run = session._take()
     run._bind_copies(inputs)
     await run_bound(run, timeout)

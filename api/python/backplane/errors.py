@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exceptions of this package: one class for each family of the ABI's status codes, and one for each code that
-programs handle by itself. `Error.code` is the code's number, `Error.status` its name ("BP_INVALID_MODEL")."""
+"""The exceptions of this package: one class for each family of the ABI's status codes, and one derived class for each
+code. `Error.code` is the code's number, `Error.status` its name ("BP_INVALID_MODEL")."""
 
 from __future__ import annotations
 

@@ -61,8 +61,8 @@ class Explanation:
 
     @property
     def nodes(self) -> list[dict]:
-        """Every node: `op_type`, `name`, `device` (None if no device supports it), `island`, `seconds`, and `verdicts`: the
-        answer of each device, with its reason."""
+        """Every node, with `op_type`, `name`, `device` (None if no device supports it), `island`, `seconds` (expected), and
+        `verdicts`: whether each device supports the node and, if not, why."""
         return self.report["nodes"]
 
     @property
@@ -137,7 +137,7 @@ class Explanation:
 
 
 class Profile:
-    """Measured times of a model's nodes on each device, the slowest first."""
+    """Measured times of a model's nodes on each device, the slowest nodes first."""
 
     def __init__(self, report: dict) -> None:
         def slowest(node: dict) -> float:
@@ -181,6 +181,6 @@ class Profile:
 
 
 def profile(model: Model, **options: Any) -> Profile:
-    """`Model.profile`."""
+    """Implements `Model.profile`."""
     settings = {**(options.pop("settings", None) or {}), "loader.costs": "measure"}
     return Profile(model.compile(**{**options, "settings": settings, "place_only": True}).explain().report)

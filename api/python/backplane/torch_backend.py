@@ -9,7 +9,7 @@
 `options` are those of `backplane.Model.compile`. A graph that cannot be exported or compiled runs in eager mode, and a warning of the
 logger "backplane.torch" says why: gradients, mutated inputs, operators that ONNX does not have. With {"fallback_to_eager": False} it
 raises instead. Parameters and buffers become weights; when one has changed, the graph is compiled again. Dimensions that Dynamo marks
-as dynamic stay open.
+as dynamic become symbolic dimensions.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class NotExportable(Exception):
 
 
 def _symbols_of(tensor: Any) -> list[tuple[int, str]]:
-    """The open dimensions of a placeholder's example: axis and symbol."""
+    """The symbolic dimensions of a placeholder's example tensor, as pairs of axis and symbol."""
     shape = getattr(tensor, "shape", ())
     return [(axis, str(extent)) for axis, extent in enumerate(shape) if isinstance(extent, torch.SymInt) and extent.node.maybe_as_int() is None]
 
@@ -125,8 +125,8 @@ class _Graph:
 
     @staticmethod
     def _without_symbols(graph: torch.fx.GraphModule) -> tuple[torch.fx.GraphModule, list[int], dict[int, list[int]]]:
-        """The graph with its integer inputs, which are extents of others, replaced by those extents; the positions of the inputs that
-        stay, and their open axes."""
+        """A copy of the graph without its integer inputs, each of which is an extent of another input and is read from that input instead;
+        the positions of the inputs that stay; and the symbolic axes of each input, by its position."""
         copied = torch.fx.GraphModule(graph, graph.graph.__class__())
         copied.graph = torch.fx.Graph()
         values: dict[torch.fx.Node, torch.fx.Node] = {}
@@ -220,7 +220,7 @@ class _Graph:
         try:
             results = self.session.run(dict(zip(self.names, arguments, strict=True)))
         except backplane.TypeMismatch:
-            # The exporter may have fixed an extent that Dynamo leaves open: exports again for the actual extents.
+            # The exporter may have fixed an extent that is dynamic for Dynamo: exports again for the actual extents.
             self.session = self._export(inputs)
             results = self.session.run(dict(zip(self.names, arguments, strict=True)))
         return tuple(_to_tensor(array) for array in results.values())

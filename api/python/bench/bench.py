@@ -3,7 +3,8 @@
 
     PYTHONPATH=build/dev/python api/python/bench/bench.py [--program build/dev/bin/backplane] [--json]
 
-Times are the least of several, or medians where it says so. The program's `bench` is the C++ client over the same loader.
+Times to the first result are medians of 7 processes. Times of runs are averages over 2000 runs, of which the least of 20 is printed. The
+C++ figure is the median that `backplane bench` (--program) reports, which uses the C++ client and the same loader.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def save(path: str, nodes: list, shape: list[int], weights: dict[str, numpy.ndar
 
 
 def first_result(path: str, settings: dict[str, object]) -> dict[str, float]:
-    """Milliseconds, not counting the import of NumPy. Each measurement has its own process."""
+    """Medians in milliseconds since before `import backplane`, with NumPy imported already. Each measurement has its own process."""
     code = FIRST.format(path=path, settings=settings)
     rows = []
     for _ in range(7):
@@ -83,7 +84,7 @@ def bound_run(path: str, program: str) -> dict[str, float]:
 
 
 def threads(path: str) -> dict[str, float]:
-    """Runs per second of a network of small products, by threads that share a session and compute on their own thread."""
+    """Runs per second of a network of small products, for 1, 2 and 8 threads that share a session. A run uses its caller's thread only."""
     environment = backplane.Environment(settings={"cpu.threads": 1})
     session = environment.load(path).compile(devices="cpu")
     figures = {}

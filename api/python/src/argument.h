@@ -14,11 +14,11 @@ struct Use {
   std::string_view name;                  // for error messages: "input 'x'"
   bp_dtype_t dtype = BP_DTYPE_UNDEFINED;  // for lists and numbers; BP_DTYPE_UNDEFINED: NumPy chooses
   bool writes = false;                    // the memory must be writable
-  bool may_copy = false;                  // memory that cannot be used in place may be copied
+  bool may_copy = false;                  // memory that cannot be used in place is copied; otherwise it is refused
 };
 
-// A tensor of a Python object. Keeps the object alive, and its buffer or a copy. Must be created, moved and destroyed
-// with the interpreter lock held.
+// The tensor that a Python object contains. Keeps the object alive, and its buffer or a copy of the elements. Must be
+// created, moved and destroyed with the interpreter lock held.
 class Argument {
  public:
   static Argument of(const Environment& env, nb::handle value, const Use& use);

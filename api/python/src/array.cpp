@@ -12,8 +12,8 @@ namespace {
 
 constexpr int kDlpackCuda = 2, kDlpackOpencl = 4;
 
-// How DLPack sees a device: its DLPack type (0: none), the kind of handle in DLPack's `data`, and the memory space that
-// can import it.
+// How DLPack describes a device: its DLPack type (0: none), the kind (BP_EXTERNAL_*) of the handle in DLPack's `data`,
+// and the index of the memory space that can import it.
 struct Outside {
   int type = 0;
   uint32_t external = 0;
@@ -36,7 +36,8 @@ Outside outside(const Environment& env, const bp_device_info_t& device) {
   return {};
 }
 
-// DLPack numbers the devices of each type from 0. This maps the number by the environment's order of devices.
+// Returns the device of DLPack type `type` with DLPack's number `id`. DLPack numbers the devices of each type from 0:
+// here in the environment's order of devices.
 Device find_device(const Environment& env, int type, int id, Outside& out) {
   int next = 0;
   for (Device& device : env.devices()) {

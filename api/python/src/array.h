@@ -11,8 +11,8 @@
 
 namespace backplane::python {
 
-// The number of external arrays that view memory of a run's outputs. The run refuses to write or release that memory
-// unless the number is 0.
+// The number of arrays outside this module that view memory of a run's outputs. The run refuses to write or release
+// that memory unless the number is 0.
 using Views = std::shared_ptr<std::atomic<int>>;
 
 // A dense tensor in memory that native code owns. DLPack views it without a copy. So does NumPy on the host, except for
@@ -22,7 +22,8 @@ class Array {
   Array(Environment env, bp_dtype_t dtype, std::vector<int64_t> extents, const bp_buffer_t& buffer)
       : env_(std::move(env)), dtype_(dtype), extents_(std::move(extents)), buffer_(buffer) {}
 
-  // Each keeps the owner of the memory alive: a Python object, an allocation, or a run with its count of views.
+  // Each `keep` makes this object keep the owner of the memory alive: a Python object, an allocation, or a run with its
+  // count of views.
   void keep(nb::object owner) { owner_ = std::move(owner); }
   void keep(const Buffer& allocation) { allocation_ = std::make_unique<Unlocked<Buffer>>(allocation); }
   void keep(nb::object run, Views views);
@@ -59,7 +60,7 @@ nb::object import_dlpack(const Environment& env, nb::handle value);
 // Returns a new ndarray with the elements of a dense tensor in any memory.
 nb::object copy_to_numpy(const Environment& env, const bp_tensor_t& tensor);
 
-// Aligned memory for an output. adopt_host makes an ndarray that owns it.
+// Aligned memory for an output, owned by `data`. adopt_host makes an ndarray that shares the ownership.
 struct HostMemory {
   std::shared_ptr<char> data;
   uint64_t bytes = 0;

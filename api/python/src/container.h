@@ -10,7 +10,8 @@ namespace backplane::python {
 
 using Container = std::shared_ptr<bp_container_t>;
 
-// Returns a container of type `type` (an index in the graph's types) with a copy of `value`.
+// Returns a container of type `type` (an index in the graph's types) with a copy of `value`. `name` is for error
+// messages.
 Container make_container(const Environment& env, const bp_graph_t* graph, uint32_t type, nb::handle value,
                          std::string_view name);
 // Returns a copy of the container as Python objects.

@@ -45,8 +45,8 @@ class Unlocked {
   std::optional<T> value_;
 };
 
-// A reference from native code to a Python object. The last thread that drops it takes the interpreter lock. After the
-// interpreter has shut down, the object is leaked.
+// A reference from native code to a Python object. The thread that destroys the reference takes the
+// interpreter lock to do so. After the interpreter has shut down, the object is leaked.
 class SharedObject {
  public:
   explicit SharedObject(nb::object object) : object_(std::move(object)) {}

@@ -16,7 +16,7 @@ class PyEnvironment {
   Unlocked<Environment> env_;
 };
 
-// Its texts live as long as the environment.
+// A device, with the environment, which owns the texts of bp_device_info_t.
 struct PyDevice {
   Unlocked<Environment> env;
   Device device;

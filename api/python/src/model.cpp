@@ -10,7 +10,7 @@
 namespace backplane::python {
 namespace {
 
-// The objects that a model borrows until it and its sessions are destroyed.
+// The Python objects whose memory a model borrows until it and its sessions are destroyed.
 struct Kept {
   nb::object bytes;
   Py_buffer buffer{};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The class Run: memory that is bound once for many runs. Also the completion of a run, which asyncio awaits.
+// The Python class Run: memory that is bound once for many runs. Also the class Completion, with which asyncio awaits
+// the end of a run.
 #include "run.h"
 
 #include <sys/eventfd.h>
@@ -25,7 +26,7 @@ class Completion {
 
   int event() const { return event_; }
   bool is_under_way() const { return under_way_; }
-  // Describes the next run. Keeps its cancel token alive.
+  // Returns the description of the next run, for Exec::submit. Keeps the run's cancel token alive.
   bp_run_t begin(const RunOptions& how, const Cancel* cancel) {
     if (cancel != nullptr) cancel_.emplace(*cancel);
     status_ = BP_OK;
@@ -48,8 +49,8 @@ class Completion {
     under_way_ = false;
     ended_.signal(value_);
   }
-  // Call this when the descriptor is readable. Throws the run's failure. Waits for the point, which is signaled within
-  // microseconds after `done`, because only then is the exec free.
+  // Call this when the descriptor is readable. Throws the run's failure. Waits for the run's point, because the exec is
+  // free only then; the loader signals it within microseconds after `done`.
   void finish() {
     uint64_t count = 0;
     (void)!read(event_, &count, sizeof count);

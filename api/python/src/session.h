@@ -21,14 +21,15 @@ struct Slot {
   uint64_t bytes = 0;
 };
 
-// An exec, and the slots that its last run bound. The bound memory may no longer exist.
+// An exec, and which slots its last run bound. The bound memory may no longer exist.
 struct Lane {
   Exec exec;
   std::vector<bool> inputs;
-  bool outputs = false;  // the outputs with a static shape
+  bool outputs = false;  // whether the outputs with a static shape were bound
 };
 
-// Holds no Python objects. Must be created and destroyed without the interpreter lock.
+// A session, with the execs that no call uses. Holds no Python objects. Must be created and destroyed without the
+// interpreter lock.
 class SessionState {
  public:
   SessionState(Environment env, Model model, Session session);
@@ -42,7 +43,8 @@ class SessionState {
   uint32_t find_input(std::string_view name) const { return find(inputs_, name, "input"); }
   uint32_t find_output(std::string_view name) const { return find(outputs_, name, "output"); }
 
-  // Returns an exec that no other call uses. Blocks only if it must create one.
+  // Returns an exec that no other call uses, which the caller passes to `give_back` after its run. Blocks only if an
+  // exec must be created.
   Lane take();
   void give_back(Lane lane);
 

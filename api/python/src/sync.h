@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stream, and the environment that must outlive it.
+// A stream, and the environment of its device.
 #pragma once
 
 #include "core.h"

@@ -31,7 +31,7 @@ def identity(dtype: int, shape: list) -> onnx.ModelProto:
 
 
 def affine(weight: numpy.ndarray, bias: numpy.ndarray) -> onnx.ModelProto:
-    """y = x w + b, with an open first dimension."""
+    """y = x w + b, with a symbolic first dimension."""
     nodes = [helper.make_node("MatMul", ["x", "w"], ["p"]), helper.make_node("Add", ["p", "b"], ["y"])]
     rows, columns = weight.shape
     return model(nodes, [value("x", shape=["batch", rows])], [value("y", shape=["batch", columns])], {"w": weight, "b": bias})

@@ -89,7 +89,7 @@ def why_excepted(name: str) -> str | None:
 
 
 def kind_of(reason: str) -> str:
-    """A reason without the parts that differ between cases."""
+    """The part of a device's reason that is the same for similar cases: its code if it names one."""
     match = re.search(r"\((operator|opset|dtype|shape|attribute|constant|memory|precision|subgraph|cost|policy|other)\)", reason)
     return match[1] if match else re.sub(r"['\"#].*", "…", reason)[:60]
 

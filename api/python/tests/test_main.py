@@ -36,7 +36,7 @@ def test_info(relu: str, capsys) -> None:
 def test_explain(relu: str, capsys) -> None:
     assert main(["explain", relu, "--device", "cpu", "--pin", "op=Relu=cpu"]) == 0
     assert "Relu" in capsys.readouterr().out
-    assert main(["explain", relu, "--device", "null"]) == 1  # an open dimension
+    assert main(["explain", relu, "--device", "null"]) == 1  # the null backend supports no symbolic dimension
 
 
 def test_run(relu: str, tmp_path, capsys) -> None:

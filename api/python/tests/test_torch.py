@@ -31,7 +31,7 @@ def same(one: torch.Tensor, other: torch.Tensor, tolerance: float = 1e-4) -> Non
 
 
 class Block(torch.nn.Module):
-    """As in ResNet-18."""
+    """A residual block as in ResNet-18."""
 
     def __init__(self, channels: int, out: int, stride: int) -> None:
         super().__init__()

@@ -25,8 +25,8 @@ inline namespace client {
 
 class Builder;
 
-// The value of an attribute. A Builder is the body of a control-flow node; the node takes its content, so it is empty
-// afterwards.
+// The value of an attribute. A pointer to a Builder stands for the body of a control-flow node, which takes the
+// Builder's graph: the Builder is empty afterwards.
 using AttributeValue = std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>,
                                     std::vector<std::string>, Tensor, const Builder*>;
 
@@ -69,7 +69,7 @@ class Builder {
     return Builder(std::shared_ptr<bp_builder_t>(builder, api().builder_destroy), kept_);
   }
 
-  // An extent of -1 is a symbolic dimension. `symbols` is empty or has a name for each dimension.
+  // Adds a graph input. An extent of -1 is a symbolic dimension. `symbols` is empty or has a name for each dimension.
   uint32_t input(std::string_view name, bp_dtype_t dtype, const std::vector<int64_t>& extents,
                  const std::vector<std::string>& symbols = {}) {
     std::vector<bp_text_t> names;
@@ -92,7 +92,7 @@ class Builder {
     detail::call(api().builder_weight, get(), view::text(name), &raw, &value);
     return value;
   }
-  // Returns the node's first output; its other outputs have the next numbers. An input of BP_NONE is omitted.
+  // Adds a node. Returns its first output; its other outputs have the next numbers. An input of BP_NONE is omitted.
   uint32_t node(std::string_view op_type, const std::vector<uint32_t>& inputs, const NodeOptions& options = {}) {
     std::vector<Attribute> attributes;
     attributes.reserve(options.attributes.size());  // pointers to elements must stay valid
@@ -134,8 +134,8 @@ class Builder {
  private:
   using Kept = std::vector<Tensor>;
 
-  // Storage for what a bp_attribute_t points to. The numbers in vectors and the bytes of strings are not copied: the
-  // caller keeps them.
+  // Storage for what a bp_attribute_t points to. The elements of vectors of numbers and the bytes of strings are not
+  // copied: the caller keeps the AttributeValue until the node is added.
   struct Attribute {
     int64_t integer = 0;
     float real = 0;

@@ -64,7 +64,8 @@ inline const bp_loader_api_t& api() {
 
 namespace detail {
 
-// Calls a slot whose last parameter is `bp_error_t*`. Writes the error to `error` instead of throwing.
+// Calls a slot whose last parameter is `bp_error_t*`. Returns the status, and writes a failure's details to `error`
+// instead of throwing. A NULL slot counts as BP_UNSUPPORTED.
 template <class... Parameters, class... Arguments>
 bp_status_t try_call(bp_error_t& error, bp_status_t(BP_CALL* slot)(Parameters...), Arguments... arguments) {
   if (slot == nullptr) return BP_UNSUPPORTED;

@@ -65,17 +65,18 @@ class Buffer {
 struct EnvironmentOptions {
   std::vector<std::string> backend_files;    // libraries or manifests
   std::vector<std::string> backend_folders;  // folders of manifests
-  bool only_given = false;                   // do not search anywhere else
+  bool only_given = false;                   // search only backend_files, backend_folders and `plugins`
   std::map<std::string, std::string> options;
   uint32_t log_level = 0;                  // BP_LOG_*; 0: the level in BACKPLANE_LOG, else errors
-  uint32_t threads = 0;                    // 0: as many as the process may use
+  uint32_t threads = 0;                    // that the backends share; 0: one for each core that the process may use
   std::vector<bp_plugin_query_t> plugins;  // linked into the program
-  std::function<void(uint32_t level, std::string_view line)> log;  // from any thread; empty: standard error
+  // Receives log lines, from any thread. Empty: they go to the file in BACKPLANE_LOG_FILE, else to standard error.
+  std::function<void(uint32_t level, std::string_view line)> log;
 };
 
 // A device, with the name that placement and options use for it.
 struct Device {
-  uint32_t index;    // from 1
+  uint32_t index;    // from 1, among the devices of all backends
   std::string name;  // "cpu", "opencl:1"
   bp_device_info_t info;
 };
@@ -129,7 +130,7 @@ class Environment {
     }
     return result;
   }
-  // Throws BP_NOT_FOUND if no device has this id.
+  // The device with this bp_device_info_t.id. Throws BP_NOT_FOUND if there is none.
   Device device(uint64_t id) const {
     for (Device& device : devices()) {
       if (device.info.id == id) return std::move(device);
@@ -152,7 +153,7 @@ class Environment {
     how.native = &native;
     detail::call(api().env_open_device, get(), device, static_cast<const bp_device_open_t*>(&how));
   }
-  // Abandons a device that hangs: nothing waits for it any longer.
+  // Abandons a device that hangs: runs on it fail, and no call waits for it any longer.
   void abandon_device(uint64_t device) const { detail::call(api().env_abandon_device, get(), device); }
   // The plugin's own handle of a device, for the extension functions of its backend.
   bp_device_t* plugin_device(uint64_t device) const {
@@ -168,16 +169,17 @@ class Environment {
     detail::call(api().memory_allocate, get(), device, &what, &buffer);
     return Buffer(env_, buffer);
   }
-  // Wraps memory that another library owns. Where this succeeds, the memory must stay until external.release is called
-  // or, if that is NULL, until the buffer is released and the device no longer uses it. Some kinds take ownership
-  // (memory.h).
+  // Imports memory that another library owns. If this succeeds, the memory must stay allocated until external.release
+  // is called or, if that is NULL, until the buffer is released and the device no longer uses it. Imports of some
+  // kinds take ownership of the handle: see ext/draft/kinds.h.
   Buffer import_memory(uint64_t device, const bp_external_t& external, uint32_t space = 0) const {
     const bp_import_t what{sizeof what, space, &external};
     bp_buffer_t buffer{};
     detail::call(api().memory_import, get(), device, &what, &buffer);
     return Buffer(env_, buffer);
   }
-  // Returns a handle of kind `kind` (BP_EXTERNAL_*). The caller owns it.
+  // Returns a handle of kind `kind` (BP_EXTERNAL_*). The caller owns a file descriptor; other handles are valid only
+  // while the buffer lives.
   bp_external_t export_memory(const Buffer& buffer, uint32_t kind) const {
     const bp_export_t what{sizeof what, kind, &buffer.abi()};
     bp_external_t external{};
@@ -185,7 +187,8 @@ class Environment {
     detail::call(api().memory_export, get(), &what, &external);
     return external;
   }
-  // Copies memory and blocks until the copy is done. For host memory, set only `address` and `bytes` of bp_buffer_t.
+  // Copies `bytes` bytes and blocks until the copy is done. For host memory, set only `address` and `bytes` of
+  // bp_buffer_t.
   void copy(const bp_buffer_t& from, const bp_buffer_t& to, uint64_t bytes) const {
     const bp_copy_t what{sizeof what, 0, &from, &to, bytes, nullptr};
     detail::call(api().memory_copy, get(), &what);

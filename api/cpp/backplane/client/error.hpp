@@ -24,7 +24,7 @@ class Error : public std::runtime_error {
   uint64_t node() const { return node_; }  // bp_node_t.id, or BP_NO_NODE
   int64_t vendor_code() const { return vendor_code_; }
   bool device_lost() const { return (flags_ & BP_ERROR_DEVICE_LOST) != 0; }
-  // A device stopped responding. The memory bound to the exec must stay allocated.
+  // Whether a device stopped responding. If so, the memory bound to the exec must stay allocated.
   bool abandoned() const { return (flags_ & BP_ERROR_ABANDONED) != 0; }
 
  private:

@@ -22,7 +22,7 @@ inline namespace client {
 
 // Limits, ordering and priority of a run.
 struct RunOptions {
-  std::chrono::nanoseconds timeout{0};  // 0: none
+  std::chrono::nanoseconds timeout{0};  // from the call of `run`; 0: none
   const Cancel* cancel = nullptr;
   const Stream* stream = nullptr;  // if set, `run` enqueues the run in this stream and returns
   std::vector<bp_point_t> waits;
@@ -34,7 +34,8 @@ struct RunOptions {
 // A session's state for one run at a time. Use an Exec from one thread at a time; create one for each thread.
 class Exec {
  public:
-  // Binds memory to an input and keeps it until the input is bound again. Write new data into it between runs.
+  // Binds a tensor to an input and shares its memory until the input is bound again. Write new data into that memory
+  // between runs.
   void bind(uint32_t input, const Tensor& tensor) { bind_slot(input, tensor); }
   // Binds any memory to input `slot`, or to output `slot - BP_SLOT_OUTPUT`. The caller keeps the memory alive.
   void bind_memory(uint32_t slot, const bp_tensor_t& tensor) { detail::call(api().exec_bind, get(), slot, &tensor); }
@@ -72,12 +73,13 @@ class Exec {
     detail::call(api().exec_symbols, get(), found.data(), static_cast<uint32_t>(found.size()),
                  static_cast<uint32_t>(sizeof(bp_symbol_extent_t)));
   }
-  // Makes the loader stop using the bound memory. The loader then allocates an output itself.
+  // Makes the loader stop using the memory that is bound to `slot`. If that is an output, the loader allocates it
+  // itself.
   void unbind(uint32_t slot) { detail::call(api().exec_unbind, get(), slot); }
 
   // Runs and returns when the run has ended. With `options.stream`, returns when the run is enqueued. If the run is
   // abandoned (Error::abandoned), the bound tensors are kept until the process ends, because the device may still use
-  // them. For an enqueued run whose device is given up, that is up to the caller.
+  // them. If the device of an enqueued run is abandoned, the caller must keep them.
   void run(const RunOptions& options = {}) {
     bp_run_t run{};
     run.size = sizeof run;
@@ -100,7 +102,8 @@ class Exec {
       throw;
     }
   }
-  // Starts a run. `run` and its arrays are copied. The cancel token and semaphores must live until the signals advance.
+  // Starts a run and returns, as bp_exec_submit does. `run` and its arrays are copied. The cancel token and semaphores
+  // must live until the signals advance.
   void submit(const bp_run_t& run) { detail::call(api().exec_submit, get(), &run); }
 
   // Returns an output of the last run without copying it. Valid until the next run or bind.
@@ -191,9 +194,9 @@ class Session {
   }
   // The JSON output of `backplane explain --json`.
   std::string report() const { return detail::collect(api().session_report, get()); }
-  // Replaces a weight; requires BP_SESSION_REFIT.
+  // Replaces a weight. The session must have been created with BP_SESSION_REFIT.
   void refit(std::string_view weight, const Tensor& tensor) const { refit({{weight, tensor}}); }
-  // Replaces all of `weights`, or none of them if it throws.
+  // Replaces all of `weights` (names and new content), or none of them if it throws.
   void refit(const std::vector<std::pair<std::string_view, Tensor>>& weights) const {
     std::vector<bp_tensor_t> tensors;
     std::vector<bp_named_tensor_t> named;

@@ -48,7 +48,8 @@ class Semaphore {
     failure.text_size = failure.text_capacity = text.size();
     detail::call(api().semaphore_signal, semaphore_.get(), value, static_cast<const bp_error_t*>(&failure));
   }
-  // Sets any value and clears failures. No thread may be waiting, and no earlier run may signal the semaphore later.
+  // Sets the semaphore to any value and clears its failures. No thread may be waiting for it, and no run that was
+  // already started may signal it later.
   void reset(uint64_t value) const { detail::call(api().semaphore_reset, semaphore_.get(), value); }
   // Waits until the semaphore reaches `value`. `deadline` is in ns on the monotonic clock.
   void wait(uint64_t value, uint64_t deadline = BP_FOREVER) const {
@@ -66,7 +67,7 @@ class Semaphore {
   std::shared_ptr<bp_semaphore_t> semaphore_;
 };
 
-// A device's queue of work: a new one, or the framework's own (`native`). The environment must outlive it.
+// A device's queue of work: a new one, or the framework's own (`native`). It keeps the environment alive.
 class Stream {
  public:
   Stream(bp_env_t* env, uint64_t device, const bp_native_t* native = nullptr, int32_t priority = BP_PRIORITY_NORMAL) {
@@ -95,7 +96,7 @@ class Stream {
   std::shared_ptr<bp_stream_t> stream_;
 };
 
-// A timeline semaphore of the device, for points in its streams. The environment must outlive it.
+// A timeline semaphore of the device, for points in its streams. It keeps the environment alive.
 class NativeSemaphore {
  public:
   NativeSemaphore(bp_env_t* env, uint64_t device, uint64_t initial = 0) : device_(device) {

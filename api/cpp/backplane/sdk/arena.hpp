@@ -27,8 +27,9 @@ constexpr uint64_t rounded_up(uint64_t bytes, uint64_t alignment) {
   return (bytes + alignment - 1) / alignment * alignment;
 }
 
-// Sets the offset of every tensor that a step uses to a multiple of `alignment`, and returns the size of the arena.
-// Places the largest tensors first, each in the lowest gap between tensors that are live at the same time.
+// Sets the offset of every tensor that a step uses to a multiple of `alignment` bytes, and returns the size of the
+// arena in bytes. Places the largest tensors first, each in the lowest gap between tensors that are live at the same
+// time.
 inline uint64_t pack(std::vector<ArenaTensor>& tensors, uint64_t alignment) {
   std::vector<ArenaTensor*> order;
   for (ArenaTensor& tensor : tensors) {

@@ -22,8 +22,8 @@ inline uint64_t monotonic_now() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
 
-// Waits until `is_true()`. Returns false if the deadline passed first. `deadline` is in ns on the monotonic clock;
-// BP_FOREVER means no deadline.
+// Waits until `is_true()` returns true. Returns false if the deadline passed first. `deadline` is in ns on the
+// monotonic clock; BP_FOREVER means no deadline.
 template <class Predicate>
 bool wait_until(std::condition_variable& changed, std::unique_lock<std::mutex>& lock, uint64_t deadline,
                 const Predicate& is_true) {
@@ -58,7 +58,7 @@ class RunSync {
   const std::vector<bp_point_t>& waits() const { return waits_; }
   const std::vector<bp_point_t>& signals() const { return signals_; }
 
-  // Whether `wait` would block. Without the host's `semaphore_query`, assumes that host points block.
+  // Whether `wait` would block. If the host has no `semaphore_query`, assumes that host points block.
   bool must_wait() const {
     const bp_host_t* host = host_->raw();
     return std::any_of(waits_.begin(), waits_.end(), [&](const bp_point_t& point) {
@@ -119,7 +119,7 @@ class RunSync {
 
  private:
   void wait(NativeSemaphore& native, uint64_t value) const {
-    constexpr uint64_t kCancelSliceNs = 2'000'000;  // how often the token is polled if nothing wakes the wait
+    constexpr uint64_t kCancelSliceNs = 2'000'000;  // polling interval, for waits that setting the token does not end
     const uint64_t deadline = run_.deadline != 0 ? run_.deadline : BP_FOREVER;
     host_->check(run_.cancel, run_.deadline);
     if (native.wait(value, 0)) return;
@@ -139,7 +139,7 @@ class RunSync {
   std::vector<bp_point_t> waits_, signals_;
 };
 
-// The first failure in a stream that is not reported yet, because its run had no `done`. Thread-safe.
+// Stores the first failure in a stream that has not been reported yet, because its run had no `done`. Thread-safe.
 class Unreported {
  public:
   void add(Error failure, uint64_t run) {
@@ -170,7 +170,7 @@ inline void end_in_stream(const RunSync& sync, Unreported& unreported, std::opti
   const bp_run_t& run = sync.run();
   if (!failure) failure = sync.dependency();
   if (run.stream == nullptr)
-    return sync.end(failure ? &*failure : nullptr);  // the instance's own stream: nothing follows
+    return sync.end(failure ? &*failure : nullptr);  // the instance's own stream: no later run reports the failure
   if (run.done == nullptr && failure) unreported.add(std::move(*failure), run.id);
   if (std::optional<Error> before = run.done != nullptr ? unreported.take() : unreported.get())
     failure = std::move(before);
@@ -178,7 +178,7 @@ inline void end_in_stream(const RunSync& sync, Unreported& unreported, std::opti
   sync.end(failure ? &*failure : nullptr);
 }
 
-// A timeline on the host, for devices whose driver has none.
+// A timeline semaphore on the host, for devices whose driver has none.
 class HostTimeline : public NativeSemaphore {
  public:
   explicit HostTimeline(uint64_t value = 0) : value_(value) {}
@@ -203,7 +203,7 @@ class HostTimeline : public NativeSemaphore {
     value_ = std::max(value_, value);
     changed_.notify_all();
     if (failure == nullptr || value <= before) return;
-    if (failures_.size() == kKept) {  // merges the two oldest, including the values between them
+    if (failures_.size() == kKept) {  // merges the two oldest failures; the result also covers the values between them
       failures_[1].first = failures_[0].first;
       failures_.pop_front();
     }
@@ -233,7 +233,7 @@ class HostTimeline : public NativeSemaphore {
   std::deque<Failure> failures_;
 };
 
-// A piece of a stream's work: a small function object that is stored without allocation and called with the run's
+// One run's work in a stream: a small function object that is stored without allocation and called with the run's
 // RunSync.
 class Work {
  public:
@@ -252,7 +252,7 @@ class Work {
   void* words_[6];
 };
 
-// A stream for devices whose work is a blocking call. A thread executes the pieces of work in order.
+// A stream for devices whose driver does a run in one blocking call. A thread makes these calls in order.
 class HostStream : public Stream {
  public:
   HostStream() : state_(std::make_shared<State>()), thread_([state = state_] { state->loop(); }) {}
@@ -268,8 +268,8 @@ class HostStream : public Stream {
   HostStream(const HostStream&) = delete;
   HostStream& operator=(const HostStream&) = delete;
 
-  // Queues `work`. The thread calls the pieces in order and reports the end of each. `work` must call RunSync::wait
-  // first.
+  // Queues `work`. The thread calls queued work in order, and reports the end of each run. `work` must call
+  // RunSync::wait first.
   void submit(const Host& host, const bp_run_t& run, Work work) {
     {
       const std::lock_guard lock(state_->mutex);
@@ -287,7 +287,7 @@ class HostStream : public Stream {
       throw Error(BP_TIMED_OUT, "the deadline passed before the work of the stream ended");
     if (const std::optional<Error> failure = state_->unreported.take()) throw Error(*failure);
   }
-  // Detaches the thread, which is stuck in a piece of work.
+  // Detaches the thread, which is stuck in a call of the driver.
   void abandon() noexcept {
     if (thread_.joinable()) thread_.detach();
   }

@@ -8,7 +8,7 @@
 
 namespace backplane::sdk {
 
-// Returns BP_ATTR_*, or 0 for other names.
+// Returns the type (BP_ATTR_*) of attributes with this name, or 0 if the name is not listed.
 inline uint32_t attribute_type(std::string_view name) {
   using Names = const std::string_view[];
   static constexpr Names kFloats = {"alpha", "beta",  "bias",  "cubic_coeff_a", "epsilon", "extrapolation_value",

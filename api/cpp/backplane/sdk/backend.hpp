@@ -6,10 +6,11 @@
 // the slot stays NULL, with the meaning documented in plugin.h. Memory, Sync, Cache and Refit are optional additional
 // bases of a Device or Program. Overrides must be public: the SDK calls them, and finds a slot by &MyDevice::health.
 //
-// Structs that methods receive are the SDK's copies, with those that they point to: all fields can be read, and those
-// that an older host lacks are zero. They live until the method returns. Two are the host's own, and may end earlier
-// than this build's: bp_backend_create_t.host, for which Host stands, and the graph with all that it contains. Read
-// their fields in place, those that ABI 1.0 lacks after BP_HAS, and do not copy them whole.
+// Structs that methods receive, and the structs that those point to, are copies made by the SDK: all fields can be
+// read, and fields that an older host lacks are zero. They live until the method returns. Two structs are the host's
+// own, and may be shorter than this build's: bp_backend_create_t.host, which the class Host wraps, and the graph with
+// all that it contains. Read their fields in place, check BP_HAS before fields that ABI 1.0 lacks, and do not copy them
+// whole.
 #pragma once
 
 #include <array>
@@ -52,7 +53,7 @@ class Backend : public Object {
   // slot: returns an extension table by name and version, or NULL.
   virtual const void* extension(std::string_view, uint32_t) { return nullptr; }
 
-  // A backend stays usable after a fork if no device was opened.
+  // Whether this process is a fork in which the backend is unusable: it stays usable if no device was opened before.
   bool forked() const noexcept override { return opened_ && Object::forked(); }
   void mark_opened() noexcept { opened_ = true; }
 
@@ -147,8 +148,8 @@ class Program : public Object {
   const Graph& graph() const { return graph_; }
 
   virtual std::unique_ptr<Instance> instance() const = 0;
-  // Describes scratch memory, in-place pairs, and when output shapes become known. The SDK fills in `size` and the
-  // counts.
+  // Describes scratch memory, in-place pairs, and when output shapes become known. The SDK fills in `size`,
+  // `input_count` and `output_count`.
   virtual bp_program_info_t info() const { return {}; }
   // slot: sets the extents of all outputs for these inputs, whose extents the SDK has checked against the graph. Leave
   // an output's rank at BP_NONE if it is known only during the run.
@@ -196,18 +197,19 @@ class Instance : public Object {
   // outputs for which `may_ask` is true.
   virtual void run(const bp_run_t& run) = 0;
 
-  // Prepares a run before its waits are over, so inputs may not have their values yet. Slots are bound as for `run`.
+  // Prepares a run before its waits have ended, so inputs may not have their values yet. Slots are bound as for `run`.
   virtual void plan(const bp_run_t&) {}
 
-  // Waits, calls `run` and signals, for devices whose `run` returns when the work is done. Asynchronous devices
-  // override it: wait for the points and start the work; when the work ends, call `done` and advance the signals. If
-  // the override throws, it must not have called `done` or advanced a signal, because the host then does both.
+  // Implements the slot `run`: waits for the points, calls the method `run` and advances the signals, for devices whose
+  // `run` returns when the work is done. Asynchronous devices override it: wait for the points and start the work; when
+  // the work ends, call `done` and advance the signals. If the override throws, it must not have called `done` or
+  // advanced a signal, because the host then does both.
   virtual void submit(const bp_run_t& what) {
     do_work(what);
     report_end(what);
   }
 
-  // Implements the slot if `submit` is not overridden: one run at a time, without streams and native points.
+  // Implements the slot `run` if `submit` is not overridden: one run at a time, without streams and native points.
   void run_synchronously(const bp_run_t& what) {
     {
       const Running running(running_);
@@ -249,7 +251,7 @@ class Instance : public Object {
     slot.bound = true;
   }
 
-  // Sets the extents of all given slots, or of none if it throws.
+  // slot: sets the extents of all given slots, or of none if it throws.
   virtual void extents(const Slots& slots) {
     for (uint32_t i = 0; i < slots.size(); ++i) {
       const bp_slot_extents_t given = slots[i];
@@ -412,7 +414,8 @@ class Instance : public Object {
     slot.tensor.rank = rank;
     slot.tensor.extents = slot.extents.data();
   }
-  // Slots are never unbound, so the check is not repeated once all are bound.
+  // Throws if a slot that the run needs is not bound. Slots are never unbound, so the check is not repeated once all
+  // are bound.
   void check_bound(const bp_run_t& run) {
     for (uint32_t i = 0; i < inputs_.size(); ++i) check_bound(i, inputs_[i]);
     if (wants_scratch_) check_bound(BP_SLOT_SCRATCH, scratch_);
@@ -423,7 +426,8 @@ class Instance : public Object {
     }
     all_bound_ = all;
   }
-  // A container must not be both an input and an output, because outputs are written while inputs are still being read.
+  // Throws if the container is bound both to an input and to an output, because outputs are written while inputs are
+  // still being read.
   void check_container(const bp_binding_t& binding) const {
     if (host().containers() == nullptr)
       throw Error(BP_UNSUPPORTED, where(binding.slot) + " is a container, but the host has no container functions");
@@ -468,7 +472,8 @@ class Memory {
 // A queue of work. A bp_stream_t* points to a Stream.
 class Stream : public Object {
  public:
-  // Throws BP_TIMED_OUT at the deadline, and the failures of runs without `done`.
+  // Waits until all work in the stream has ended. `deadline` is in ns on the monotonic clock. Throws BP_TIMED_OUT at
+  // the deadline, and the failures of runs without `done`.
   virtual void wait(uint64_t deadline) = 0;
   virtual bp_native_t native() { throw Error(BP_UNSUPPORTED, "this device's streams have no native handle"); }
 };
@@ -476,19 +481,20 @@ class Stream : public Object {
 // A timeline semaphore of the device. A bp_native_semaphore_t* points to a NativeSemaphore. Thread-safe.
 class NativeSemaphore : public Object {
  public:
-  // Returns false if the deadline passed first. `deadline` is in ns on the monotonic clock; 0 checks without waiting.
+  // Waits for `value`. Returns false if the deadline passed first. `deadline` is in ns on the monotonic clock; 0 checks
+  // without waiting.
   virtual bool wait(uint64_t value, uint64_t deadline) = 0;
-  // Like `wait` above. If `wakes()` is true, it also returns false once `stop` is set: the caller sets `stop`, then
-  // calls `wake`. Devices whose waits cannot be interrupted need not override this method.
+  // Like `wait` above. If `wakes()` returns true, this also returns false once `stop` is set: to interrupt the wait,
+  // another thread sets `stop`, then calls `wake`. Devices whose waits cannot be interrupted need not override it.
   virtual bool wait(uint64_t value, uint64_t deadline, const std::atomic<bool>& /*stop*/) {
     return wait(value, deadline);
   }
   virtual bool wakes() const { return false; }
   virtual void wake() {}
-  // A `failure` means that the run that was to signal `value` failed. Waits still succeed, and `failure(value)` returns
-  // the error.
+  // Advances the semaphore to `value`. A `failure` that is not NULL is that of the run that was to signal `value`:
+  // waits still succeed, and `failure(value)` returns the error.
   virtual void signal(uint64_t value, const Error* failure) = 0;
-  // Whether it is imported and of a single value, which only its event makes it reach: signals are then refused.
+  // Whether the semaphore was imported from an event: only the event advances it, and signals are refused.
   virtual bool follows_event() const { return false; }
   virtual uint64_t value() = 0;
   // The failure with which `value` was signaled, or nullopt. Runs that waited for the value report the failure through

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A header for data that a plugin stores. It detects damage, and data of another build, before the content is used. A
-// blob is a header, a key and the content.
+// blob consists of a header, a key and the content.
 //
 //   std::string serialize(const sdk::Program& program) override {
 //     sdk::BlobWriter blob(kVersion, identity());
@@ -23,7 +23,7 @@ namespace backplane::sdk {
 
 // A 64-bit hash that is the same in every process. Detects accidental damage, not attacks.
 inline uint64_t fingerprint(std::string_view text) {
-  // FNV-1a with eight bytes per step and a final mix, because texts may have megabytes.
+  // FNV-1a over eight bytes per step instead of one, because texts may have megabytes, and a final mix.
   uint64_t hash = 0xcbf29ce484222325 ^ text.size();
   while (!text.empty()) {
     uint64_t word = 0;

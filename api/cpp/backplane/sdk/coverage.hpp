@@ -18,11 +18,11 @@ struct Verdict {
   uint32_t answer = BP_ANSWER_NO;
   uint32_t reason = BP_REASON_NONE;
   std::string detail;
-  double seconds = 0;  // expected; 0 if unknown
-  float confidence = 0;
-  uint32_t compute_types = 0;  // BP_COMPUTE_* in which it computes
-  uint64_t bytes = 0;
-  std::vector<bp_range_t> ranges;  // a yes holds only in these ranges
+  double seconds = 0;              // expected; 0 if unknown
+  float confidence = 0;            // in `seconds`, as in bp_verdict_t
+  uint32_t compute_types = 0;      // BP_COMPUTE_* in which the device computes the node; 0: the node's own type
+  uint64_t bytes = 0;              // device memory, without inputs and outputs
+  std::vector<bp_range_t> ranges;  // BP_ANSWER_YES holds only for extents in these ranges; empty: for all extents
 };
 
 inline Verdict yes(double seconds = 0, float confidence = 0) {
@@ -33,7 +33,7 @@ inline Verdict yes(double seconds = 0, float confidence = 0) {
   return verdict;
 }
 
-// `detail` states the value that was found and what is supported.
+// The verdict that the node is not supported. `detail` states the value that was found and what is supported.
 inline Verdict no(uint32_t reason, std::string detail) {
   Verdict verdict;
   verdict.reason = reason;
@@ -48,7 +48,7 @@ struct Group {
   double seconds = 0;          // expected, for the whole group; 0 if unknown
   uint32_t flags = 0;          // BP_GROUP_*
   float confidence = 0;        // in `seconds`
-  uint32_t compute_types = 0;  // BP_COMPUTE_* in which it computes
+  uint32_t compute_types = 0;  // BP_COMPUTE_* in which the device computes the group
   uint64_t bytes = 0;          // device memory
 };
 

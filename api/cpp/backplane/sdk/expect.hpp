@@ -4,7 +4,7 @@
 //
 //   return expect(node).inputs(2).outputs(1).dtypes(kFloats).static_shapes().same_shapes().yes(seconds, 0.5f);
 //
-// Checks skip omitted operands; `inputs` decides which ones may be omitted.
+// Checks skip omitted operands; the check `inputs` decides which ones may be omitted.
 #pragma once
 
 #include <initializer_list>
@@ -20,7 +20,7 @@ namespace backplane::sdk {
 // output 0, and the maximum number of outputs.
 struct Form {
   uint32_t least, most;
-  enum Result { kSame, kBool, kOpen } result = kSame;  // the type of input 0; bool; anything that `supports` allows
+  enum Result { kSame, kBool, kOpen } result = kSame;  // the type of input 0; bool; any type that `supports` allows
   uint32_t outputs = 1;
 };
 inline constexpr Form kUnary{1, 1}, kBinary{2, 2}, kVariadic{1, UINT32_MAX}, kUnaryOpen{1, 1, Form::kOpen};
@@ -38,7 +38,8 @@ class Expect {
 
   // There are exactly `count` inputs, and none is omitted.
   Expect& inputs(uint32_t count) { return inputs(count, count); }
-  // The first `least` inputs are required. Omitted trailing inputs do not count.
+  // There are `least` to `most` inputs, of which the first `least` are not omitted. Omitted trailing inputs do not
+  // count.
   Expect& inputs(uint32_t least, uint32_t most) {
     const uint32_t count = given(node_.input_count(), [&](uint32_t i) { return node_.input(i); });
     if (count < least || count > most)
@@ -216,7 +217,7 @@ class Expect {
 
   bool ok() const { return accepted(verdict_); }
   operator Verdict() const { return verdict_; }  // NOLINT(google-explicit-constructor): ends the chain
-  // Returns the verdict. If it is a yes, it gets these estimates.
+  // Ends the chain and returns the verdict. If the node is accepted, the verdict gets these estimates.
   Verdict yes(double seconds, float confidence) {
     if (ok()) {
       verdict_.seconds = seconds;
@@ -250,7 +251,7 @@ class Expect {
                               "; supported: " + std::to_string(least) +
                               (most == INT32_MAX ? " and more" : " to " + std::to_string(most)));
   }
-  // Whether the attribute is present with this type. If it has another type, the verdict becomes a no.
+  // Whether the attribute is present with this type. If it has another type, the verdict becomes "not supported".
   bool has(std::string_view name, uint32_t type) {
     const bp_attribute_t* attribute = ok() ? node_.attribute(name) : nullptr;
     if (attribute == nullptr) return false;

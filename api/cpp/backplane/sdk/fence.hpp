@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The border between C++ and the C ABI. A backend throws on failure. Each slot runs within `fence`, which converts any
-// exception to a status and an error text, because no exception may cross the ABI.
+// The boundary between C++ and the C ABI. A backend throws on failure. Each slot runs within `fence`, which converts
+// any exception to a status and an error text, because no exception may cross the ABI.
 #pragma once
 
 #include <pthread.h>
@@ -25,7 +25,7 @@ class Error : public std::exception {
  public:
   Error(bp_status_t status, std::string text, uint64_t node = BP_NO_NODE, int64_t vendor_code = 0)
       : status(status), text(std::move(text)), node(node), vendor_code(vendor_code) {}
-  // The failure of a lost device. The device and all its objects are unusable from now on.
+  // The failure of a lost device: the device and all its objects have become unusable.
   static Error device_lost(std::string text, int64_t vendor_code = 0) {
     Error error(BP_DEVICE_LOST, std::move(text), BP_NO_NODE, vendor_code);
     error.flags = BP_ERROR_DEVICE_LOST;
@@ -113,7 +113,7 @@ std::optional<Error> caught(Body&& body) noexcept {
   }
 }
 
-// The number of forks between the process that loaded the plugin and this one.
+// The number of forks between the process that first called this function and this process.
 inline uint32_t fork_generation() noexcept {
   static std::atomic<uint32_t> generation{0};
   static const int kRegistered =
@@ -228,7 +228,7 @@ inline const bp_buffer_t& check_buffer(const bp_buffer_t* buffer, const char* na
   return given;
 }
 
-// Checks a host's buffer that is written to.
+// Checks a host's buffer that a call writes to.
 inline void check_target(const bp_buffer_t& buffer, const char* name) {
   if ((check_buffer(&buffer, name).flags & BP_BUFFER_READ_ONLY) != 0)
     throw Error(BP_INVALID_ARGUMENT, std::string(name) + " is read-only (BP_BUFFER_READ_ONLY), but it is written to");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's services and settings in C++. Simple implementations replace slots that the host leaves NULL.
+// The host's functions and settings in C++. Where the host leaves a slot NULL, a simple implementation replaces it.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,8 @@ class Host {
     if (slots_.containers != nullptr) containers_ = read(slots_.containers, "host.containers");
   }
 
-  // The host's own table, which may end earlier than this build's: check BP_HAS for what ABI 1.0 lacks.
+  // The host's own table, which may be shorter than this build's bp_host_t: check BP_HAS before fields that ABI 1.0
+  // lacks.
   const bp_host_t* raw() const { return host_; }
 
   // `level` is BP_LOG_*.
@@ -101,7 +102,7 @@ class Host {
     static_cast<void>(held.release());  // now owned by the task
   }
   uint32_t thread_count() const { return slots_.thread_count != nullptr ? slots_.thread_count(host_) : 1; }
-  // Read core `i` with element(cores, i, core_stride).
+  // The machine's topology; nullopt if the host does not know it. Read core `i` with element(cores, i, core_stride).
   std::optional<bp_topology_t> topology() const {
     bp_topology_t topology{};
     topology.size = sizeof topology;
@@ -152,15 +153,15 @@ class Host {
                                        detail.get()),
                  "waiting for a host point failed");
   }
-  // NULL `failure` means success.
+  // Advances a host point; ignores native points. NULL `failure` means success.
   void signal(const bp_point_t& point, const bp_error_t* failure = nullptr) const noexcept {
     bp_semaphore_t* const semaphore = bp_point_host(&point);
     if (slots_.semaphore_signal != nullptr && semaphore != nullptr)
       slots_.semaphore_signal(host_, semaphore, point.value, failure);
   }
 
-  // During its lifetime, calls `wake` once, on a thread of the host, soon after the token is set. `wake` must not
-  // throw, block or destroy this object.
+  // While this object lives, the host calls `wake` at most once, on one of its threads, soon after the token is set.
+  // `wake` must not throw, block or destroy this object.
   class OnCancel {
    public:
     OnCancel(const Host& host, const bp_cancel_t* token, std::function<void()> wake)
@@ -174,7 +175,7 @@ class Host {
     ~OnCancel() {
       if (link_ != nullptr) host_.slots_.off_cancel(host_.host_, link_);
     }
-    // Whether the host will call `wake`. If not, poll the token.
+    // Whether the host will call `wake` if the token is set. If not, poll the token.
     bool is_called() const { return link_ != nullptr; }
 
    private:

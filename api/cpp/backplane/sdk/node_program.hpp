@@ -25,7 +25,7 @@ class NodeCall {
 
   const Host& host() const { return host_; }
   const Node& node() const { return node_; }
-  // NULL if the input is omitted.
+  // The elements of input `slot`; NULL if the input is omitted.
   template <class T>
   const T* input(uint32_t slot) const {
     return slot < node_.input_count() ? static_cast<const T*>(operands_[slot]) : nullptr;
@@ -74,8 +74,8 @@ class HostBlock {
 };
 
 // A compiled island: its kernels in order, a copy of its weights, and the location of every value. `Kernel` is called
-// with a NodeCall, by many threads concurrently. If the program was compiled for it (Compile::refit), weights can be
-// replaced later. A kernel that would keep data derived from a weight must then refuse to be created.
+// with a NodeCall, by many threads concurrently. If Compile::refit is set, weights can be replaced later: then `create`
+// must refuse a kernel that would keep data derived from a weight.
 template <class Kernel>
 class NodeProgram : public Program, public Refit {
  public:
@@ -218,7 +218,7 @@ class NodeProgram : public Program, public Refit {
   }
 
   const bool refits_;
-  mutable std::shared_mutex runs_;                // runs hold it shared if weights may be replaced
+  mutable std::shared_mutex runs_;                // if weights may be replaced: shared by runs, exclusive for a refit
   std::vector<std::unique_ptr<Kernel>> kernels_;  // by node
   std::vector<Place> places_;                     // by value
   std::vector<ArenaTensor> arena_tensors_;

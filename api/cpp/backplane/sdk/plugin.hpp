@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend's descriptor and the one symbol that its plugin exports.
+// A backend's bp_plugin_t, and the one symbol that its plugin exports.
 #pragma once
 
 #include "backplane/sdk/tables.hpp"

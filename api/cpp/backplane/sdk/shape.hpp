@@ -12,8 +12,8 @@ namespace backplane::sdk {
 
 using Shape = std::vector<int64_t>;
 
-// The number of elements in the dimensions [begin, end). Throws Error on overflow, except that it returns 0 if a
-// dimension is 0.
+// The product of the extents of dimensions [begin, end). Throws Error on overflow, except that it returns 0 if an
+// extent is 0.
 inline int64_t elements(const Shape& shape, size_t begin, size_t end) {
   int64_t n = 1;
   bool beyond = false;

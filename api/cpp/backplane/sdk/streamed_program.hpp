@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asynchronous programs for vendors whose launch is a blocking call on host memory. A stream's thread makes the calls
-// in order. The vendor derives the device from HostStreams and the program from StreamedProgram.
+// Asynchronous programs for devices whose driver runs an island in one blocking call, on host memory. A stream's thread
+// makes these calls in order. The vendor derives the device from HostStreams and the program from StreamedProgram.
 #pragma once
 
 #include "backplane/sdk/async.hpp"
@@ -24,8 +24,9 @@ class StreamedProgram : public Program {
  public:
   using Program::Program;
 
-  // Executes one run. Inputs and outputs are in the island's order, dense and in host memory, and the run's waits are
-  // over. Throws Error on failure. Many threads may call it concurrently, for different instances.
+  // Executes one run and returns when it is done. Inputs and outputs are in the island's order, dense and in host
+  // memory, and the run's waits have ended. Throws Error on failure. Many threads may call it concurrently, for
+  // different instances.
   virtual void launch(const std::vector<const void*>& inputs, const std::vector<void*>& outputs,
                       const RunSync& sync) const = 0;
 

@@ -23,7 +23,7 @@ struct Query<void> {
 };
 
 // A row: one form of an operator, valid from its version until the operator's next row. `supports` decides coverage and
-// is also checked before `create`, so the two always agree.
+// is also checked before `create`, so every node that coverage accepts can be compiled.
 template <class Kernel, class Caps = void>
 struct Op {
   std::string_view domain;  // "" is ai.onnx
@@ -76,8 +76,8 @@ class RowTable {
       for (size_t i = 0; i < family.count; ++i) add(family.first[i]);
     }
   }
-  // Creates a table in which an operator's last row is valid up to its domain's version in `newest`. Later forms are
-  // refused.
+  // Creates a table in which an operator's last row is valid up to its domain's version in `newest`, which must outlive
+  // the table. Later forms are refused.
   template <size_t kCount>
   RowTable(std::initializer_list<Rows> families, const bp_opset_t (&newest)[kCount]) : RowTable(families) {
     newest_ = newest;
@@ -101,7 +101,7 @@ class RowTable {
     return row != nullptr ? row->judge(node, query) : unknown(node);
   }
 
-  // Returns the node's row. If the verdict is no, throws BP_UNSUPPORTED with the node and the reason.
+  // Returns the node's row. If the node is not supported, throws BP_UNSUPPORTED with the node and the reason.
   const Row& require(const Node& node, const Query<Caps>& query) const {
     const Verdict verdict = ask(node, query);
     if (verdict.answer == BP_ANSWER_NO)
@@ -178,7 +178,7 @@ class OpTable : public RowTable<Op<Kernel, Caps>, Caps> {
   template <size_t kCount, size_t kOpsets>
   OpTable(const Op<Kernel, Caps> (&rows)[kCount], const bp_opset_t (&newest)[kOpsets]) : Base({rows}, newest) {}
 
-  // For tables whose verdicts do not depend on capabilities.
+  // For tables whose verdicts do not depend on the device's capabilities (Caps is void).
   Verdict ask(const Node& node) const { return ask(node, {}); }
   void answer(Coverage& coverage) const { answer(coverage, {coverage.compute_types(), coverage.options()}); }
 

@@ -29,14 +29,15 @@ struct HasOptions : std::false_type {};
 template <class B>
 struct HasOptions<B, std::void_t<decltype(B::kOptions)>> : std::true_type {};
 
-// Whether a backend's devices can be opened on the framework's context: it says so by `static constexpr bool
-// kNativeContexts = true`. Otherwise a context is refused.
+// Whether a backend's devices can be opened in a context of the framework, which the backend declares by `static
+// constexpr bool kNativeContexts = true`. Otherwise bp_device_open_t.native is refused.
 template <class B, class = void>
 struct TakesContexts : std::false_type {};
 template <class B>
 struct TakesContexts<B, std::void_t<decltype(B::kNativeContexts)>> : std::bool_constant<B::kNativeContexts> {};
 
-// A handle points to an object of the concrete class, so that overrides and additional bases are known at compile time.
+// The slots of backend B. A handle points to an object of the concrete class, so that overrides and additional bases
+// are known at compile time.
 template <class B>
 struct Tables {
   using D = typename B::Device;
@@ -289,8 +290,8 @@ struct Tables {
     });
   }
 
-  // Refuses signals of semaphores that only their imported event signals. Without a Sync, native points are refused
-  // elsewhere, and their handles are unknown.
+  // Refuses signals of semaphores that were imported from an event, because only the event signals them. For a device
+  // without Sync, native points are refused elsewhere, because their handles are unknown.
   static void check_signals(const bp_run_t& run) {
     if constexpr (std::is_base_of_v<Sync, D>) {
       for (uint32_t i = 0; i < run.signal_count; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the graph's constants on the host: axes, shapes and scales that a kernel needs as numbers.
+// Reads constants of the graph on the host: axes, shapes and scales that a kernel needs as numbers.
 #pragma once
 
 #include <cstring>
@@ -40,7 +40,7 @@ inline std::vector<int64_t> host_ints(bp_dtype_t dtype, const void* data, uint64
   if (dtype == BP_DTYPE_INT32) return converted<int32_t, int64_t>(data, bytes);
   throw Error(BP_UNSUPPORTED, "integers of type " + std::string(view::dtype_name(dtype)) + " are not read on the host");
 }
-// Reads numbers of any data type that C++ also has. Throws Error for other types.
+// Reads elements of a type that C++ also has, or BOOL. Throws Error for other types.
 inline std::vector<double> host_numbers(bp_dtype_t dtype, const void* data, uint64_t bytes) {
   switch (dtype) {
     case BP_DTYPE_FLOAT:

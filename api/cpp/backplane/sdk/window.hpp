@@ -24,7 +24,7 @@ struct Window {
   int64_t kernel_size() const { return kernel[0] * kernel[1] * kernel[2]; }
   // The extent that the window covers in a dimension, including the gaps of dilation.
   int64_t reach(size_t d) const { return (kernel[d] - 1) * dilation[d] + 1; }
-  // Returns [first, second, spatial output extents].
+  // Returns the output's shape: [first, second, spatial extents], where `first` is the batch and `second` the channels.
   Shape output_shape(int64_t first, int64_t second) const {
     Shape shape{first, second};
     shape.insert(shape.end(), out.end() - static_cast<ptrdiff_t>(dims), out.end());
@@ -42,7 +42,8 @@ struct WindowAttributes {
         ceil_mode(node.int_attribute("ceil_mode", 0) != 0) {}
 
   bool same() const { return auto_pad.substr(0, 4) == "SAME"; }
-  // Returns the window without its output extents. Sets the padding only if it is explicit.
+  // Returns the window over an input of this shape, without its output extents. Sets the padding only if `auto_pad`
+  // does not determine it.
   Window over(const Shape& shape, const std::vector<int64_t>& kernel) const {
     Window w;
     w.dims = shape.size() - 2;
@@ -65,7 +66,8 @@ struct WindowAttributes {
 };
 
 // Whether input 0 has one to three spatial dimensions and the attributes are valid for them. The functions below handle
-// everything that this accepts, except windows that do not fit.
+// every node that this accepts, but throw if the window or the padding does not fit. Does not check the lengths of
+// ConvTranspose's output_padding and output_shape.
 inline Verdict supports_window(const Node& node) {
   const auto dims = static_cast<size_t>(std::max(node.input(0).rank() - 2, 0));
   return expect(node)
@@ -78,7 +80,7 @@ inline Verdict supports_window(const Node& node) {
 }
 
 // Returns the window of a convolution or pool. `shape` has the extents of input 0, `kernel` the spatial extents of the
-// window. Throws Error if the window does not fit.
+// window. Throws Error if the window does not fit into the padded input.
 inline Window window_of(const Node& node, const Shape& shape, const std::vector<int64_t>& kernel) {
   const WindowAttributes attributes(node);
   Window w = attributes.over(shape, kernel);

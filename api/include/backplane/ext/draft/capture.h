@@ -32,7 +32,8 @@ typedef struct bp_draft_recording_t bp_draft_recording_t; /* opaque */
 typedef struct bp_draft_capture_api_t {
   uint32_t size;
   uint32_t reserved;
-  /* Whether runs of a program can be recorded, in either way: 1, or 0 with the reason in `error`. [thread-safe] */
+  /* Returns 1 if runs of a program can be recorded, in either way; otherwise 0, with the reason in `error`.
+   * [thread-safe] */
   uint32_t(BP_CALL* capturable)(const bp_program_t* program, bp_error_t* error);
   /* Starts recording: work put into the stream is recorded instead of run. [one at a time]. Errors: BP_BAD_STATE (the
    * stream is recording already, or is the framework's own), BP_UNSUPPORTED. */
@@ -45,8 +46,8 @@ typedef struct bp_draft_capture_api_t {
    * extents. Use this where it is cheaper than a new recording. `other` is unchanged. [one at a time] [blocks].
    * Errors: BP_TYPE_MISMATCH (the work differs: keep `other`, the new recording). */
   bp_status_t(BP_CALL* update)(bp_draft_recording_t* recording, const bp_draft_recording_t* other, bp_error_t* error);
-  /* Puts the recording into a stream of the same device, as one run: order, `done`, signals and failures are as for
-   * `run`. [one at a time]. Errors: those of bp_instance_api_t.run. */
+  /* Puts the recording into `run->stream`, of the same device, as one run: order, `done`, signals and failures are as
+   * for bp_instance_api_t.run. [one at a time]. Errors: those of bp_instance_api_t.run. */
   bp_status_t(BP_CALL* launch)(bp_draft_recording_t* recording, const bp_run_t* run, bp_error_t* error);
   /* Call it after the last launch has ended. [one at a time] [blocks] */
   void(BP_CALL* destroy)(bp_draft_recording_t* recording);
