@@ -273,7 +273,7 @@ TEST_F(OlderHost, RunsAndReplacesWeights) {
   plugin->instance->destroy(instance);
 
   constexpr uint32_t kWeightBytes = kSize10<bp_refit_weight_t>;
-  const EndOfPage weights(2 * kWeightBytes);
+  const EndOfPage weights(size_t{2} * kWeightBytes);
   for (uint32_t i = 0; i < 2; ++i) {
     const bp_refit_weight_t weight{0, 0, tensor.get(), 0};
     std::memcpy(static_cast<char*>(weights.get()) + uint64_t{i} * kWeightBytes, &weight, kWeightBytes);

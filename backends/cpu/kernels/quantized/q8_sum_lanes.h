@@ -8,14 +8,13 @@
 #ifdef Q8_LANES
 namespace backplane::cpu::q8_lanes {
 
-using Floats = Vectors<64>::Floats;
-
 // Adds another quantized value to a result, which is rounded to a quantized value first. Returns the sum in its own
-// quantization steps.
-[[gnu::always_inline]] inline Floats added(const Floats& value, const Floats& other, const PointwiseSum& s) {
-  const Floats quantized = minps(maxps(nearest_of(value), Floats{} + s.low), Floats{} + s.high);
-  const Floats x = quantized * s.scale, z = (other - s.other_zero) * s.other_scale;
-  return quotient(x + z, Floats{} + s.result_scale, Floats{} + s.inverse);
+// quantization steps. A template, as GCC warns of the vectors of a function that is compiled for the baseline.
+template <class V>
+[[gnu::always_inline]] inline V added(const V& value, const V& other, const PointwiseSum& s) {
+  const V quantized = minps(maxps(nearest_of(value), V{} + s.low), V{} + s.high);
+  const V x = quantized * s.scale, z = (other - s.other_zero) * s.other_scale;
+  return quotient(x + z, V{} + s.result_scale, V{} + s.inverse);
 }
 
 }  // namespace backplane::cpu::q8_lanes
