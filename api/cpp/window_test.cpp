@@ -100,6 +100,16 @@ TEST_F(Windows, OfTransposedConvolutionsOfAWantedShape) {
   EXPECT_THAT(w.end, ElementsAre(0, 0, 0));
 }
 
+TEST_F(Windows, OfTransposedConvolutionsNeedPaddingForEachDimension) {
+  ints("output_padding", {1});
+  EXPECT_THROW(transposed_window(node(), {1, 1, 7, 10}, {3, 3}), Error);
+}
+
+TEST_F(Windows, OfTransposedConvolutionsNeedAWantedExtentForEachDimension) {
+  ints("output_shape", {1, 14, 21});
+  EXPECT_THROW(transposed_window(node(), {1, 1, 7, 10}, {3, 3}), Error);
+}
+
 TEST(Cost, CountsMultiplyAddsAsTwo) {
   TinyGraph graph;
   const uint32_t x = graph.input("x", {1, 4, 8, 8}), w = graph.input("w", {6, 2, 3, 3}), a = graph.input("a", {5, 7}),

@@ -60,12 +60,13 @@ void bp_model_destroy(bp_model_t* model) {
 }
 
 const bp_graph_t* bp_model_graph(const bp_model_t* model) {
-  if (!model) return nullptr;
-  try {
-    return model->view().abi();
-  } catch (const std::bad_alloc&) {
-    return nullptr;
-  }
+  const bp_graph_t* graph = nullptr;
+  fenced(nullptr, [&]() -> Status {
+    BP_TRY(c_api::usable(model, "model"));
+    graph = model->view().abi();
+    return {};
+  });
+  return graph;
 }
 
 bp_status_t bp_model_report(const bp_model_t* model, bp_text_sink_t sink, void* context, bp_error_t* error) {

@@ -84,11 +84,10 @@ bool ProgramCache::read(const std::string& key, std::vector<char>& out_blob, std
   const fs::path path = path_of(key);
   std::error_code error;
   const uint64_t size = fs::file_size(path, error);
-  if (error) return false;
+  if (error || size > limit_) return false;  // larger: written before the limit was lowered; `evict` removes it
   std::ifstream file(path, std::ios::binary);
   Header header{};
-  if (size < sizeof header || size - sizeof header > limit_ ||
-      !file.read(reinterpret_cast<char*>(&header), sizeof header) ||
+  if (size < sizeof header || !file.read(reinterpret_cast<char*>(&header), sizeof header) ||
       std::memcmp(header.magic, kMagic, sizeof kMagic) != 0 || std::string_view(header.key, sizeof header.key) != key ||
       header.size != size - sizeof header) {
     problem = path.string() + " is not an entry of this cache, or is truncated";
@@ -105,7 +104,7 @@ bool ProgramCache::read(const std::string& key, std::vector<char>& out_blob, std
 }
 
 bool ProgramCache::write(const std::string& key, std::string_view blob) const {
-  if (blob.size() > limit_) return false;
+  if (sizeof(Header) > limit_ || blob.size() > limit_ - sizeof(Header)) return false;
   Header header{};
   std::memcpy(header.magic, kMagic, sizeof kMagic);
   key.copy(header.key, sizeof header.key);

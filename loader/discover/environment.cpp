@@ -363,13 +363,14 @@ struct Environment::Maker {
     if (settings.when_used && !found.manifest.backend_id.empty() && take_known(opening, candidate)) return {};
     auto backend = std::make_unique<Backend>();
     FileFacts facts;
+    const auto before = std::chrono::system_clock::now().time_since_epoch();
     if (Refusal refusal = open_library(opening, log(), *backend, facts)) return refusal;
     candidate.id = backend->id;
     // For a library without a manifest, the id is not known until it is loaded.
     if (Refusal refusal = may_take(backend->id, found.manifest.full_id, backend->library)) return refusal;
     std::vector<bp_device_info_t> infos;
     if (Refusal refusal = start(*backend, library, infos)) return refusal;
-    if (settings.probe.policy == ProbePolicy::kCached) remember(*backend, opening, facts, infos);
+    if (settings.probe.policy == ProbePolicy::kCached) remember(*backend, opening, facts, before, infos);
     enter(std::move(backend), infos, candidate, opening.isolation != nullptr);
     return {};
   }
@@ -401,13 +402,11 @@ struct Environment::Maker {
     return true;
   }
 
-  void remember(const Backend& backend, const Opening& opening, const FileFacts& facts,
+  void remember(const Backend& backend, const Opening& opening, const FileFacts& facts, std::chrono::nanoseconds seen,
                 const std::vector<bp_device_info_t>& infos) {
     KnownBackend known;
     known.facts = facts;
-    known.seen_ns =
-        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
-            .count();
+    known.seen_ns = seen.count();
     known.id = backend.id;
     known.sha256 = opening.sha256;
     known.version = backend.plugin->version;

@@ -33,7 +33,7 @@ struct KnownDevice {
 
 struct KnownBackend {
   FileFacts facts;       // of the library
-  int64_t seen_ns = 0;   // system time when the entry was made, after `facts` were read; nanoseconds since 1970
+  int64_t seen_ns = 0;   // system time just before `facts` were read; nanoseconds since 1970
   std::string id;        // the id that the plugin reports
   std::string sha256;    // of the library, if its manifest states one; otherwise empty
   uint32_t version = 0;  // of the ABI, as negotiated

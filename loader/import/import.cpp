@@ -34,9 +34,9 @@ Status add_weights(Model& model, const Source& source) {
     if (tensor.layout != BP_LAYOUT_DENSE || tensor.buffer.memory)
       return {BP_UNSUPPORTED, called + ": it must be dense and in host memory"};
     if (tensor.rank && !tensor.extents) return {BP_INVALID_ARGUMENT, called + ": its extents are missing"};
+    const char* const bytes = static_cast<const char*>(tensor.buffer.address);
     BP_ASSIGN(Weight weight, borrow_weight(model, name, tensor.dtype, {tensor.extents, tensor.rank},
-                                           static_cast<const char*>(tensor.buffer.address) + tensor.buffer.offset,
-                                           tensor.buffer.bytes));
+                                           bytes ? bytes + tensor.buffer.offset : nullptr, tensor.buffer.bytes));
     const Type& declared = value->type;
     bool fits = declared.dtype == tensor.dtype &&
                 (declared.rank < 0 || static_cast<size_t>(declared.rank) == weight.dims.size());

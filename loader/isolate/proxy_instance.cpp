@@ -91,7 +91,7 @@ class ProxyInstance : public Answers {
   Result<Slot*> slot(uint32_t number);
   Result<Piece> stage(uint64_t bytes);
   Status send_binding(uint32_t number, const Slot& slot, std::optional<SharedRange> shared);
-  Status share_with_twin(uint32_t number, Slot& slot);
+  Status choose_piece(uint32_t number, const Slot& slot, Slot& next);
   // Whether another slot uses the same piece of shared memory.
   bool is_shared(const Slot& slot) const;
   Status wait_before(const bp_run_t& run) const;
@@ -177,24 +177,32 @@ Status ProxyInstance::send_binding(uint32_t number, const Slot& slot, std::optio
   return {};
 }
 
-// If an input and an output are bound to the same memory of the caller, for a program that works in place, both use the
-// same copy.
-Status ProxyInstance::share_with_twin(uint32_t number, Slot& slot) {
-  const bool is_input = number < BP_SLOT_OUTPUT;
-  std::vector<Slot>& others = is_input ? outputs_ : inputs_;
-  for (size_t i = 0; i < others.size(); ++i) {
-    Slot& twin = others[i];
-    if (!twin.bound || !twin.staged || !slot.address || twin.address != slot.address) continue;
-    if (slot.piece.bytes <= twin.piece.bytes) {
-      slot.piece = twin.piece;
-    } else {
-      twin.piece = slot.piece;
-      const auto twin_number = static_cast<uint32_t>(i) + (is_input ? BP_SLOT_OUTPUT : 0);
-      BP_TRY(send_binding(twin_number, twin, std::nullopt));
-    }
+// Chooses the copy of the caller's memory that `next`, the new binding of `slot`, uses: the slot's own one if no other
+// slot uses it, else a new one. If an input and an output are bound to the same memory, for a program that works in
+// place, both use the same copy.
+Status ProxyInstance::choose_piece(uint32_t number, const Slot& slot, Slot& next) {
+  const bool fits = slot.staged && slot.piece.bytes >= next.capacity;
+  if (fits && slot.address == next.address) {
+    next.piece = slot.piece;
     return {};
   }
-  return {};
+  const bool is_input = number < BP_SLOT_OUTPUT;
+  std::vector<Slot>& others = is_input ? outputs_ : inputs_;
+  const auto twin = std::ranges::find_if(
+      others, [&](const Slot& other) { return other.bound && other.staged && other.address == next.address; });
+  if (twin != others.end() && twin->piece.bytes >= next.capacity) {
+    next.piece = twin->piece;
+    return {};
+  }
+  if (fits && !is_shared(slot)) {
+    next.piece = slot.piece;
+  } else {
+    BP_ASSIGN(next.piece, stage(next.capacity));
+  }
+  if (twin == others.end()) return {};
+  twin->piece = next.piece;
+  const auto twin_number = static_cast<uint32_t>(twin - others.begin()) + (is_input ? BP_SLOT_OUTPUT : 0);
+  return send_binding(twin_number, *twin, std::nullopt);
 }
 
 bool ProxyInstance::is_shared(const Slot& slot) const {
@@ -240,13 +248,7 @@ Status ProxyInstance::bind(const bp_binding_t& binding) {
   if (next.address) shared = find_shared(next.address, next.capacity);
   if (!shared && next.address) {
     next.staged = true;
-    const bool fits = slot->staged && slot->piece.bytes >= next.capacity;
-    if (fits && (slot->address == next.address || !is_shared(*slot))) {
-      next.piece = slot->piece;
-    } else {
-      BP_ASSIGN(next.piece, stage(next.capacity));
-      BP_TRY(share_with_twin(binding.slot, next));
-    }
+    BP_TRY(choose_piece(binding.slot, *slot, next));
   }
   BP_TRY(send_binding(binding.slot, next, shared));
   next.bound = true;

@@ -30,25 +30,32 @@ Result<bool> MemoryLimits::hold(Problem& problem, const Assignment& assignment, 
     bool over = false, given = false;
     const auto add = [&](uint32_t i) {
       double own = static_cast<double>(coverage_[d].nodes[i].bytes), fresh = 0;
+      std::vector<model::ValueId> counted;  // the weights in `fresh`
       for (model::ValueId value : graph_.nodes[i].outputs)
         if (value != BP_NONE) own += value_bytes(graph_, value);
       for_each_read(graph_, graph_.nodes[i], [&](model::ValueId value) {
-        if (graph_.values[value].weight == BP_NONE)
+        if (graph_.values[value].weight == BP_NONE) {
           own += value_bytes(graph_, value);
-        else if (held[value] != d)
+        } else if (held[value] != d) {
           held[value] = d, fresh += value_bytes(graph_, value);
+          counted.push_back(value);
+        }
       });
-      weights += fresh;
-      scratch = std::max(scratch, own);
-      if (weights + scratch <= there) return;
+      const double with_node = std::max(scratch, own);
+      if (weights + fresh + with_node <= there || !problem.can(i, d) || !problem.elsewhere(i, d)) {
+        weights += fresh;
+        scratch = with_node;
+        over = over || weights + scratch > there;
+        return;
+      }
       over = true;
-      if (!problem.can(i, d) || !problem.elsewhere(i, d)) return;
       const uint32_t group = problem.atomic_group(i, d);
       for (uint32_t node : group == BP_NONE ? std::vector<uint32_t>{i} : problem.groups[group].nodes)
         no_room.push_back({node, d});
       problem.exclude(i, d);
       given = true;
-      weights -= fresh;
+      // The node's weights are not counted: the next node that reads them counts them.
+      for (const model::ValueId value : counted) held[value] = BP_NONE;
     };
     // Nodes that no other device supports are added first.
     std::vector<uint32_t> movable;

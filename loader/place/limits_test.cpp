@@ -77,6 +77,19 @@ TEST(Limits, ADeviceGetsNoMoreThanItsMemoryHolds) {
   EXPECT_NE(full.status().text().find("'b' has 32080 bytes"), std::string::npos) << full.status().text();
 }
 
+// What a node needs while it runs does not count for the nodes after it once it is to run elsewhere.
+TEST(Limits, ANodeThatNeedsTooMuchLeavesTheOthersWhereTheyAre) {
+  const model::Graph graph = chain(10);
+  const FakeDevices devices(2, 0, 4000);
+  auto coverage = devices.coverage(10);
+  for (NodeVerdict& verdict : coverage[0].nodes) allow(verdict, 100);
+  for (NodeVerdict& verdict : coverage[1].nodes) allow(verdict, 1);
+  coverage[1].nodes[3].bytes = 5000;
+  const auto placed = place(graph, coverage, {});
+  EXPECT_EQ(placed->no_room, (std::vector<NoRoom>{{3, 1}}));
+  EXPECT_EQ(placed->device, (std::vector<uint32_t>{1, 1, 1, 0, 1, 1, 1, 1, 1, 1}));
+}
+
 TEST(Limits, MoreIslandsThanAllowedIsAnError) {
   const FakeDevices devices(2);
   model::Graph graph;

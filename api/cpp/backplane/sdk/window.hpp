@@ -66,8 +66,7 @@ struct WindowAttributes {
 };
 
 // Whether input 0 has one to three spatial dimensions and the attributes are valid for them. The functions below handle
-// every node that this accepts, but throw if the window or the padding does not fit. Does not check the lengths of
-// ConvTranspose's output_padding and output_shape.
+// every node that this accepts, but throw if the window or the padding does not fit.
 inline Verdict supports_window(const Node& node) {
   const auto dims = static_cast<size_t>(std::max(node.input(0).rank() - 2, 0));
   return expect(node)
@@ -94,8 +93,9 @@ inline Window window_of(const Node& node, const Shape& shape, const std::vector<
     }
     const int64_t room = w.in[d] + w.begin[d] + w.end[d] - w.reach(d);
     if (room < 0) {
-      throw Error(BP_TYPE_MISMATCH, "a window of " + std::to_string(w.reach(d)) + " does not fit into " +
-                                        std::to_string(w.in[d]) + " with padding");
+      throw Error(BP_TYPE_MISMATCH, "a window of extent " + std::to_string(w.reach(d)) +
+                                        " does not fit into an input of extent " + std::to_string(w.in[d]) +
+                                        " with its padding");
     }
     w.out[d] = (attributes.ceil_mode ? room + w.stride[d] - 1 : room) / w.stride[d] + 1;
     // Drops a last window that would begin in the trailing padding.
@@ -105,11 +105,17 @@ inline Window window_of(const Node& node, const Shape& shape, const std::vector<
 }
 
 // Returns the window of a ConvTranspose. Its `in` has the spatial extents of the input, its `out` those of the output.
+// Throws Error if output_padding or output_shape has another number of dimensions than the input.
 inline Window transposed_window(const Node& node, const Shape& shape, const std::vector<int64_t>& kernel) {
   const WindowAttributes attributes(node);
   Window w = attributes.over(shape, kernel);
   const std::vector<int64_t> extra = node.ints_attribute("output_padding"),
                              wanted = node.ints_attribute("output_shape");
+  if ((!extra.empty() && extra.size() != w.dims) ||
+      (!wanted.empty() && wanted.size() != w.dims && wanted.size() != shape.size()))
+    throw Error(BP_TYPE_MISMATCH, "output_padding has " + std::to_string(extra.size()) + " elements and output_shape " +
+                                      std::to_string(wanted.size()) + "; the input has " + std::to_string(w.dims) +
+                                      " spatial dimensions");
   for (size_t i = 0; i < w.dims; ++i) {
     const size_t d = 3 - w.dims + i;
     const int64_t whole = w.stride[d] * (w.in[d] - 1) + (extra.empty() ? 0 : extra.at(i)) + w.reach(d);

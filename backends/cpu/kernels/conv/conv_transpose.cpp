@@ -110,16 +110,19 @@ std::optional<Window> transposed_window(const Attributes& a, const Shape& x, con
     size_t d = kSpatial - dims + i;
     w.in[d] = x[static_cast<int>(i) + 2];
     w.kernel[d] = weights[static_cast<int>(i) + 2];
-    if (w.in[d] > INT32_MAX || w.kernel[d] < 1 || w.kernel[d] > INT32_MAX) {
-      *error = "invalid window extent " + std::to_string(w.kernel[d]) + " for input extent " + std::to_string(w.in[d]);
+    const int64_t extra = pick(a.output_padding, i, 0), wanted = pick(a.output_shape, i + skip, 1);
+    if (w.kernel[d] < 1 || extra < 0 || wanted < 0 || std::max({w.in[d], w.kernel[d], extra, wanted}) > INT32_MAX) {
+      *error = "kernel extent " + std::to_string(w.kernel[d]) + ", input extent " + std::to_string(w.in[d]) +
+               ", output_padding " + std::to_string(extra) + " or output_shape " + std::to_string(wanted) +
+               " is out of range";
       return std::nullopt;
     }
     w.stride[d] = pick(a.window.strides, i, 1);
     w.dilation[d] = pick(a.window.dilations, i, 1);
-    int64_t full = w.stride[d] * (w.in[d] - 1) + pick(a.output_padding, i, 0) + (w.kernel[d] - 1) * w.dilation[d] + 1;
+    int64_t full = w.stride[d] * (w.in[d] - 1) + extra + (w.kernel[d] - 1) * w.dilation[d] + 1;
     bool same = a.window.auto_pad.starts_with("SAME");
     if (!a.output_shape.empty() || same) {
-      w.out[d] = a.output_shape.empty() ? w.in[d] * w.stride[d] : pick(a.output_shape, i + skip, 1);
+      w.out[d] = a.output_shape.empty() ? w.in[d] * w.stride[d] : wanted;
       int64_t total = std::max<int64_t>(0, full - w.out[d]);
       w.begin[d] = a.window.auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2;
     } else {

@@ -65,7 +65,7 @@ void run_plain(const Gemm& g, Tensors in, Tensors out) {
                  static_cast<Sum>(b[g.b_transposed ? j * g.k + l : l * g.n + j]);
         }
         sum *= static_cast<Sum>(g.alpha);
-        if (c.present())
+        if (c.present() && g.beta != 0)
           sum += static_cast<Sum>(g.beta) * static_cast<Sum>(c.as<T>()[i * g.row_step + j * g.column_step]);
         out[0].as<T>()[i * g.n + j] = static_cast<T>(sum);
       }

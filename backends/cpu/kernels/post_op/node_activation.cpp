@@ -32,6 +32,10 @@ std::optional<Activation> activation_of(const Node& node) {
 
 Verdict supports_activation(const Node& node) {
   const std::string wanted = node.attr("activation", "");
+  const bool has_bounds = node.floats("activation_params").size() >= 2 ||
+                          (node.find("activation_alpha") != nullptr && node.find("activation_beta") != nullptr);
+  if (wanted == "Clip" && !has_bounds)
+    return no(BP_REASON_ATTRIBUTE, "activation Clip needs its two bounds in activation_params");
   if (wanted.empty() || activation_of(node)) return yes();
   return no(BP_REASON_ATTRIBUTE, "activation '" + wanted + "' is not supported");
 }

@@ -8,6 +8,8 @@
 #ifdef Q8_LANES
 namespace backplane::cpu::q8_lanes {
 
+using Floats = Vectors<64>::Floats;
+
 // Adds another quantized value to a result, which is rounded to a quantized value first. Returns the sum in its own
 // quantization steps. A template, as GCC warns of the vectors of a function that is compiled for the baseline.
 template <class V>
