@@ -16,7 +16,7 @@ namespace backplane::cpu {
 struct Machine {
   std::string name;  // name of the processor
   std::string vendor;
-  std::string arch;  // for example "x86_64-avx512"
+  std::string arch;           // for example "x86_64-avx512"
   uint64_t memory_bytes = 0;  // that the process may use: the machine's, or its control group's if that has less
   int cores = 1;
   uint32_t numa_nodes = 1;
