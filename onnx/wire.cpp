@@ -52,7 +52,7 @@ template <class Message>
 Message parse(std::string_view bytes, std::string_view what) {
   Message message;
   if (bytes.size() > INT32_MAX || !message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    throw Malformed("its " + std::to_string(bytes.size()) + " bytes are not an ONNX " + std::string(what));
+    throw Malformed(std::to_string(bytes.size()) + " bytes do not parse as an ONNX " + std::string(what));
   }
   return message;
 }

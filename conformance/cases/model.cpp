@@ -143,7 +143,8 @@ void write_out_window(const Model& model, ModelNode& node) {
 std::string lift(const onnx::NodeProto& from, uint32_t opset, const Model& model, ModelNode& node) {
   if (!from.domain().empty() && from.domain() != "ai.onnx") return " of domain " + from.domain();
   const auto form = std::find_if(std::begin(kForms), std::end(kForms), [&](const Form& f) { return f.op == node.op; });
-  if (form == std::end(kForms) || find_error_propagation(node.op) == nullptr) return " (not taken)";
+  if (form == std::end(kForms) || find_error_propagation(node.op) == nullptr)
+    return " (an operator that cuts do not use)";
   if (opset < form->since) return fmt::format(" in the form of operator set {}", opset);
   for (const onnx::AttributeProto& attribute : from.attribute()) {
     const bool known = find(form->defaults, attribute.name()) != nullptr ||

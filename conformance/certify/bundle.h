@@ -18,8 +18,9 @@
 
 namespace backplane::conform {
 
-// Thrown if a part of a bundle differs from what was signed, or contradicts the other parts. The message is "PART:
-// reason".
+// Thrown if a bundle is not accepted: a part is missing or malformed, differs from what was signed, or contradicts
+// another part or the verifier's options; a key is not accepted; a case that is run again has another result. The
+// message is "PART: reason".
 struct Refused : std::runtime_error {
   Refused(const std::string& part, const std::string& what) : std::runtime_error(part + ": " + what) {}
 };

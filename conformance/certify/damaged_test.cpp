@@ -355,7 +355,7 @@ TEST(Waivers, CountUntilTheirDayByTheVerifiersClockAndOnlyIfTheyAreSigned) {
   proof.record.header.cases = 2;
   EXPECT_EQ(outcome_on(proof, "2027-06-30", true).fault, "");
   EXPECT_THAT(outcome_on(proof, "2027-06-30", false).fault, testing::HasSubstr("no certifier"));
-  EXPECT_EQ(outcome_on(proof, "2027-07-01", true).fault, "1 cases failed");
+  EXPECT_EQ(outcome_on(proof, "2027-07-01", true).fault, "1 case failed");
   EXPECT_EQ(outcome_on(proof, "2027-07-01", true).summary[State::kWaived], 0u);
   proof.record.results[1].exception = "ops/*";
   EXPECT_THAT(outcome_on(proof, "2027-06-30", true).fault, testing::HasSubstr("too wide"));

@@ -31,7 +31,9 @@ std::string today() {
 // Throws Refused if `trusted_file` is given and the signer's key is not the one in it.
 void check_key(const char* part, const std::string& trusted_file, const std::optional<Signature>& seen) {
   if (trusted_file.empty()) return;
-  if (!seen) throw Refused(part, "it is missing");
+  if (!seen)
+    throw Refused(part,
+                  "it is missing, and --lab-key requires it: without that option, a bundle needs no countersignature");
   const std::string trusted = read_public_key(trusted_file);
   if (seen->public_hex != trusted)
     throw Refused(part, fmt::format("its key is {}, not {} from '{}'", seen->public_hex, trusted, trusted_file));

@@ -63,8 +63,8 @@ struct Host::Slots {
       return;
     }
     if (block->second.bytes != bytes || block->second.alignment != alignment) {
-      h.misuse_ = "asked for " + std::to_string(block->second.bytes) + " bytes and released them as " +
-                  std::to_string(bytes) + ", or with another alignment";
+      h.misuse_ = "allocated " + std::to_string(block->second.bytes) + " bytes, but released them with size " +
+                  std::to_string(bytes) + " or another alignment";
     }
     h.blocks_.erase(block);
     std::free(memory);

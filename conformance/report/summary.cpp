@@ -28,7 +28,7 @@ std::string fault_of(const Header& header, const std::vector<Result>& results, c
   if (summary.has_failures()) {
     uint32_t bad = 0;
     for (const State state : kBad) bad += summary[state];
-    return fmt::format("{} cases failed", bad);
+    return fmt::format("{} {} failed", bad, bad == 1 ? "case" : "cases");
   }
   const auto missing = std::count_if(results.begin(), results.end(),
                                      [&](const Result& one) { return is_missing(one, header.claims_profile()); });
@@ -68,7 +68,7 @@ std::string Summary::to_json(const std::vector<std::string>& levels, const std::
 
 std::string Summary::to_text() const {
   std::string text = fmt::format("{} of {} passed", (*this)[State::kPass], total);
-  if (no_node != 0) text += fmt::format(" ({} without a node left to run)", no_node);
+  if (no_node != 0) text += fmt::format(" ({} in which the device ran no node)", no_node);
   if (statistical != 0) text += fmt::format(" ({} by statistics)", statistical);
   constexpr std::pair<State, const char*> kOthers[] = {
       {State::kFail, "failed"},

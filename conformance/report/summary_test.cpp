@@ -60,7 +60,7 @@ TEST(RunOutcome, ARunWithoutExecutedCasesFails) {
 TEST(RunOutcome, AnIncompleteRunFails) {
   EXPECT_EQ(fault({{"ops/x", State::kPass, "", 0, 1}}, 3), "1 of 3 cases ran");
   EXPECT_THAT(fault({{"ops/x", State::kPass, "", 0, 1}, {"(end of process)", State::kCrash}}, 1),
-              HasSubstr("1 cases failed"));
+              HasSubstr("1 case failed"));
 }
 
 TEST(RunOutcome, AnUnmetClaimFails) {

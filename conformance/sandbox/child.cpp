@@ -391,13 +391,13 @@ bool crashes_after(const ChildSettings& settings, const std::vector<Case>& cases
 std::string prior_culprit(const ChildSettings& settings, const std::vector<Case>& cases, size_t first) {
   const size_t last = cases.size() - 1;
   if (first == last || crashes_after(settings, cases, last)) return "";
-  if (!crashes_after(settings, cases, first)) return "; not again in two more attempts";
+  if (!crashes_after(settings, cases, first)) return "; the crash did not recur in two more attempts";
   size_t crashes = first, passes = last;  // first case of an attempt that crashes, and of one that passes
   while (passes - crashes > 1) {
     const size_t middle = crashes + (passes - crashes) / 2;
     (crashes_after(settings, cases, middle) ? crashes : passes) = middle;
   }
-  return "; not alone, but after " + cases[crashes].name;
+  return "; it crashes only after " + cases[crashes].name;
 }
 
 }  // namespace

@@ -148,14 +148,14 @@ TEST(Child, TheReasonOfACrashIsItsSignal) {
 TEST(Child, ACrashThatAnEarlierCaseCausedNamesIt) {
   const std::vector<Result> results = run({"a", "spoil", "b", "c", "spoilt", "d"});
   EXPECT_THAT(states(results), ElementsAre("a pass", "spoil pass", "b pass", "c pass", "spoilt crash", "d pass"));
-  EXPECT_THAT(results[4].reason, HasSubstr("; not alone, but after spoil"));
+  EXPECT_THAT(results[4].reason, HasSubstr("; it crashes only after spoil"));
 }
 
 TEST(Child, ACrashThatIsNotReproducedIsReported) {
   std::filesystem::remove(kOnce);
   const std::vector<Result> results = run({"a", "once", "b"});
   EXPECT_THAT(states(results), ElementsAre("a pass", "once crash", "b pass"));
-  EXPECT_THAT(results[1].reason, HasSubstr("not again"));
+  EXPECT_THAT(results[1].reason, HasSubstr("did not recur"));
   std::filesystem::remove(kOnce);
 }
 
@@ -208,7 +208,7 @@ TEST(Child, TheParentJudgesByReplies) {
   EXPECT_THAT(states(run({"judged_a", "judged_crash", "b", "judged_hang", "judged_short", "judged_long", "judged_c"})),
               ElementsAre("judged_a pass", "judged_crash crash", "b pass", "judged_hang timeout",
                           "judged_short infra_error", "judged_long fail", "judged_c pass"));
-  EXPECT_THAT(run({"judged_spoil", "b", "judged_spoilt"})[2].reason, HasSubstr("; not alone, but after judged_spoil"));
+  EXPECT_THAT(run({"judged_spoil", "b", "judged_spoilt"})[2].reason, HasSubstr("; it crashes only after judged_spoil"));
 }
 
 TEST(Child, SettingUpCanFail) {

@@ -168,7 +168,8 @@ Status load(Program& program, const DeviceCoverage& device, const bp_compile_t& 
   PluginError error;
   if (api.validate && api.validate(device.handle, blob, &answer, error.get()) != BP_OK) answer = BP_CACHE_UNUSABLE;
   if (answer != BP_CACHE_EXACT && answer != BP_CACHE_USABLE) {
-    refuse(error, answer == BP_CACHE_RECOMPILE ? "the entry is for something else" : "the entry is unusable");
+    refuse(error, answer == BP_CACHE_RECOMPILE ? "the entry was compiled for another device, driver or version"
+                                               : "the entry is unusable");
     return {};
   }
   if (owner.given_up()) return owner.lost();
@@ -221,7 +222,7 @@ Status compile(const model::Graph& graph, Services& services, const std::vector<
       BP_ASSIGN(key, cache_key(*device.device, *program.view, what));
       BP_TRY(load(program, device, what, cache, key));
       if (!program.cache_reason.empty())
-        services.log().warning(where + ": an island is compiled anew: " + program.cache_reason);
+        services.log().warning(where + ": an island is compiled again: " + program.cache_reason);
     }
     if (!program.handle) {
       if (device.device->given_up()) return device.device->lost();

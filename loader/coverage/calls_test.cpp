@@ -176,8 +176,9 @@ TEST(ForeignTypes, ComeFromTheDeviceThatClaimsTheNode) {
   const Environment wrong = environment({kCpu, kFake}, {{"fake.ops", "Pass"}, {"fake.infer", "wrong"}});
   const Error error = failure([&] { wrong.compile(wrong.parse(foreign()), on({"fake", "cpu"})); });
   EXPECT_EQ(error.status(), BP_INTERNAL);
-  EXPECT_THAT(error.what(), HasSubstr("node 'one' (acme.Pass): device 'fake' inferred types that cannot be: output 0 "
-                                      "has rank 99"));
+  EXPECT_THAT(error.what(),
+              HasSubstr("node 'one' (acme.Pass): device 'fake' reported impossible output types: output 0 "
+                        "has rank 99"));
 }
 
 TEST(ForeignTypes, ThatContradictTheModelAreRefused) {

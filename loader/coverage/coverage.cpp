@@ -174,7 +174,7 @@ class CoverageQuery {
         refusal = "in its body " + abi::string(node.op_type);
         if (node.name.size) refusal += " '" + abi::string(node.name) + "'";
         refusal += " (" + std::string(reason_name(nodes[i].reason)) +
-                   "): " + (nodes[i].detail.empty() ? "not taken" : nodes[i].detail);
+                   "): " + (nodes[i].detail.empty() ? "not supported; the backend gave no reason" : nodes[i].detail);
       }
     }
     return refusal;

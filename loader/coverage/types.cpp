@@ -71,7 +71,7 @@ Status query_types(const DeviceCoverage& device, const std::shared_ptr<const Mod
   }
   const std::string where = graph.nodes[n].label() + ": device '" + device.device->name() + "'";
   BP_TRY(error.status(code, where));
-  if (!reported.problem.empty()) return {BP_INTERNAL, where + " inferred types that cannot be: " + reported.problem};
+  if (!reported.problem.empty()) return {BP_INTERNAL, where + " reported impossible output types: " + reported.problem};
   return {};
 }
 

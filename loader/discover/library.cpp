@@ -82,7 +82,7 @@ Refusal load_library(const std::filesystem::path& path, const File& file, const 
   auto known = loaded.find(name);
   if (known != loaded.end() && known->second.content != content)
     return untrusted(
-        "this process has loaded another content of this file: restart the process to load the new content");
+        "this process has loaded an earlier version of this file: restart the process to load the present one");
   if (known == loaded.end()) {
     constexpr std::string_view kExchanged = "it was replaced while it was being checked: try again";
     if (facts_of(path) != file.facts()) return untrusted(kExchanged);

@@ -25,7 +25,7 @@ Refusal crashed(const fs::path& library, std::string_view how, std::string_view 
 const char* next_step(ProbeStep last) {
   switch (last) {
     case ProbeStep::kNone:
-      return "was loaded and asked";
+      return "was loaded and queried";
     case ProbeStep::kLoaded:
       return "was created";
     case ProbeStep::kCreated:
@@ -33,7 +33,7 @@ const char* next_step(ProbeStep last) {
     case ProbeStep::kListed:
       return "opened a device";
     case ProbeStep::kOpened:
-      return "was asked about an operator";
+      return "was queried about an operator";
     case ProbeStep::kAnswered:
       return "closed a device";
     default:

@@ -108,7 +108,7 @@ TEST(Exchanged, AFileOfEqualSizeAndTimeIsNoticed) {
   fs::remove(library);
   good.back() ^= 1;  // a byte that is not in any loaded segment
   sandbox.write("x.so", good);
-  EXPECT_THAT(tried(library, "cached").text, HasSubstr("this process has loaded another content"));
+  EXPECT_THAT(tried(library, "cached").text, HasSubstr("this process has loaded an earlier version"));
 }
 
 TEST(Exchanged, AWriteInPlaceChangesWhatIsKnownOfTheFile) {

@@ -68,8 +68,9 @@ Status check_attributes(const Node& node) {
       return wrong(node, form() + " has no attribute " + in_quotes(attribute.name));
     }
     if (attribute.type != rule->type && attribute.type != 0) {
-      return wrong(node, "attribute " + in_quotes(attribute.name) + " has type " + std::to_string(attribute.type) +
-                             " where " + form() + " has " + std::to_string(rule->type));
+      return wrong(node, "attribute " + in_quotes(attribute.name) + " has type " +
+                             std::string(ops::attribute_type_name(attribute.type)) + ", but " + form() + " needs " +
+                             std::string(ops::attribute_type_name(rule->type)));
     }
   }
   for (const ops::AttributeRule& rule : schema.attributes) {
@@ -204,7 +205,7 @@ class Checker {
         if (made_by[output] != BP_NONE) {
           return wrong(graph.nodes[n],
                        "makes value " + in_quotes(graph.values[output].name) + ", which " +
-                           (made_by[output] == kGiven ? std::string("is given to the graph")
+                           (made_by[output] == kGiven ? std::string("is an input or initializer of the graph")
                                                       : graph.nodes[made_by[output]].label() + " makes too"));
         }
         made_by[output] = n;
@@ -213,13 +214,14 @@ class Checker {
     for (const Node& node : graph.nodes) {
       for (const ValueId input : node.inputs) {
         if (input != BP_NONE && made_by[input] == BP_NONE) {
-          return wrong(node, "reads value " + in_quotes(graph.values[input].name) + ", which nothing makes");
+          return wrong(node, "reads value " + in_quotes(graph.values[input].name) +
+                                 ", which no node, input or initializer provides");
         }
       }
       for (const ValueId captured : captures(graph, node)) {
         if (made_by[captured] == BP_NONE) {
-          return wrong(node,
-                       "a sub-graph reads value " + in_quotes(graph.values[captured].name) + ", which nothing makes");
+          return wrong(node, "a sub-graph reads value " + in_quotes(graph.values[captured].name) +
+                                 ", which no node, input or initializer provides");
         }
       }
     }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A model that was placed on devices and compiled. Implements bp_session_t. Apart from its weights a session is
 // immutable. If a device fails (failover.cpp) or programs must be compiled with new weights (refit.cpp), another
-// session replaces it, and execs use that session in their next run.
+// session replaces it. Execs change to it at their next run; outside of streams, an exec whose run failed repeats that
+// run on it where possible.
 #pragma once
 
 #include <atomic>

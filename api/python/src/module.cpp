@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The module backplane._core, with one class for each kind of object of the loader.
+// The module backplane._core: classes for environments, devices, models, sessions, runs, streams, cancel tokens and
+// arrays, and the exceptions.
 #include "core.h"
 
 NB_MODULE(_core, module) {

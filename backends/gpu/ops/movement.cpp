@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that move elements or only change the shape. Transposed, sliced or repeated elements are not copied if a
-// formula reads them, as a formula can read strided views.
+// Operators that move elements or only change the shape. Transposed, sliced or repeated elements are usually not
+// copied if their only reader is a formula of the same extents, as a formula can read strided views.
 #include <algorithm>
 #include <numeric>
 

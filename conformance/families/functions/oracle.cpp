@@ -26,7 +26,8 @@ References smooth(const Call& call) {
   return {result};
 }
 
-// Devices may compute π/2 - asin(x), which cancels near 1.
+// Devices may compute π/2 - asin(x). Near 1 the result is small, but has the rounding errors of operands of about π/2:
+// hence a scale of 2.
 Value acos_of(const Call&, double x) {
   return {std::acos(x), 2};
 }

@@ -337,7 +337,7 @@ References col2im(const Call& call) {
     require(block[i] > 0 && strides[i] > 0 && dilations[i] > 0 && block[i] < 4096 && dilations[i] < 4096 &&
                 image[i] < 1 << 20 && pads[i] >= 0 && pads[i + axes] >= 0 && pads[i] < 1 << 20 &&
                 pads[i + axes] < 1 << 20,
-            "a number is out of range");
+            "an extent, stride, dilation or pad is out of range");
     const int64_t room = image[i] + pads[i] + pads[i + axes] - dilations[i] * (block[i] - 1) - 1;
     require(room >= 0, "the block is larger than the image");
     counts.push_back(room / strides[i] + 1);
@@ -385,7 +385,7 @@ References max_unpool(const Call& call) {
   Extents pooled = {x.extents[0], x.extents[1]};
   for (size_t i = 0; i < kernel.size(); ++i) {
     for (const int64_t number : {kernel[i], strides[i], pads[i], pads[i + kernel.size()]})
-      require(number >= 0 && number < 1 << 20, "a number is out of range");
+      require(number >= 0 && number < 1 << 20, "an extent, stride, dilation or pad is out of range");
     pooled.push_back((x.extents[i + 2] - 1) * strides[i] + kernel[i] - pads[i] - pads[i + kernel.size()]);
   }
   const Extents shape = call.has(2) ? call.integers(2) : pooled;

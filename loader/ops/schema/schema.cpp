@@ -240,6 +240,10 @@ const Table& table() {
 
 }  // namespace
 
+std::string_view attribute_type_name(uint32_t type) {
+  return type < std::size(kAttributeTypes) && type != 0 ? kAttributeTypes[type] : "unknown";
+}
+
 const AttributeRule* Schema::attribute(std::string_view name) const {
   auto found = std::lower_bound(attributes.begin(), attributes.end(), name,
                                 [](const AttributeRule& rule, std::string_view name) { return rule.name < name; });

@@ -50,6 +50,8 @@ struct Schema {
   const AttributeRule* attribute(std::string_view name) const;
 };
 
+// "floats" for BP_ATTR_FLOATS, as ONNX names the types.
+std::string_view attribute_type_name(uint32_t type);
 // The form of an operator that is valid in version `opset` of its domain; null if the operator does not exist in it.
 const Schema* find_schema(std::string_view domain, std::string_view name, uint32_t opset);
 // The newest form of an operator; null if the operator is unknown.

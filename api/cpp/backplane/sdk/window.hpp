@@ -66,7 +66,8 @@ struct WindowAttributes {
 };
 
 // Whether input 0 has one to three spatial dimensions and the attributes are valid for them. The functions below handle
-// every node that this accepts, but throw if the window or the padding does not fit.
+// every node that this accepts, but throw if the window or the padding does not fit, or if output_padding or
+// output_shape has another number of dimensions.
 inline Verdict supports_window(const Node& node) {
   const auto dims = static_cast<size_t>(std::max(node.input(0).rank() - 2, 0));
   return expect(node)

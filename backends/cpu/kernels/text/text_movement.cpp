@@ -102,8 +102,8 @@ class TextMovement final : public ValueKernel {
   }
 
  private:
-  // Renumbers the strings in their order, with equal numbers for equal strings. For UTF-8, bytewise order is that of
-  // code points.
+  // Replaces the strings by numbers in their sort order, with equal numbers for equal strings. For UTF-8, bytewise
+  // order is that of code points.
   static void rank(std::vector<std::string_view>& texts, std::vector<Value>& numbered) {
     std::vector<std::string_view> sorted = texts;
     Pace pace;
