@@ -91,8 +91,9 @@ bp_status_t Instance::provide_output(void* self, uint32_t slot, uint32_t rank, c
                                      bp_tensor_t* out_tensor) {
   // The expected extents are known, so any other extents are a wrong result.
   Instance& instance = **static_cast<Instance**>(self);
-  const uint32_t index = slot >= BP_SLOT_OUTPUT ? slot - BP_SLOT_OUTPUT : slot;
-  if (index >= instance.outputs_.size() || out_tensor == nullptr) return BP_INVALID_ARGUMENT;
+  if (slot < BP_SLOT_OUTPUT || out_tensor == nullptr) return BP_INVALID_ARGUMENT;
+  const uint32_t index = slot - BP_SLOT_OUTPUT;
+  if (index >= instance.outputs_.size()) return BP_INVALID_ARGUMENT;
   const bp_tensor_t tensor = instance.outputs_[index]->tensor();
   if (!std::equal(extents, extents + rank, tensor.extents, tensor.extents + tensor.rank)) return BP_BUFFER_TOO_SMALL;
   write_back(tensor, out_tensor);

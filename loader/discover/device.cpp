@@ -129,9 +129,11 @@ Result<bp_device_t*> Device::open_locked(bp_device_open_t how) {
   PluginError error;
   bp_device_t* opened = nullptr;
   const bp_device_api_t& api = *backend_->plugin->device;
-  if (const bp_status_t code =
-          call_plugin(error, [&] { return api.open(backend_->handle, plugin_index_, &how, &opened, error.get()); }))
-    return error.status(code, fmt::format("device {} cannot be opened", name_));
+  const auto call_open = [&] {
+    const std::lock_guard lock(backend_->open_mutex);
+    return call_plugin(error, [&] { return api.open(backend_->handle, plugin_index_, &how, &opened, error.get()); });
+  };
+  if (const bp_status_t code = call_open()) return error.status(code, fmt::format("device {} cannot be opened", name_));
   if (!opened) return Status(BP_INTERNAL, fmt::format("device {}: plugin returned BP_OK but opened nothing", name_));
   if (Status status = ask_opsets(opened); !status.ok()) {
     call_plugin([&] { api.close(opened); });

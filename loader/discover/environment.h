@@ -51,6 +51,7 @@ struct Backend {
 
   std::function<Status()> load;  // loads the plugin on first use; empty once loaded
   std::mutex load_mutex;
+  std::mutex open_mutex;  // held during calls of `open`: a plugin opens one device at a time
 };
 
 // A device of a backend. Opened on first use, and closed when the environment is destroyed.

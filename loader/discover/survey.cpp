@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <map>
+#include <mutex>
+#include <string>
 #include <utility>
 
 #include "base/abi.h"
@@ -47,6 +50,14 @@ std::string wrong_size(const bp_device_info_t& info) {
   return {};
 }
 
+// A plugin creates one backend at a time, also for several environments of the process. The mutex is never destroyed.
+static std::mutex& create_mutex(const std::string& library) {
+  static std::mutex& all_mutex = *new std::mutex;
+  static auto& all = *new std::map<std::string, std::mutex>;
+  const std::lock_guard lock(all_mutex);
+  return all[library];
+}
+
 Refusal create_backend(Backend& backend, const std::string& folder, std::shared_ptr<Services> services,
                        Host::Options options) {
   if (!backend.host)
@@ -57,8 +68,11 @@ Refusal create_backend(Backend& backend, const std::string& folder, std::shared_
   how.directory = abi::text(folder);
   if (backend.isolated) how.chain = backend.isolated->chain();
   PluginError error;
-  const bp_status_t code =
-      call_plugin(error, [&] { return backend.plugin->create(&how, &backend.handle, error.get()); });
+  const auto call_create = [&] {
+    const std::lock_guard lock(create_mutex(backend.library));
+    return call_plugin(error, [&] { return backend.plugin->create(&how, &backend.handle, error.get()); });
+  };
+  const bp_status_t code = call_create();
   if (code != BP_OK) {
     backend.handle = nullptr;
     return {BP_REFUSED_CREATE,

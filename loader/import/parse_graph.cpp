@@ -286,7 +286,7 @@ Attribute make_attribute(std::string_view name, uint32_t type, AttributeElements
       break;
     case BP_ATTR_SPARSE_TENSOR:
     case BP_ATTR_SPARSE_TENSORS:
-      fill(all.sparse, type == BP_ATTR_SPARSE_TENSOR, 2);
+      fill(all.sparse, type == BP_ATTR_SPARSE_TENSOR, 3);
       break;
     case BP_ATTR_TYPE:
     case BP_ATTR_TYPES:
@@ -344,8 +344,19 @@ Attribute Parser::parse_attribute(Reader reader, Scope& scope, bool dense, int d
       std::vector<int64_t> dims;
       std::string_view unused;
       auto [values, indices] = parse_sparse_parts(reader.get_message(), dims, unused);
+      if (dims.size() > BP_MAX_RANK)
+        malformed("a sparse tensor in attribute " + in_quotes(name) + " has " + std::to_string(dims.size()) +
+                  " dimensions");
+      Type dense_type;
+      dense_type.kind = BP_KIND_SPARSE_TENSOR;
+      dense_type.dtype = values.dtype;
+      dense_type.rank = static_cast<int32_t>(dims.size());
+      for (const int64_t extent : dims) dense_type.dims.push_back({extent, BP_NONE, 0});
+      charge(sizeof(Type) + dims.size() * sizeof(bp_dim_t));
       elements.sparse.push_back(add_weight(graph, std::move(values)));
       elements.sparse.push_back(add_weight(graph, std::move(indices)));
+      elements.sparse.push_back(static_cast<uint32_t>(graph.attribute_types.size()));
+      graph.attribute_types.push_back(std::move(dense_type));
       note(tag == f::kSparseTensor ? BP_ATTR_SPARSE_TENSOR : BP_ATTR_SPARSE_TENSORS);
     } else if (tag == f::kG || tag == f::kGraphs) {
       auto body = std::make_unique<Graph>();

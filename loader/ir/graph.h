@@ -69,7 +69,7 @@ struct Value {
 };
 
 // Attributes of type tensor, graph or type hold indices into Graph::weights, Graph::subgraphs and
-// Graph::attribute_types.
+// Graph::attribute_types; sparse tensors hold three each, as bp_attribute_t does.
 struct Attribute {
   std::string name;
   uint32_t type = 0;  // BP_ATTR_*
@@ -79,6 +79,12 @@ struct Attribute {
   const std::vector<float>& floats() const { return std::get<std::vector<float>>(data); }
   const std::vector<std::string>& strings() const { return std::get<std::vector<std::string>>(data); }
   const std::vector<uint32_t>& indices() const { return std::get<std::vector<uint32_t>>(data); }
+
+  // Whether indices()[k] is an index into Graph::attribute_types.
+  bool refers_to_type(size_t k) const {
+    const bool is_sparse = type == BP_ATTR_SPARSE_TENSOR || type == BP_ATTR_SPARSE_TENSORS;
+    return type == BP_ATTR_TYPE || type == BP_ATTR_TYPES || (is_sparse && k % 3 == 2);
+  }
 
   static Attribute of(std::string name, int64_t value);
   static Attribute of(std::string name, float value);

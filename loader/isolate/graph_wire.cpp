@@ -26,7 +26,7 @@ uint64_t element_bytes(uint32_t type) {
       return sizeof(int64_t);
     case BP_ATTR_SPARSE_TENSOR:
     case BP_ATTR_SPARSE_TENSORS:
-      return 2 * sizeof(uint32_t);
+      return 3 * sizeof(uint32_t);
     default:
       return sizeof(uint32_t);
   }
@@ -334,7 +334,10 @@ bool WireGraph::check(const Part& part) const {
         break;
       case BP_ATTR_SPARSE_TENSOR:
       case BP_ATTR_SPARSE_TENSORS:
-        if (!below(uint64_t{attribute.count} * 2, weights)) return false;
+        for (uint32_t i = 0; i < attribute.count; ++i) {
+          const uint32_t* const one = indices + uint64_t{i} * 3;
+          if (one[0] >= weights || one[1] >= weights || one[2] >= types) return false;
+        }
         break;
       case BP_ATTR_GRAPH:
       case BP_ATTR_GRAPHS:

@@ -188,12 +188,13 @@ class Inliner {
   Status move_indices(Attribute& attribute, const Graph& from, Graph& to, const ValueMap& map, const Expansion& call) {
     auto* indices = std::get_if<std::vector<uint32_t>>(&attribute.data);
     if (!indices) return {};
-    for (uint32_t& index : *indices) {
+    for (size_t k = 0; k < indices->size(); ++k) {
+      uint32_t& index = (*indices)[k];
       if (attribute.type == BP_ATTR_GRAPH || attribute.type == BP_ATTR_GRAPHS) {
         BP_ASSIGN(auto body, clone_graph(*from.subgraphs[index], to, map, call));
         index = static_cast<uint32_t>(to.subgraphs.size());
         to.subgraphs.push_back(std::move(body));
-      } else if (attribute.type == BP_ATTR_TYPE || attribute.type == BP_ATTR_TYPES) {
+      } else if (attribute.refers_to_type(k)) {
         model_.charge(size_of(from.attribute_types[index]), kDoing);
         to.attribute_types.push_back(from.attribute_types[index]);
         index = static_cast<uint32_t>(to.attribute_types.size() - 1);

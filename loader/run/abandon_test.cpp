@@ -409,7 +409,9 @@ TEST(Deadline, OfARunInAStreamIsReportedByTheWait) {
   how.stream = &stream;
   how.timeout = 120ms;
   exec.run(how);
-  EXPECT_EQ(end_of([&] { stream.wait(); }).status(), BP_TIMED_OUT);
+  const Error error = end_of([&] { stream.wait(); });
+  EXPECT_EQ(error.status(), BP_TIMED_OUT);
+  EXPECT_TRUE(error.of_run());
   stream.wait();  // the failure is reported only once
 }
 

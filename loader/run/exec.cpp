@@ -428,6 +428,8 @@ Result<const bp_run_t*> read_run(const bp_run_t* run, bp_run_t& room) {
   BP_ASSIGN(run, abi::read_in_place(run, "run", room));
   const bp_run_t& options = *run;
   BP_TRY(check_run(options));
+  if (options.id >= kFirstLoaderRun)
+    return Status(BP_INVALID_ARGUMENT, "run.id is " + std::to_string(options.id) + "; it must be below 2^63");
   for (uint32_t i = 0; i < options.signal_count && !options.stream; ++i)
     if (options.signals[i].kind == BP_POINT_NATIVE) BP_TRY(semaphore_of(options.signals[i]).can_signal());
   if (options.deadline != BP_FOREVER) return run;

@@ -66,7 +66,8 @@ Status FrameworkStream::wait(uint64_t deadline) {
   if (!end.ended) return std::move(end.status);
   Status kept = runs_->take_failure();
   if (kept.ok()) return std::move(end.status);
-  if (end.status.ok()) return kept;
+  const uint32_t flags = kept.flags() | BP_ERROR_OF_RUN;
+  if (end.status.ok()) return std::move(kept).with_flags(flags);
   return std::move(end.status).context(std::string(kept.text()) + "; after that");
 }
 

@@ -32,8 +32,8 @@ StreamEnd wait_for_work(const Device& device, bp_stream_t* stream, uint64_t dead
     const uint64_t until = std::min(deadline, monotonic_now() + (cancel ? kCancelSliceNs : kWaitSliceNs));
     PluginError error;
     const bp_status_t code = sync_of(device).stream_wait(stream, until, error.get());
-    // Work in the stream may have failed with BP_TIMED_OUT too. Then the wait ended early, or the error names the run.
-    const bool over = code == BP_TIMED_OUT && !error.get()->run && until <= monotonic_now();
+    // Work in the stream may have failed with BP_TIMED_OUT too.
+    const bool over = code == BP_TIMED_OUT && !(error.get()->flags & BP_ERROR_OF_RUN);
     if (over && until < deadline) continue;
     return {!over, device_status(device, error, code), error.get()->run};
   }

@@ -51,6 +51,18 @@ TEST(Run, InputsAndOutputsOfTheGraphAreCopiedToo) {
   EXPECT_EQ(counters(env).copies, 2u);
 }
 
+TEST(Run, IdsFrom2To63AreTheLoadersOwn) {
+  const Environment env = partial_environment({});
+  Exec exec = env.compile(chain_of_three(), pinned({{"*", "partial"}})).exec();
+  exec.bind("x", Tensor::of<float>({1}, {1}));
+  bp_run_t run{};
+  run.size = sizeof run;
+  run.id = uint64_t{1} << 63;
+  EXPECT_EQ(api().exec_run(exec.get(), &run, nullptr), BP_INVALID_ARGUMENT);
+  --run.id;
+  EXPECT_EQ(api().exec_run(exec.get(), &run, nullptr), BP_OK);
+}
+
 TEST(Run, DevicesCopyThroughTheHostUnlessTheyArePeers) {
   for (const bool peers : {false, true}) {
     const Environment env = partial_environment(

@@ -160,13 +160,28 @@ class Serializer {
           write_type(type, *bp_graph_type(&graph_, indices[i]));
           break;
         }
+        case BP_ATTR_SPARSE_TENSOR:
+        case BP_ATTR_SPARSE_TENSORS:
+          write_sparse(writer, attribute.type == BP_ATTR_SPARSE_TENSOR ? f::kSparseTensor : f::kSparseTensors,
+                       indices + uint64_t{i} * 3);
+          break;
         default:
-          return Status(BP_UNSUPPORTED, "attribute '" + std::string(view(attribute.name)) +
-                                            "' is a sparse tensor: its extents are "
-                                            "not part of the graph");
+          return Status(BP_UNSUPPORTED, "attribute '" + std::string(view(attribute.name)) + "' has type " +
+                                            std::to_string(attribute.type) + ", which ONNX does not have");
       }
     }
     return {};
+  }
+
+  // `parts`: the three indices of a sparse tensor (bp_attribute_t).
+  void write_sparse(Writer& attribute, uint32_t field, const uint32_t* parts) const {
+    namespace f = field::sparse;
+    Writer writer(attribute, field);
+    append(writer, f::kValues, tensor(f::kValues, *bp_graph_weight(&graph_, parts[0]), {}));
+    append(writer, f::kIndices, tensor(f::kIndices, *bp_graph_weight(&graph_, parts[1]), {}));
+    const bp_type_t& dense = *bp_graph_type(&graph_, parts[2]);
+    for (int32_t i = 0; i < dense.rank; ++i)
+      writer.add_int64(f::kDims, graph_.dims[dense.first_dim + static_cast<uint32_t>(i)].extent);
   }
 
   // Appends `whole`, the message of a tensor, as a field.

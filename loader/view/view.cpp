@@ -256,17 +256,19 @@ class Arrays {
       }
       default: {
         std::vector<uint32_t>& list = index_lists_.emplace_back(attribute.indices());
-        for (uint32_t& index : list) {
+        for (size_t k = 0; k < list.size(); ++k) {
+          uint32_t& index = list[k];
           if (attribute.type == BP_ATTR_GRAPH || attribute.type == BP_ATTR_GRAPHS) {
             index = add_body(*graph_.subgraphs[index]);
             too_new = too_new || bodies_.back()->any_too_new();
-          } else if (attribute.type == BP_ATTR_TYPE || attribute.type == BP_ATTR_TYPES) {
+          } else if (attribute.refers_to_type(k)) {
             index = add_type(graph_.attribute_types[index]);
           } else {
             index = local_weight(index);
           }
         }
         refer(list);
+        if (attribute.type == BP_ATTR_SPARSE_TENSOR || attribute.type == BP_ATTR_SPARSE_TENSORS) out.count /= 3;
       }
     }
     attributes_.push_back(out);

@@ -163,6 +163,39 @@ TEST(View, HashesContent) {
   EXPECT_EQ(view1->abi()->api->weight_hash(view1->abi(), 99, hash1, nullptr), BP_INVALID_ARGUMENT);
 }
 
+// A sparse attribute is three indices: of two weights, and of a type with the extents of the dense tensor.
+TEST(View, SparseAttributesKeepTheirExtents) {
+  std::string sparse;
+  Writer writer(sparse);
+  writer.add_message(field::sparse::kValues, tensor("w", kFloat, {2}, std::vector<float>{7, 8}));
+  writer.add_message(field::sparse::kIndices, tensor("", BP_DTYPE_INT64, {2}, std::vector<int64_t>{1, 5}));
+  for (const int64_t extent : {2, 3}) writer.add_int64(field::sparse::kDims, extent);
+  const auto write = [&](Writer& w) { w.add_message(field::attribute::kSparseTensor, sparse); };
+  const std::string bytes =
+      model_bytes({{"", 17}, {"acme", 1}},
+                  graph({node("Pick", {"x"}, {"y"}, {attribute("s", BP_ATTR_SPARSE_TENSOR, write)}, "acme")},
+                        {tensor_value("x", kFloat, {2})}, {tensor_value("y", kFloat, {2})}));
+  std::string again = bytes;
+  for (int round = 0; round < 2; ++round) {  // the second reads what the first wrote
+    const std::shared_ptr<Model> model = read(again);
+    ASSERT_NE(model, nullptr);
+    const auto view = View::whole(model, {});
+    const bp_graph_t* g = view->abi();
+    const bp_attribute_t& a = *bp_graph_attribute(g, bp_graph_node(g, 0)->first_attribute);
+    EXPECT_EQ(a.type, BP_ATTR_SPARSE_TENSOR);
+    ASSERT_EQ(a.count, 1u);
+    const auto* const parts = static_cast<const uint32_t*>(a.data);
+    EXPECT_EQ(static_cast<const float*>(bp_graph_weight(g, parts[0])->data)[1], 8);
+    EXPECT_EQ(static_cast<const int64_t*>(bp_graph_weight(g, parts[1])->data)[1], 5);
+    const bp_type_t& dense = *bp_graph_type(g, parts[2]);
+    EXPECT_EQ(dense.kind, BP_KIND_SPARSE_TENSOR);
+    ASSERT_EQ(dense.rank, 2);
+    EXPECT_EQ(g->dims[dense.first_dim].extent, 2);
+    EXPECT_EQ(g->dims[dense.first_dim + 1].extent, 3);
+    again = serialized(g);
+  }
+}
+
 TEST(View, SerializedGraphsReadBackAlike) {
   const auto model = read(sample());
   ASSERT_TRUE(model);

@@ -57,11 +57,12 @@ typedef struct bp_node_t {
   bp_text_t overload;     /* functions only, otherwise empty */
   bp_text_t name;         /* as in the model; may be empty */
   uint64_t id;            /* the node's identity in the model: the same in every view, island, trace and error */
-  uint32_t since_version; /* the operator-set version in which this form of the operator appeared */
+  uint32_t since_version; /* the operator-set version in which this form of the operator appeared; for functions and
+                             domains that the host does not know, the model's version of the domain */
   uint32_t first_input;   /* the first of `input_count` entries in bp_graph_t.operands; BP_NONE is an omitted input */
   uint32_t input_count;
-  uint32_t first_output; /* the first of `output_count` entries in bp_graph_t.operands; BP_NONE is an output that the
-                            model omits */
+  uint32_t first_output; /* the first of `output_count` entries in bp_graph_t.operands; BP_NONE is an output that this
+                            node must not write: the model omits it, or another node writes it */
   uint32_t output_count;
   uint32_t first_attribute; /* the first of `attribute_count` entries in bp_graph_t.attributes, sorted by name */
   uint32_t attribute_count;
@@ -87,7 +88,9 @@ typedef struct bp_node_t {
 /* An attribute. A single element is an array of length 1. `data` points to `count` elements:
  * FLOAT(S) float · INT(S) int64_t · STRING(S) bp_text_t · TENSOR(S) uint32_t indices into bp_graph_t.weights ·
  * GRAPH(S) uint32_t indices into bp_graph_t.subgraphs ·
- * SPARSE_TENSOR(S) uint32_t pairs (values, indices) into weights · TYPE(S) uint32_t indices into bp_graph_t.types. */
+ * TYPE(S) uint32_t indices into bp_graph_t.types · SPARSE_TENSOR(S) three uint32_t each: indices of the values and of
+ * the indices into bp_graph_t.weights, and one into bp_graph_t.types, of kind BP_KIND_SPARSE_TENSOR with the extents of
+ * the dense tensor. */
 typedef struct bp_attribute_t {
   bp_text_t name;
   uint32_t type; /* BP_ATTR_* */
@@ -96,7 +99,7 @@ typedef struct bp_attribute_t {
 } bp_attribute_t;
 
 /* A constant tensor. Its bytes stay where they are (a file, the framework's memory): `weight_map` returns them. `data`
- * points to bytes that are already in memory. */
+ * is their address if no call is needed: they are in memory or in a mapped file, whose pages are read when touched. */
 typedef struct bp_weight_t {
   bp_dtype_t dtype;
   uint32_t rank;

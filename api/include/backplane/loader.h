@@ -51,12 +51,12 @@ typedef struct bp_env_desc_t {
   uint32_t option_count;
   uint32_t option_stride;
   uint32_t log_level; /* BP_LOG_*; 0: the level in BACKPLANE_LOG or, if that is not set, BP_LOG_ERROR */
-  uint32_t threads;   /* number of threads that the backends share; 0: one for each core that the process may use */
+  uint32_t threads;   /* number of threads that the backends share; 0: one for each core that the process may use. With
+                         `parallel_for`: every `worker` that the framework's pool passes must be below this number */
   void* self;
-  /* The callbacks below are used until the environment and every session, exec and stream made from it are destroyed;
-   * after a device was abandoned, until the process ends.
-   * `log` receives log lines. NULL: they go to the file named by BACKPLANE_LOG_FILE, or to standard error.
-   * [thread-safe] */
+  /* The callbacks below are used until the environment and every session, exec, stream and native semaphore made from
+   * it are destroyed; after a device was abandoned, until the process ends. `log` receives log lines. NULL: they go to
+   * the file named by BACKPLANE_LOG_FILE, or to standard error. [thread-safe] */
   void(BP_CALL* log)(void* self, uint32_t level, bp_text_t text);
   /* The framework's own thread pool and allocator, as in host.h. NULL: the loader's. [thread-safe] */
   void(BP_CALL* parallel_for)(void* self, const bp_loop_t* loop);
@@ -145,10 +145,10 @@ BP_EXPORT bp_status_t BP_CALL bp_env_report(const bp_env_t* env, bp_text_sink_t 
  * [thread-safe] [blocks for a backend's] */
 BP_EXPORT const void* BP_CALL bp_env_get_extension(const bp_env_t* env, bp_text_t name, uint32_t version);
 /* Returns the plugin's own handle of a device, for the functions of the plugin's extension tables only. Opens the
- * device if necessary. The handle lives until the environment and every session, exec and stream made from it are
- * destroyed. See also bp_stream_plugin_stream, bp_native_semaphore_plugin_semaphore and bp_session_plugin_program.
- * [thread-safe] [blocks]. Errors: BP_NOT_FOUND, BP_UNSUPPORTED (the backend runs in a separate process, whose handles
- * are not valid in this process), BP_DEVICE_LOST, and those of `open` in plugin.h. */
+ * device if necessary. The handle lives until the environment and every session, exec, stream and native semaphore made
+ * from it are destroyed. See also bp_stream_plugin_stream, bp_native_semaphore_plugin_semaphore and
+ * bp_session_plugin_program. [thread-safe] [blocks]. Errors: BP_NOT_FOUND, BP_UNSUPPORTED (the backend runs in a
+ * separate process, whose handles are not valid in this process), BP_DEVICE_LOST, and those of `open` in plugin.h. */
 BP_EXPORT bp_status_t BP_CALL bp_env_plugin_device(bp_env_t* env, uint64_t device, bp_device_t** out_device,
                                                    bp_error_t* error);
 
@@ -461,8 +461,10 @@ BP_EXPORT bp_status_t BP_CALL bp_exec_run(bp_exec_t* exec, const bp_run_t* run, 
  * the next run before the signals advance. Within `done`, a call to the exec returns BP_BUSY, and `done` must not
  * destroy the exec or its session. [one at a time]. Errors: BP_INVALID_ARGUMENT, BP_BUSY, BP_RESOURCE_EXHAUSTED. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_submit(bp_exec_t* exec, const bp_run_t* run, bp_error_t* error);
-/* Returns output `output` (counted from 0) of the last run: extents and memory, valid until the next run or bind. [one
- * at a time]. Errors: BP_BAD_STATE, BP_NOT_FOUND, BP_TYPE_MISMATCH (a container), BP_BUSY, BP_DEVICE_LOST. */
+/* Returns output `output` (counted from 0) of the last run: extents and memory, valid until the next run or bind. The
+ * memory is the host's unless other memory is bound. After a run in a stream, its content is valid in that stream's
+ * order. [one at a time]. Errors: BP_BAD_STATE, BP_NOT_FOUND, BP_TYPE_MISMATCH (a container), BP_BUSY, BP_DEVICE_LOST.
+ */
 BP_EXPORT bp_status_t BP_CALL bp_exec_output(bp_exec_t* exec, uint32_t output, bp_tensor_t* out_tensor,
                                              bp_error_t* error);
 /* Returns an output that is a sequence, optional or map, valid as for bp_exec_output. The loader owns the container.
@@ -482,8 +484,8 @@ BP_EXPORT bp_status_t BP_CALL bp_stream_create(bp_env_t* env, uint64_t device, c
 BP_EXPORT void BP_CALL bp_stream_destroy(bp_stream_t* stream);
 /* Waits until all work in the stream has ended, and reports failures of runs without `done`. `deadline` is in ns on
  * the monotonic clock; BP_FOREVER: none; 0: return at once, with BP_TIMED_OUT unless it is known that all work has
- * ended. After BP_TIMED_OUT, work may be left. [thread-safe] [blocks]. Errors: BP_TIMED_OUT, BP_DEVICE_LOST, those of
- * the runs. */
+ * ended. After BP_TIMED_OUT, work may be left, unless BP_ERROR_OF_RUN says that a run failed with that code.
+ * [thread-safe] [blocks]. Errors: BP_TIMED_OUT, BP_DEVICE_LOST, those of the runs (with BP_ERROR_OF_RUN). */
 BP_EXPORT bp_status_t BP_CALL bp_stream_wait(bp_stream_t* stream, uint64_t deadline, bp_error_t* error);
 /* The stream's native handle, valid as long as the stream lives. [thread-safe]. Errors: BP_UNSUPPORTED,
  * BP_DEVICE_LOST. */
@@ -531,8 +533,8 @@ BP_EXPORT void BP_CALL bp_semaphore_destroy(bp_semaphore_t* semaphore);
  * failure whose status is BP_OK). */
 BP_EXPORT bp_status_t BP_CALL bp_semaphore_signal(bp_semaphore_t* semaphore, uint64_t value, const bp_error_t* failure,
                                                   bp_error_t* error);
-/* Sets the semaphore to any value and clears its failures. Nothing may be waiting for it, and no run may signal it
- * later. [thread-safe] */
+/* Sets the semaphore to any value and clears its failures. Nothing may be waiting for it, and it may not be signaled
+ * any more by a run that was started before. [thread-safe] */
 BP_EXPORT bp_status_t BP_CALL bp_semaphore_reset(bp_semaphore_t* semaphore, uint64_t value, bp_error_t* error);
 /* Waits for `value`. `deadline`: as for bp_stream_wait. [thread-safe] [blocks]. Errors: BP_TIMED_OUT, BP_CANCELLED,
  * BP_DEPENDENCY_FAILED (with the detail of the failure: text, node, vendor code). */
@@ -685,8 +687,9 @@ typedef struct bp_loader_api_t {
   bp_status_t(BP_CALL* native_semaphore_plugin_semaphore)(bp_native_semaphore_t*, bp_native_semaphore_t**, bp_error_t*);
 } bp_loader_api_t;
 
-/* Returns the functions above as a static table, for a caller built with ABI `version`. NULL if this loader does not
- * support that version. [thread-safe] */
+/* Returns the functions above as a static table, for a caller built with ABI `version`. NULL if the loader does not
+ * support that version: another draft, another major version, or one older than it supports. For a newer minor version
+ * the table is smaller than the caller's: check its `size`, or use BP_HAS. [thread-safe] */
 BP_EXPORT const bp_loader_api_t* BP_CALL bp_get_api(uint32_t version);
 #define BP_LOADER_SYMBOL "bp_get_api"
 typedef const bp_loader_api_t*(BP_CALL* bp_get_api_t)(uint32_t version);

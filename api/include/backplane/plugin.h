@@ -56,7 +56,8 @@ typedef struct bp_device_info_t {
   bp_dtype_set_t dtypes;     /* data types that values on this device may have */
   uint32_t space_count;
   uint32_t peer_count;
-  const uint32_t* peers; /* devices of this plugin (their `index`) from whose memory `copy` of this device can read */
+  const uint32_t* peers; /* devices of this plugin (their `index`) from whose memory `copy` of this device can read;
+                            valid as long as the backend */
   /* Properties that have no field: "cuda.index", "pci.luid", "clock.mhz". They live as long as the backend. */
   const bp_option_t* properties;
   uint32_t property_count;
@@ -88,7 +89,8 @@ typedef struct bp_device_open_t {
    * `what->bytes` bytes, aligned as the space requires. Because bp_external_t.release takes no stream, it is called
    * only once no work uses the memory any more. `what->stream` and `what->chain` are NULL. `self` and the function must
    * stay valid until the device was closed and the last `release` was called: in loader.h, until the environment and
-   * every session, exec and stream made from it are destroyed; if the device was abandoned, until the process ends.
+   * every session, exec, stream and native semaphore made from it are destroyed; if the device was abandoned, until the
+   * process ends.
    * NULL: the plugin's `allocate`. [thread-safe]. Errors: BP_RESOURCE_EXHAUSTED. */
   bp_status_t(BP_CALL* allocate)(void* self, const bp_allocate_t* what, bp_external_t* out_external);
   const bp_chain_t* chain;
@@ -97,13 +99,15 @@ typedef struct bp_device_open_t {
 typedef struct bp_device_api_t {
   uint32_t size;
   uint32_t reserved;
-  /* Returns the number of devices. This may start the driver. 0 is not an error: return BP_OK and put the reason into
+  /* Returns the number of devices, which does not change while the backend lives, nor does their order. This may start
+   * the driver. 0 is not an error: return BP_OK and put the reason into
    * `error`. [one at a time] [blocks]. Errors: BP_UNSUPPORTED, BP_PERMISSION_DENIED. */
   bp_status_t(BP_CALL* count)(bp_backend_t* backend, uint32_t* out_count, bp_error_t* error);
   /* Describes device `index`, counted from 0. [thread-safe]. Errors: BP_NOT_FOUND. */
   bp_status_t(BP_CALL* info)(bp_backend_t* backend, uint32_t index, bp_device_info_t* out_info, bp_error_t* error);
-  /* Opens device `index`, counted from 0. [one at a time] [blocks]. Errors: BP_NOT_FOUND, BP_BUSY, BP_DEVICE_LOST,
-   * BP_RESOURCE_EXHAUSTED, BP_UNSUPPORTED. */
+  /* Opens device `index`, counted from 0. May be called again while the device is open, with other options or another
+   * native object; a backend that cannot do that returns BP_BUSY. [one at a time] [blocks]. Errors: BP_NOT_FOUND,
+   * BP_BUSY, BP_DEVICE_LOST, BP_RESOURCE_EXHAUSTED, BP_UNSUPPORTED. */
   bp_status_t(BP_CALL* open)(bp_backend_t* backend, uint32_t index, const bp_device_open_t* how,
                              bp_device_t** out_device, bp_error_t* error);
   /* The host calls it after it has destroyed everything created on the device. [one at a time] [blocks] */
@@ -183,7 +187,8 @@ typedef struct bp_group_t {
 
 #define BP_GROUP_ATOMIC 0x10000u /* the nodes' own verdicts hold only within this group: place all of them or none */
 
-/* Receives verdicts and groups. The host owns the sink and copies its arguments. [one at a time] */
+/* Receives verdicts and groups. The host owns the sink and copies its arguments. May be called from any thread while
+ * `query` or `review` is in progress. [one at a time] */
 typedef struct bp_coverage_sink_t {
   uint32_t size;
   uint32_t reserved;
@@ -342,8 +347,8 @@ typedef struct bp_program_info_t {
 typedef struct bp_shape_query_t {
   uint32_t size;
   uint32_t input_count;
-  /* One tensor for each input. Its `buffer.address` points to the data if they are known and in host memory; otherwise
-   * it is NULL. */
+  /* One tensor for each input; that of a container is ignored. Its `buffer.address` points to the data if they are
+   * known and in host memory; a host may always pass NULL. */
   const bp_tensor_t* inputs;
   uint32_t input_stride;
   uint32_t output_stride; /* of the array that receives the shapes */
@@ -363,7 +368,7 @@ typedef struct bp_program_api_t {
    * BP_RESOURCE_EXHAUSTED, BP_DEVICE_LOST, BP_IO_ERROR. */
   bp_status_t(BP_CALL* compile)(bp_device_t* device, const bp_compile_t* what, bp_program_t** out_program,
                                 bp_error_t* error);
-  /* The program's instances have been destroyed before. [one at a time] */
+  /* The program's instances have been destroyed before. [one at a time] [blocks] */
   void(BP_CALL* destroy)(bp_program_t* program);
   /* Describes the program. [thread-safe] */
   bp_status_t(BP_CALL* info)(const bp_program_t* program, bp_program_info_t* out_info, bp_error_t* error);
@@ -433,16 +438,17 @@ struct bp_run_t {
   uint32_t signal_count;
   uint64_t deadline; /* ns on the monotonic clock, 0 or BP_FOREVER: none */
   const bp_cancel_t* cancel;
-  uint64_t id;      /* the host's number of the run, for bp_error_t.run; 0: none */
+  uint64_t id;      /* the host's number of the run, for bp_error_t.run; 0: none. Below 2^63 from a framework */
   int32_t priority; /* BP_PRIORITY_LOW … BP_PRIORITY_HIGH */
   uint32_t reserved;
   uint64_t trace_id; /* for bp_span_t.trace_id; 0: none */
   void* self;
-  /* For data-dependent outputs: the plugin passes the extents and receives a tensor to write to, valid until the run
-   * ends. `bytes` is the size of a string tensor (offsets and text); 0 if the size follows from type and extents. The
-   * plugin sets `out_tensor->size`. NULL: the program has no such outputs. May be called from any thread during the
-   * run. Within it, the host may call `allocate` and `release` of the device, and nothing else. Errors:
-   * BP_RESOURCE_EXHAUSTED, BP_BUFFER_TOO_SMALL. */
+  /* For outputs that are not bound because their size is not known before the run: their extents are data-dependent, or
+   * their elements are strings. The plugin calls it once for each of them. `slot` is BP_SLOT_OUTPUT plus the output.
+   * The plugin passes the extents and receives a tensor to write to, valid until the run ends. `bytes` is the size of a
+   * string tensor (offsets and text); 0 if the size follows from type and extents. The plugin sets `out_tensor->size`.
+   * NULL: the program has no such outputs. May be called from any thread during the run. Within it, the host may call
+   * `allocate` and `release` of the device, and nothing else. Errors: BP_RESOURCE_EXHAUSTED, BP_BUFFER_TOO_SMALL. */
   bp_status_t(BP_CALL* output)(void* self, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t bytes,
                                bp_tensor_t* out_tensor);
   /* Called once when the run has ended, from any thread, before host points advance. `error` is borrowed and may be
@@ -480,9 +486,9 @@ typedef struct bp_instance_api_t {
    * ended once a later `done` or `stream_wait` of its stream has reported. If the call fails, even after the work
    * began, the plugin has neither called `done` nor advanced a signal: the caller does both. After BP_OK the plugin
    * does both; a synchronous device does so before it returns. [one at a time] [blocks on synchronous devices]. Errors:
-   * BP_BAD_STATE (a slot is not bound), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEVICE_LOST, BP_DEPENDENCY_FAILED,
-   * BP_RESOURCE_EXHAUSTED, BP_TYPE_MISMATCH, BP_UNSUPPORTED (an imported semaphore of a single value among the
-   * signals). */
+   * BP_BAD_STATE (a slot is not bound, and is no output for `output`), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT,
+   * BP_DEVICE_LOST, BP_DEPENDENCY_FAILED, BP_RESOURCE_EXHAUSTED, BP_TYPE_MISMATCH, BP_UNSUPPORTED (an imported
+   * semaphore of a single value among the signals). */
   bp_status_t(BP_CALL* run)(bp_instance_t* instance, const bp_run_t* run, bp_error_t* error);
 } bp_instance_api_t;
 
@@ -542,7 +548,10 @@ typedef struct bp_export_t {
 } bp_export_t;
 
 /* Devices of a plugin without this table use host memory (space 0, BP_SPACE_HOST). With the table, all slots are
- * required unless their comment mentions NULL. */
+ * required unless their comment mentions NULL. Programs accept dense tensors in space 0 and in every space with
+ * BP_SPACE_DEVICE. The loader binds what the framework binds in space 0 if that has BP_SPACE_HOST, otherwise in the
+ * first space with BP_SPACE_DEVICE; values between islands are in the first space that has BP_SPACE_DEVICE and not
+ * BP_SPACE_HOST, if there is one. */
 typedef struct bp_memory_api_t {
   uint32_t size;
   uint32_t reserved;
@@ -552,7 +561,7 @@ typedef struct bp_memory_api_t {
    * BP_RESOURCE_EXHAUSTED, BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* allocate)(bp_device_t* device, const bp_allocate_t* what, bp_buffer_t* out_buffer,
                                  bp_error_t* error);
-  /* Frees a buffer from `allocate` or `import`. [thread-safe] */
+  /* Frees a buffer from `allocate` or `import`. [thread-safe] [blocks] */
   void(BP_CALL* release)(bp_device_t* device, const bp_release_t* what);
   /* Returns a host pointer to the buffer, valid until `unmap`. [thread-safe] [blocks]. NULL: the host copies. Errors:
    * BP_UNSUPPORTED, BP_DEVICE_LOST. */
@@ -619,8 +628,9 @@ typedef struct bp_sync_api_t {
    * framework's native stream is not destroyed. [one at a time] [blocks] */
   void(BP_CALL* stream_destroy)(bp_stream_t* stream);
   /* Waits until all work in the stream has ended. `deadline` is in ns on the monotonic clock; BP_FOREVER: none; 0:
-   * return at once, with BP_TIMED_OUT unless it is known that all work has ended. After BP_TIMED_OUT, work may be left.
-   * [thread-safe] [blocks]. Errors: BP_TIMED_OUT, BP_DEVICE_LOST, and the failures of work without `done`. */
+   * return at once, with BP_TIMED_OUT unless it is known that all work has ended. After BP_TIMED_OUT, work may be left,
+   * unless BP_ERROR_OF_RUN says that a run failed with that code. [thread-safe] [blocks]. Errors: BP_TIMED_OUT,
+   * BP_DEVICE_LOST, and the failures of work without `done` (with BP_ERROR_OF_RUN). */
   bp_status_t(BP_CALL* stream_wait)(bp_stream_t* stream, uint64_t deadline, bp_error_t* error);
   /* Returns the native handle of a stream, valid as long as the stream lives. [thread-safe]. NULL: none. Errors:
    * BP_UNSUPPORTED. */
@@ -726,7 +736,8 @@ typedef struct bp_plugin_t {
   bp_text_t release; /* the plugin's own version; part of cache keys */
   bp_text_t build_id;
 
-  /* Creates the backend. [one at a time] [blocks]. Errors: BP_UNSUPPORTED (no driver), BP_INCOMPATIBLE,
+  /* Creates the backend. May be called again while other backends of this plugin exist, for another environment of the
+   * process. [one at a time] [blocks]. Errors: BP_UNSUPPORTED (no driver), BP_INCOMPATIBLE,
    * BP_RESOURCE_EXHAUSTED. */
   bp_status_t(BP_CALL* create)(const bp_backend_create_t* how, bp_backend_t** out_backend, bp_error_t* error);
   /* Destroys the backend. The host has closed its devices before. [one at a time] [blocks] */

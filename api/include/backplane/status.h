@@ -15,7 +15,7 @@ typedef uint32_t bp_status_t;
 #define BP_STATUS_CLASS(status) ((status)&0xff00u)
 #define BP_CLASS_OK 0x0000u       /* continue */
 #define BP_CLASS_FIX_CALL 0x0100u /* the call is wrong; the same call will fail again */
-#define BP_CLASS_RETRY 0x0200u    /* nothing is broken; the same call may succeed later */
+#define BP_CLASS_RETRY 0x0200u    /* nothing is broken, unless BP_ERROR_ABANDONED is set; the call may succeed later */
 #define BP_CLASS_RECREATE 0x0300u /* the object is lost; destroy it, create another and try again */
 #define BP_CLASS_GIVE_UP 0x0400u  /* a defect, or an environment that no call can repair */
 
@@ -34,11 +34,11 @@ typedef uint32_t bp_status_t;
 #define BP_TIMED_OUT 0x0202u          /* the deadline passed */
 #define BP_CANCELLED 0x0203u          /* the cancel token was set */
 #define BP_BUSY 0x0204u               /* another call holds what this one needs */
+#define BP_DEPENDENCY_FAILED 0x0205u  /* a run that this run waited for failed; run that one again first */
 
-#define BP_DEVICE_LOST 0x0301u       /* the device or its driver is gone */
-#define BP_DEPENDENCY_FAILED 0x0302u /* a run that this run waited for failed */
-#define BP_FORKED 0x0303u            /* the process is a child of the one that opened the device */
-#define BP_STALE 0x0304u             /* a cache entry or handle belongs to an older build, driver or graph */
+#define BP_DEVICE_LOST 0x0301u /* the device or its driver is gone */
+#define BP_FORKED 0x0303u      /* the process is a child of the one that opened the device */
+#define BP_STALE 0x0304u       /* a cache entry or handle belongs to an older build, driver or graph */
 
 #define BP_INTERNAL 0x0401u     /* a defect in the callee */
 #define BP_INCOMPATIBLE 0x0402u /* no common ABI version, other architecture, other sanitizer */
@@ -67,6 +67,8 @@ typedef struct bp_error_t {
 #define BP_ERROR_DEVICE_LOST 0x1u /* every object of the device is lost, not only the one that was called */
 /* the device did not respond: memory bound to the exec must stay allocated, because the device may still write to it */
 #define BP_ERROR_ABANDONED 0x2u
+/* the failure is that of a run which the call only reports: a wait for a stream, or `done` of a later run in it */
+#define BP_ERROR_OF_RUN 0x4u
 
 BP_EXTERN_C_END
 

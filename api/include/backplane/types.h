@@ -22,8 +22,9 @@
  *  - Every create has a destroy; a destroy accepts NULL and returns nothing. Children are destroyed before their
  *    parents.
  *  - Slots are marked [thread-safe] (any thread, at any time) or [one at a time] (any thread; one call per object at a
- *    time, the caller orders them). [blocks] means that a call may wait for a device, a file or another thread; without
- *    it, a call returns in microseconds.
+ *    time, the caller orders them; the object is the slot's first argument, or the library if a backend is created).
+ *    [blocks] means that a call may wait for a device, a file or another thread; without it, a call returns in
+ *    microseconds.
  *  - A callback calls no function of the side that calls it, unless its comment names the function. Work that the host
  *    runs on its threads for a plugin (bp_loop_t.body, bp_task_t.run) is not a callback in this sense: it may call
  *    every slot of the host that its own comment does not exclude. No callback throws, and none blocks unless its
@@ -31,7 +32,8 @@
  *  - "Errors" lists the codes that a slot returns by name; any slot may also return BP_INVALID_ARGUMENT, BP_INTERNAL
  *    and, in the child of a fork that happened while a device was open, BP_FORKED. In that child, destroy calls do
  *    nothing.
- *  - Neither side passes a type, kind, flag or attribute type that is newer than the version they negotiated.
+ *  - Host and plugin pass each other no type, kind, flag or attribute type that is newer than the version that they
+ *    negotiated. A framework treats numbers that it does not know in results as unknown; unknown reasons as OTHER.
  *  - Flags: the low 16 bits of a word are hints, and a reader ignores those that it does not know. The high 16 bits
  *    (BP_FLAGS_REQUIRED) change the request: a reader that does not know one of them refuses the call with
  *    BP_UNSUPPORTED. In requests of a framework, the loader refuses every bit that it does not know. Flags of results

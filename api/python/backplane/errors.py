@@ -86,12 +86,12 @@ class Busy(RetryError):
     """Another call uses the object."""
 
 
+class DependencyFailed(RetryError):
+    """A run that this one waited for failed: run that one again first."""
+
+
 class DeviceLost(LostError):
     """The device or its driver is gone."""
-
-
-class DependencyFailed(LostError):
-    """A run that this one waited for failed."""
 
 
 class Forked(LostError):
@@ -131,8 +131,8 @@ _CODES: dict[int, type[Error]] = {
     0x0202: TimedOut,
     0x0203: Cancelled,
     0x0204: Busy,
+    0x0205: DependencyFailed,
     0x0301: DeviceLost,
-    0x0302: DependencyFailed,
     0x0303: Forked,
     0x0304: Stale,
     0x0401: Internal,

@@ -118,8 +118,11 @@ void Stream::wait(uint64_t deadline) {
       return std::find(flights.begin(), flights.end(), flight) != flights.end();
     });
   }
-  if (const auto failure = first_failure(flights)) throw sdk::Error(*failure);
-  if (end->failure) throw sdk::Error(*end->failure);
+  std::optional<sdk::Error> failure = first_failure(flights);
+  if (!failure) failure = end->failure;
+  if (!failure) return;
+  failure->flags |= BP_ERROR_OF_RUN;
+  throw sdk::Error(*failure);
 }
 
 std::shared_ptr<Flight> Stream::wait_for(const std::shared_ptr<const sdk::RunSync>& sync) {

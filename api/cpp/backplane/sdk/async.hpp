@@ -147,6 +147,7 @@ class Unreported {
     if (failure_) return;  // later failures usually follow from the first
     failure_ = std::move(failure);
     failure_->run = run;
+    failure_->flags |= BP_ERROR_OF_RUN;
   }
   std::optional<Error> take() {
     const std::lock_guard lock(mutex_);
