@@ -167,6 +167,16 @@ TEST(OnnxifiDevices, AreTheBackendIdsOfALibrary) {
   EXPECT_THAT(names, ElementsAre("onnxifi=Plain: chip 0", "onnxifi:1=Plain: chip 1"));
 }
 
+// Each copy of the library has two devices.
+TEST(OnnxifiDevices, BeyondTheLoadersLimitAreLeftOut) {
+  std::string made = (fs::canonical(fs::temp_directory_path()) / "backplane-XXXXXX").native();
+  ASSERT_NE(mkdtemp(made.data()), nullptr);
+  for (int i = 0; i < 130; ++i)
+    fs::copy_file(folder("plain") + "/libonnxifi-plain.so", made + "/libonnxifi-plain" + std::to_string(i) + ".so");
+  EXPECT_EQ(vendors(made).devices().size(), 1u + 256);  // the first is the CPU
+  fs::remove_all(made);
+}
+
 TEST(OnnxifiDevices, OfALibraryThatReportsNothingAreNamedAfterIt) {
   const Environment env = vendor("silent");
   EXPECT_EQ(view::text(env.devices().back().info.name), "libonnxifi-silent.so");

@@ -44,6 +44,8 @@ struct Entry {
 // in turn.
 thread_local bool is_asking = false;
 
+constexpr size_t kMostDevices = 256;  // of a backend, for the loader
+
 }  // namespace
 
 class Backend : public backplane::sdk::Backend {
@@ -171,6 +173,14 @@ class Backend : public backplane::sdk::Backend {
     Library* const library = libraries_.emplace_back(std::make_unique<Library>(path)).get();
     on_call("onnxGetBackendIDs");
     const std::vector<onnxBackendID> ids = library->backend_ids();
+    if (entries_.size() + ids.size() > kMostDevices) {  // the loader would refuse this backend with all its devices
+      on_call("onnxReleaseBackendID");
+      for (onnxBackendID const id : ids) library->functions().release_backend_id(id);
+      throw Error(BP_RESOURCE_EXHAUSTED, path.native() + " reports " + std::to_string(ids.size()) +
+                                             " backends; with those of the libraries before it, " +
+                                             "that is more than " + std::to_string(kMostDevices) +
+                                             " devices: name fewer libraries");
+    }
     bool is_thread_safe = !ids.empty();
     on_call("onnxGetBackendInfo");
     for (onnxBackendID const id : ids) {

@@ -181,6 +181,7 @@ Outcome run(const Flags& flags) {
   start = std::chrono::steady_clock::now();
   bound.exec.run();
   outcome.json["run_ms"] = milliseconds_since(start);
+  outcome.json["devices"] = devices_used(env, session);  // others, if one failed
 
   outcome.json["inputs"] = Json::array();
   for (const Input& input : inputs) {
