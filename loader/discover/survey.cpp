@@ -2,10 +2,10 @@
 #include "discover/survey.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <map>
 #include <mutex>
-#include <string>
 #include <utility>
 
 #include "base/abi.h"
@@ -22,6 +22,17 @@ constexpr uint32_t kMaxDevices = 256;
 constexpr uint64_t kMaxText = 4096;
 constexpr uint32_t kMaxElements = 1000;
 constexpr uint32_t kMaxStride = 4096;
+
+using Create = decltype(bp_plugin_t::create);
+
+// Held while a library creates a backend: one at a time, also for several environments of the process. A library is
+// known by its function, as several paths may lead to it. A forked child has mutexes of its own. Never destroyed.
+std::mutex& create_mutex(Create create) {
+  static std::mutex& all_mutex = *new std::mutex;
+  static auto& all = *new std::map<std::pair<pid_t, Create>, std::mutex>;
+  const std::lock_guard lock(all_mutex);
+  return all[{::getpid(), create}];
+}
 
 }  // namespace
 
@@ -50,14 +61,6 @@ std::string wrong_size(const bp_device_info_t& info) {
   return {};
 }
 
-// A plugin creates one backend at a time, also for several environments of the process. The mutex is never destroyed.
-static std::mutex& create_mutex(const std::string& library) {
-  static std::mutex& all_mutex = *new std::mutex;
-  static auto& all = *new std::map<std::string, std::mutex>;
-  const std::lock_guard lock(all_mutex);
-  return all[library];
-}
-
 Refusal create_backend(Backend& backend, const std::string& folder, std::shared_ptr<Services> services,
                        Host::Options options) {
   if (!backend.host)
@@ -69,7 +72,8 @@ Refusal create_backend(Backend& backend, const std::string& folder, std::shared_
   if (backend.isolated) how.chain = backend.isolated->chain();
   PluginError error;
   const auto call_create = [&] {
-    const std::lock_guard lock(create_mutex(backend.library));
+    std::unique_lock<std::mutex> lock;
+    if (!backend.isolated) lock = std::unique_lock(create_mutex(backend.plugin->create));  // else in its own process
     return call_plugin(error, [&] { return backend.plugin->create(&how, &backend.handle, error.get()); });
   };
   const bp_status_t code = call_create();

@@ -176,12 +176,14 @@ Outcome run(const Flags& flags) {
   const Session session = env.compile(model, options);
   BoundExec bound = bind_inputs(session, inputs);
   Outcome outcome;
-  outcome.json = {{"model", flags.session.model}, {"devices", devices_used(env, session)}};
-  outcome.json["create_ms"] = milliseconds_since(start);
+  const double create_ms = milliseconds_since(start);
   start = std::chrono::steady_clock::now();
   bound.exec.run();
-  outcome.json["run_ms"] = milliseconds_since(start);
-  outcome.json["devices"] = devices_used(env, session);  // others, if one failed
+  const double run_ms = milliseconds_since(start);
+  outcome.json = {{"model", flags.session.model},
+                  {"devices", devices_used(env, session)},  // after the run, because one of them may have failed
+                  {"create_ms", create_ms},
+                  {"run_ms", run_ms}};
 
   outcome.json["inputs"] = Json::array();
   for (const Input& input : inputs) {

@@ -62,9 +62,6 @@ void count(const char* kind, int64_t change) {
   watch().objects[kind] += change;
 }
 
-#define CALLED() \
-  if (const CUresult refused = called(__func__); refused != CUDA_SUCCESS) return refused
-
 }  // namespace
 
 struct CUfunc_st {
