@@ -55,12 +55,11 @@ cmake -S . -B build/fuzz -G Ninja -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=
     -DBACKPLANE_SANITIZER=address -DCMAKE_BUILD_TYPE=Dev >/dev/null
 ninja -C build/fuzz "${chosen[@]}"
 
-found=0
-for fuzzer in "${chosen[@]}"; do
-    corpus=$data/$fuzzer crashes=$data/crashes/$fuzzer log=build/fuzz/$fuzzer.log
+# Runs one fuzzer and prints one line about it. Fails if it found something.
+run() {
+    local fuzzer=$1 corpus=$data/$1 crashes=$data/crashes/$1 log=build/fuzz/$1.log status=0
     mkdir -p "$corpus" "$crashes"
     seeds "$fuzzer" | while IFS= read -r seed; do cp -u "$seed" "$corpus/seed_$(basename "$seed")"; done
-    status=0
     # Runs the inputs of earlier crashes first, each of which must pass now.
     find "$crashes" -type f -print0 | xargs -0r "build/fuzz/fuzz/$fuzzer" -timeout=10 -rss_limit_mb=2048 >"$log" 2>&1 || status=$?
     [[ $status -ne 0 ]] || "build/fuzz/fuzz/$fuzzer" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=65536 \
@@ -69,7 +68,22 @@ for fuzzer in "${chosen[@]}"; do
         echo "$fuzzer: nothing found; $(grep -oE 'Done [0-9]+ runs' "$log" | tail -1), $(find "$corpus" -type f | wc -l) inputs kept"
     else
         echo "$fuzzer: FOUND something, see $log and $crashes"
-        found=1
+        return 1
     fi
+}
+
+# One fuzzer for each processor at a time.
+found=0 running=0
+for fuzzer in "${chosen[@]}"; do
+    if [[ $running -ge $(nproc) ]]; then
+        wait -n || found=1
+        running=$((running - 1))
+    fi
+    run "$fuzzer" &
+    running=$((running + 1))
+done
+while [[ $running -gt 0 ]]; do
+    wait -n || found=1
+    running=$((running - 1))
 done
 exit $found

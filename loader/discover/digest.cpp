@@ -52,10 +52,10 @@ std::string linkers_build_id() {
       ElfW(Nhdr) note;
       std::memcpy(&note, at, sizeof note);
       const char* name = at + sizeof note;
-      const char* text = name + (note.n_namesz + 3) / 4 * 4;
+      const char* text = name + (size_t{note.n_namesz} + 3) / 4 * 4;
       if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(name, "GNU", 4) == 0)
         return hex(reinterpret_cast<const unsigned char*>(text), note.n_descsz);
-      at = text + (note.n_descsz + 3) / 4 * 4;
+      at = text + (size_t{note.n_descsz} + 3) / 4 * 4;
     }
   }
   return {};
@@ -93,11 +93,11 @@ std::string blake2b_of(std::string_view text) {
 }
 
 std::string own_build_id() {
-  static const std::string id = [] {
+  static const std::string kId = [] {
     std::string linkers = linkers_build_id();
     return linkers.empty() ? std::string(kBuildId) : std::move(linkers);
   }();
-  return id;
+  return kId;
 }
 
 }  // namespace backplane

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <string_view>
 #include <system_error>
 #include <type_traits>
@@ -53,7 +52,7 @@ class Reader {
   T number() {
     T value{};
     const std::string_view bytes = take(sizeof value);
-    if (ok_) std::memcpy(&value, bytes.data(), sizeof value);
+    if (ok_) bytes.copy(reinterpret_cast<char*>(&value), sizeof value);
     return value;
   }
   std::string text() { return std::string(take(number<uint32_t>())); }

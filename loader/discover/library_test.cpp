@@ -26,7 +26,6 @@ using testing::manifest;
 using testing::Request;
 using testing::Sandbox;
 using ::testing::SizeIs;
-using testing::tried;
 
 struct PluginCase {
   const char* fault;

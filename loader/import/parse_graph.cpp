@@ -40,7 +40,7 @@ ValueId Parser::declare(std::string_view name, Scope& scope) {
   const auto next = static_cast<ValueId>(scope.graph.values.size());
   const ValueId value = scope.names.find_or_add(name, next);
   if (value == next) {
-    charge(sizeof(Value) + 2 * sizeof(name) + name.size());
+    charge(sizeof(Value) + 2 * sizeof(std::string_view) + name.size());
     scope.graph.add_value(std::string(name));
   }
   return value;

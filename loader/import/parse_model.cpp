@@ -119,7 +119,7 @@ Function Parser::parse_function(Reader reader) {
       function.overload = text(reader, "a function's overload");
     } else if (reader.tag() == f::kInput) {
       const std::string_view name = text(reader, "a function's input");
-      charge(sizeof name + sizeof(std::string) + name.size());
+      charge(sizeof(std::string_view) + sizeof(std::string) + name.size());
       function.inputs.emplace_back(name);
       body.inputs.push_back(declare(name, scope));
     } else if (reader.tag() == f::kOutput) {

@@ -209,7 +209,7 @@ uint32_t Parser::add_weight(Graph& graph, Weight weight) {
 
 NamedWeight Parser::parse_tensor(Reader reader) {
   Message message = read_message(reader);
-  charge(message.typed.size() + message.strings.size() * 2 * sizeof message.strings[0]);
+  charge(message.typed.size() + message.strings.size() * 2 * sizeof(std::string_view));
   Weight weight;
   weight.dtype = message.dtype;
   weight.dims = message.dims;

@@ -192,7 +192,7 @@ Status Channel::read_all(char* to, uint64_t bytes, Check& check) const {
 }
 
 Result<Message> Channel::receive(uint64_t most, Check& check) const {
-  Header header{};
+  Header header{};  // NOLINT(bugprone-invalid-enum-default-initialization): read below
   Message received;
   alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostFiles * sizeof(int))> control{};
   uint64_t got = 0;

@@ -60,9 +60,9 @@ SessionOptions on(std::vector<std::string> devices) {
   return how;
 }
 
-Model one_node(const std::string& op, std::vector<int64_t> extents = {3}) {
+Model one_node(const std::string& op, const std::vector<int64_t>& extents = {3}) {
   Graph graph;
-  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, std::move(extents));
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, extents);
   return graph.finish({graph.node(op, "y", {x})});
 }
 

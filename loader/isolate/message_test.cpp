@@ -20,8 +20,6 @@
 namespace backplane::isolate {
 namespace {
 
-using ::testing::HasSubstr;
-
 class NoService : public GraphService {
  public:
   Result<Mapping> weight(uint32_t, uint32_t, uint64_t) override { return Status(BP_UNSUPPORTED, "none"); }

@@ -147,7 +147,7 @@ TEST_P(Events, MayBeReleasedWhileTheRunIsInFlight) {
 // daemon.
 TEST(FirstUse, MayBeInAForkedChild) {
   if (getenv("BACKPLANE_TEST_FORK") == nullptr) {  // in a process that has not used the library
-    EXPECT_EQ(
+    EXPECT_EQ(                                     // NOLINTNEXTLINE(bugprone-command-processor)
         system("BACKPLANE_TEST_FORK=1 \"$(readlink /proc/$PPID/exe)\" --gtest_filter=FirstUse.MayBeInAForkedChild"), 0);
     return;
   }

@@ -98,7 +98,7 @@ Status measure_copy(const Environment& environment, const DeviceCoverage* from, 
   BP_ASSIGN(Memory here, memory_of(from));
   BP_ASSIGN(Memory there, memory_of(to));
   if (!direct(here, there)) return {};
-  const auto buffers = std::make_shared<Buffers>(Buffers{std::move(here), std::move(there), {}, {}});
+  const auto buffers = std::make_shared<Buffers>(Buffers{here, there, {}, {}});
   const Block &source = buffers->source, &target = buffers->target;
   BP_TRY(buffers->source.reserve(buffers->here, kLargeCopy));
   BP_TRY(buffers->target.reserve(buffers->there, kLargeCopy));

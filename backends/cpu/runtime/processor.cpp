@@ -32,15 +32,17 @@ bool onednn_has(dnnl::cpu_isa wanted) {
   return (isa & static_cast<unsigned>(wanted)) == static_cast<unsigned>(wanted);
 }
 
+#if defined(__x86_64__)
 // Requests AMX's registers, which Linux grants per process, because they enlarge the frames of its signal handlers.
 bool permits_amx() {
-#if defined(__x86_64__) && defined(__linux__)
+#if defined(__linux__)
   constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
   return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 #else
   return false;
 #endif
 }
+#endif
 
 // Returns the processor's instructions, up to oneDNN's limit.
 Instructions present() {

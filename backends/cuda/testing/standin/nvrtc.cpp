@@ -145,6 +145,6 @@ EXPORT nvrtcResult nvrtcGetCUBINSize(nvrtcProgram program, size_t* size) {
 }
 
 EXPORT nvrtcResult nvrtcGetCUBIN(nvrtcProgram program, char* binary) {
-  std::memcpy(binary, program->binary.data(), program->binary.size());
+  program->binary.copy(binary, program->binary.size());
   return NVRTC_SUCCESS;
 }
