@@ -71,14 +71,6 @@ class NewProgram : public Program, public Refit {
   std::vector<float> values;  // the first element of each weight that `refit` was given
 };
 
-class NewSemaphore : public HostTimeline {
- public:
-  bp_native_t native(const bp_semaphore_export_t& what) override {
-    look("semaphore_export", what);
-    return {0, BP_VENDOR, 1, nullptr};
-  }
-};
-
 class NewDevice : public Device, public Memory, public Sync, public Cache {
  public:
   using Device::Device;
@@ -132,7 +124,11 @@ class NewDevice : public Device, public Memory, public Sync, public Cache {
   std::unique_ptr<NativeSemaphore> semaphore(const bp_semaphore_create_t& how) override {
     look("semaphore_create", how);
     if (how.native != nullptr) look("semaphore_create.native", *how.native);
-    return std::make_unique<NewSemaphore>();
+    return std::make_unique<HostTimeline>();
+  }
+  static bp_native_t export_semaphore(NativeSemaphore&, const bp_semaphore_export_t& what) {
+    look("semaphore_export", what);
+    return {0, BP_VENDOR, 1, nullptr};
   }
 
   std::string serialize(const Program&) override { return "blob"; }

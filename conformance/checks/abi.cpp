@@ -42,7 +42,7 @@ Result layout(Bench& bench) {
   const auto& p = *plugin.program;
   const auto& i = *plugin.instance;
   if (!d.count || !d.info || !d.open || !d.close || !c.query || !p.compile || !p.destroy || !p.info || !i.create ||
-      !i.destroy || !i.bind || !i.extents || !i.run) {
+      !i.destroy || !i.bind || !i.run) {
     return failed("a slot that has no default is NULL");
   }
   if (c.newest_opset_count != 0 && (c.newest_opsets == nullptr || c.newest_opset_stride < BP_SIZE_1_0(bp_opset_t))) {
@@ -193,8 +193,8 @@ Result unknown_flags(Bench& bench) {
   if (instance == nullptr) return failed(answer.describe());
   if (answer = instance->bind_all(subject->inputs); !answer.ok()) return failed(answer.describe());
   bp_semaphore_t ended;
-  const bp_point_t signals = bp_host_point(&ended, 1);
-  bp_run_t run = {.size = sizeof run, .flags = kRequired, .signals = &signals, .signal_count = 1};
+  bp_run_t run = {.size = sizeof run, .flags = kRequired, .self = &ended};
+  run.done = [](void* self, bp_status_t, const bp_error_t*) { static_cast<bp_semaphore_t*>(self)->signal(1, false); };
   if (answer = instance->start(run); answer.status != BP_UNSUPPORTED)
     return failed(fmt::format("run with an unknown required flag returns {:#x}, not BP_UNSUPPORTED", answer.status));
   run.flags = kHint;

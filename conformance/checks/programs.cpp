@@ -384,20 +384,24 @@ Result extents(Bench& bench) {
                    "for extents that the graph forbids, output_extents returns {:#x}, not BP_TYPE_MISMATCH", status));
 }
 
-// y = NonZero(x). The run requests output memory once it knows how much it needs.
+// y = NonZero(x), z = Neg(x). The run requests memory for y once it knows how much it needs; that of z is bound, since
+// its extents follow from those of x.
 Result data_dependent(Bench& bench) {
   const Device& device = bench.device();
   GraphSpec spec;
-  spec.values.push_back({.extents = {6}});
+  spec.values.push_back({BP_DTYPE_FLOAT, {-1}, {}, BP_NONE, {"n"}});
   spec.values.push_back({.dtype = BP_DTYPE_INT64, .extents = {1, -1}});
+  spec.values.push_back({BP_DTYPE_FLOAT, {-1}, {}, BP_NONE, {"n"}});
   spec.nodes.push_back({.op_type = "NonZero", .since_version = 13, .inputs = {0}, .outputs = {1}});
+  spec.nodes.push_back({.op_type = "Neg", .since_version = 13, .inputs = {0}, .outputs = {2}});
   spec.inputs = {0};
-  spec.outputs = {1};
+  spec.outputs = {1, 2};
   spec.opset = 13;
   const Graph graph(std::move(spec));
   std::vector<Claim> claims;
   if (const Answer answer = device.coverage(graph, claims); !answer.ok()) return failed(answer.describe());
-  if (claims[0].answer != BP_ANSWER_YES) return not_supported("NonZero is not claimed");
+  if (claims[0].answer != BP_ANSWER_YES || claims[1].answer != BP_ANSWER_YES)
+    return not_supported("NonZero or Neg is not claimed");
   Answer answer;
   const auto program = Program::compile(device, graph, answer);
   const auto instance = program == nullptr ? nullptr : Instance::create(*program, answer);
@@ -408,12 +412,16 @@ Result data_dependent(Bench& bench) {
     onnx::Tensor x{BP_DTYPE_FLOAT, {6}, std::vector<std::byte>(6 * sizeof(float))};
     for (const int64_t i : expected) reinterpret_cast<float*>(x.bytes.data())[i] = -2;
     std::vector<onnx::Tensor> outputs;
-    if (answer = instance->bind_all({x}, {{1, static_cast<int64_t>(expected.size())}}); !answer.ok())
+    if (answer = instance->bind_all({x}, {{1, static_cast<int64_t>(expected.size())}, {6}}); !answer.ok())
       return failed(answer.describe());
     if (answer = instance->run_checked(outputs); !answer.ok()) return failed(answer.describe());
     const auto* const seen = reinterpret_cast<const int64_t*>(outputs.at(0).bytes.data());
     if (!std::equal(expected.begin(), expected.end(), seen))
       return failed(fmt::format("the positions of {} numbers that are not 0 are wrong", expected.size()));
+    const auto* const before = reinterpret_cast<const float*>(x.bytes.data());
+    const auto* const after = reinterpret_cast<const float*>(outputs.at(1).bytes.data());
+    if (!std::equal(before, before + 6, after, [](float a, float b) { return -a == b; }))
+      return failed("the numbers of Neg beside it are wrong");
   }
   return passed(1);
 }

@@ -305,6 +305,40 @@ CheckResult native_points(Fixture& fixture) {
   return wrong(fixture.fault(0));
 }
 
+// A run without `done` fails. The next run in its stream signals a native point, and a run that waits for the point in
+// another stream reports the failure, because it may have read what the failed run did not write.
+CheckResult native_failure(Fixture& fixture) {
+  Answer answer;
+  const auto other = Stream::create(fixture.device(), answer);
+  if (other == nullptr) return wrong("a second stream", answer);
+  const auto semaphore = NativeSemaphore::create(fixture.device(), 0, nullptr, answer);
+  if (semaphore == nullptr) return wrong("semaphore_create", answer);
+  const CheckResult warm = stream_wait(fixture);  // the first run with new bindings may wait for other work
+  if (!warm.fault.empty()) return warm;
+  bp_semaphore_t start;
+  const bp_point_t first = bp_host_point(&start, 1), point = semaphore->at(1);
+  bp_run_t fails = in(fixture.stream.get()), signals = in(fixture.stream.get()), waits = in(other.get());
+  fails.waits = &first;
+  signals.signals = waits.waits = &point;
+  fails.wait_count = signals.signal_count = waits.wait_count = 1;
+  End end;
+  end.expect(waits);
+  if (answer = fixture.instances[0]->start(fails); !answer.ok()) return wrong("a run that waits", answer);
+  start.signal(1, true);
+  if (answer = fixture.instances[1]->start(signals); !answer.ok()) {
+    static_cast<void>(fixture.stream->wait());
+    return wrong("the run after a failed one", answer);
+  }
+  answer = fixture.instances[2]->start(waits);
+  const bp_status_t seen = answer.ok() ? (end.wait(), end.status()) : answer.status;
+  static_cast<void>(other->wait());
+  if (answer = fixture.stream->wait(); answer.status != BP_DEPENDENCY_FAILED)
+    return wrong(fmt::format("stream_wait after a failed run returns {:#x}", answer.status));
+  if (seen != BP_DEPENDENCY_FAILED)
+    return wrong(fmt::format("a run that waits for a native point after a failed run ends with {:#x}", seen));
+  return stream_wait(fixture);
+}
+
 // Signals a semaphore for which a faulty device still waits, so that the run ends before what it uses is destroyed.
 void release(const Fixture& fixture, const NativeSemaphore& semaphore, End& end) {
   Detail detail;
@@ -504,6 +538,7 @@ Result abandon(Bench& bench) {
   bp_run_t run = in(nullptr);
   run.waits = &waits;
   run.wait_count = 1;
+  run.done = [](void*, bp_status_t, const bp_error_t*) {};
   if (answer = kept.instance->start(run); !answer.ok()) return failed(answer.describe());
   bench.library().keep_loaded();  // threads of the abandoned device may still run the library's code
   const uint64_t begin = now_ns();
@@ -523,6 +558,7 @@ constexpr Row kStreams[] = {
     {"failed_points", failed_points}, {"late_stream", late_stream},    {"cancelled", cancelled},
     {"deadline", deadline},           {"stream_export", stream_export}};
 constexpr Row kSemaphores[] = {{"native_points", native_points},
+                               {"native_failure", native_failure},
                                {"native_cancel", native_cancel},
                                {"native_slots", native_slots},
                                {"native_export", native_export}};

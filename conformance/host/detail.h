@@ -39,10 +39,24 @@ class Detail {
 };
 
 // The function that returned a status.
-enum class Stage { kCoverage, kReview, kCompile, kInstance, kBind, kRun, kStream, kSemaphore, kMemory, kCache, kRefit };
+enum class Stage {
+  kCoverage,
+  kReview,
+  kCompile,
+  kInstance,
+  kExtents,
+  kBind,
+  kRun,
+  kStream,
+  kSemaphore,
+  kMemory,
+  kCache,
+  kRefit
+};
 inline const char* name_of(Stage stage) {
-  constexpr const char* kNames[] = {"coverage", "review",           "compile", "instance_create", "bind", "run",
-                                    "a stream", "a semaphore slot", "memory",  "the cache",       "refit"};
+  constexpr const char* kNames[] = {"coverage",         "review", "compile",   "instance_create",
+                                    "output_extents",   "bind",   "run",       "a stream",
+                                    "a semaphore slot", "memory", "the cache", "refit"};
   return kNames[static_cast<int>(stage)];
 }
 

@@ -58,7 +58,8 @@ bp_program_info_t Program::info() const {
 std::unique_ptr<Instance> Instance::create(const Program& program, Answer& out_answer) {
   bp_instance_t* raw = nullptr;
   Detail detail;
-  const bp_status_t status = program.device().plugin().instance->create(program.raw(), nullptr, &raw, detail.error());
+  const bp_instance_create_t how = {.size = sizeof how};
+  const bp_status_t status = program.device().plugin().instance->create(program.raw(), &how, &raw, detail.error());
   out_answer = {status, Stage::kInstance, detail.text()};
   if (status != BP_OK) return nullptr;
   if (raw == nullptr) throw Breach("instance create returns BP_OK but no instance");
@@ -94,6 +95,7 @@ bp_status_t Instance::provide_output(void* self, uint32_t slot, uint32_t rank, c
   if (slot < BP_SLOT_OUTPUT || out_tensor == nullptr) return BP_INVALID_ARGUMENT;
   const uint32_t index = slot - BP_SLOT_OUTPUT;
   if (index >= instance.outputs_.size()) return BP_INVALID_ARGUMENT;
+  ++instance.asked_[index];
   const bp_tensor_t tensor = instance.outputs_[index]->tensor();
   if (!std::equal(extents, extents + rank, tensor.extents, tensor.extents + tensor.rank)) return BP_BUFFER_TOO_SMALL;
   write_back(tensor, out_tensor);
@@ -151,6 +153,7 @@ Answer Instance::bind_all(const std::vector<onnx::Tensor>& inputs, const std::ve
   const GraphSpec& spec = program_.graph().spec();
   inputs_.clear();
   outputs_.clear();
+  if (Answer answer = find_bound(inputs, extents); !answer.ok()) return answer;
   for (uint32_t i = 0; i < inputs.size(); ++i) {
     inputs_.push_back(std::make_unique<Memory>(program_.device(), inputs[i]));
     if (Answer answer = bind(i, *inputs_.back()); !answer.ok()) return answer;
@@ -159,6 +162,7 @@ Answer Instance::bind_all(const std::vector<onnx::Tensor>& inputs, const std::ve
     const ValueSpec& value = spec.values[spec.outputs[i]];
     outputs_.push_back(
         std::make_unique<Memory>(program_.device(), value.dtype, extents.empty() ? value.extents : extents[i]));
+    if (!bound_[i]) continue;
     if (Answer answer = bind(BP_SLOT_OUTPUT + i, *outputs_.back()); !answer.ok()) return answer;
   }
   if (const bp_program_info_t info = program_.info(); info.scratch_bytes != 0) {
@@ -169,8 +173,41 @@ Answer Instance::bind_all(const std::vector<onnx::Tensor>& inputs, const std::ve
   return {};
 }
 
+Answer Instance::find_bound(const std::vector<onnx::Tensor>& inputs, const std::vector<std::vector<int64_t>>& extents) {
+  const GraphSpec& spec = program_.graph().spec();
+  bound_.assign(spec.outputs.size(), true);
+  asked_ = std::vector<std::atomic<uint32_t>>(spec.outputs.size());
+  const auto slot = program_.device().plugin().program->output_extents;
+  std::vector<bp_shape_t> shapes(spec.outputs.size(), bp_shape_t{.rank = BP_NONE});
+  if (slot != nullptr && program_.info().shapes != BP_SHAPES_STATIC) {
+    std::vector<onnx::Tensor> copies = inputs;
+    std::vector<bp_tensor_t> tensors;
+    for (onnx::Tensor& input : copies) tensors.push_back(input.as_abi());
+    const bp_shape_query_t query = {.size = sizeof query,
+                                    .input_count = static_cast<uint32_t>(tensors.size()),
+                                    .inputs = tensors.data(),
+                                    .input_stride = sizeof(bp_tensor_t),
+                                    .output_stride = sizeof(bp_shape_t)};
+    Detail detail;
+    const bp_status_t status = slot(program_.raw(), &query, shapes.data(), detail.error());
+    if (status != BP_OK) return {status, Stage::kExtents, detail.text()};
+  }
+  for (uint32_t i = 0; i < spec.outputs.size(); ++i) {
+    const ValueSpec& value = spec.values[spec.outputs[i]];
+    const std::vector<int64_t>& expected = extents.empty() ? value.extents : extents[i];
+    const bp_shape_t& shape = shapes[i];
+    if (shape.rank != BP_NONE && !std::equal(shape.extents, shape.extents + std::min<uint32_t>(shape.rank, BP_MAX_RANK),
+                                             expected.begin(), expected.end()))
+      return {BP_INTERNAL, Stage::kExtents, fmt::format("the extents of output {} are wrong", i)};
+    const bool is_static = std::ranges::none_of(value.extents, [](int64_t extent) { return extent < 0; });
+    bound_[i] = value.dtype != BP_DTYPE_STRING && (is_static || shape.rank != BP_NONE);
+  }
+  return {};
+}
+
 Answer Instance::run_checked(std::vector<onnx::Tensor>& out_outputs, const RunSettings& settings) {
   for (const auto& output : outputs_) output->poison();
+  for (std::atomic<uint32_t>& asked : asked_) asked = 0;
   std::vector<onnx::Tensor> before;
   for (const auto& input : inputs_) before.push_back(input->read());
   std::string fault;
@@ -183,6 +220,11 @@ Answer Instance::run_checked(std::vector<onnx::Tensor>& out_outputs, const RunSe
     }
   }
   if (scratch_ != nullptr && fault.empty()) fault = scratch_->breach();
+  for (size_t i = 0; i < outputs_.size() && fault.empty() && answer.ok(); ++i) {
+    if (const uint32_t right = bound_[i] ? 0 : 1; asked_[i] != right)
+      fault = fmt::format("the run asks {} times for the memory of output {}, which is{} bound", asked_[i].load(), i,
+                          bound_[i] ? "" : " not");
+  }
   for (size_t i = 0; i < inputs_.size() && fault.empty(); ++i) {
     if (inputs_[i]->read().bytes != before[i].bytes) fault = fmt::format("the run changed its input {}", i);
   }

@@ -2,6 +2,7 @@
 // A compiled graph and its run state.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -63,8 +64,9 @@ class Instance {
   // Passes `run` on unchanged and does not wait for the run to finish.
   Answer start(const bp_run_t& run);
 
-  // Binds the inputs, and new memory for every output and for scratch. The memory lives until the next bind_all or the
-  // destructor. `extents` are the outputs' extents; they are needed if the graph leaves some unknown.
+  // Binds the inputs, and new memory for scratch and for each output whose extents are known before the run. The memory
+  // lives until the next bind_all or the destructor. `extents` are the outputs' extents; they are needed if the graph
+  // leaves some unknown. Fails if the program computes other extents.
   Answer bind_all(const std::vector<onnx::Tensor>& inputs, const std::vector<std::vector<int64_t>>& extents = {});
   Memory& input(uint32_t i) { return *inputs_[i]; }
   Memory& output(uint32_t i) { return *outputs_[i]; }
@@ -75,12 +77,16 @@ class Instance {
  private:
   Instance(const Program& program, bp_instance_t* raw) : program_(program), raw_(raw) {}
   const bp_instance_api_t& api() const { return *program_.device().plugin().instance; }
+  // Sets for each output whether it is to be bound: its extents are in the graph, or the program computes them.
+  Answer find_bound(const std::vector<onnx::Tensor>& inputs, const std::vector<std::vector<int64_t>>& extents);
   static bp_status_t provide_output(void* self, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t bytes,
                                     bp_tensor_t* out_tensor);
 
   const Program& program_;
   bp_instance_t* raw_;
   std::vector<std::unique_ptr<Memory>> inputs_, outputs_;
+  std::vector<bool> bound_;                   // by output; set by bind_all
+  std::vector<std::atomic<uint32_t>> asked_;  // by output: calls of bp_run_t.output in the latest run
   std::unique_ptr<Memory> scratch_;
 };
 

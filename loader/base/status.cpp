@@ -58,6 +58,17 @@ bp_status_t Status::write(bp_error_t* error) const {
   return code();
 }
 
+bp_status_t write_code(bp_status_t code, bp_error_t* error) noexcept {
+  if (!error || error->size < BP_SIZE_1_0(bp_error_t)) return code;
+  error->status = code;
+  error->node = BP_NO_NODE;
+  error->vendor_code = 0;
+  error->flags = 0;
+  error->text_size = 0;
+  error->run = 0;
+  return code;
+}
+
 PluginError::PluginError() : error_{} {
   error_.size = sizeof error_;
   error_.node = BP_NO_NODE;

@@ -59,6 +59,9 @@ class [[nodiscard]] Status {
   std::unique_ptr<Detail> detail_;
 };
 
+// As Status::write, for an error without a text, which needs no memory.
+bp_status_t write_code(bp_status_t code, bp_error_t* error) noexcept;
+
 // The loader assigns values of bp_run_t.id from this one up: to its own runs, and to runs that the framework did not
 // number. Frameworks number their runs from 1. In errors for them, such a value is replaced by 0.
 constexpr uint64_t kFirstLoaderRun = uint64_t{1} << 63;

@@ -14,6 +14,9 @@ bp_status_t bp_env_create(const bp_env_desc_t* desc, bp_env_t** out_env, bp_erro
     if (desc) {
       BP_ASSIGN(known, abi::read(desc, "desc"));
     }
+    if (known.parallel_for && !known.threads)
+      return {BP_INVALID_ARGUMENT,
+              "desc.threads is 0: with `parallel_for`, set it to the number of threads of the framework's pool"};
     BP_ASSIGN(auto environment, Environment::create(known));
     *out_env = new bp_env_t{std::move(environment)};
     return {};

@@ -3,7 +3,6 @@
 #include "c_api/handles.h"
 #include "host/cancel.h"
 #include "host/container.h"
-#include "host/semaphore.h"
 
 using namespace backplane;
 using c_api::fenced;
@@ -109,19 +108,19 @@ bp_status_t bp_exec_output_container(bp_exec_t* exec, uint32_t output, bp_contai
 bp_status_t bp_semaphore_create(uint64_t value, bp_semaphore_t** out_semaphore, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
     BP_TRY(c_api::clear(out_semaphore, "out_semaphore"));
-    *out_semaphore = new bp_semaphore_t(value);
+    *out_semaphore = new c_api::HostSemaphore(value);
     return {};
   });
 }
 
 void bp_semaphore_destroy(bp_semaphore_t* semaphore) {
-  delete semaphore;
+  c_api::destroy(c_api::handle_of(semaphore));
 }
 
 bp_status_t bp_semaphore_signal(bp_semaphore_t* semaphore, uint64_t value, const bp_error_t* failure,
                                 bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    if (!semaphore) return {BP_INVALID_ARGUMENT, "semaphore is NULL"};
+    BP_TRY(c_api::usable(c_api::handle_of(semaphore), "semaphore"));
     if (!failure) {
       semaphore->signal(value);
       return {};
@@ -135,7 +134,7 @@ bp_status_t bp_semaphore_signal(bp_semaphore_t* semaphore, uint64_t value, const
 
 bp_status_t bp_semaphore_reset(bp_semaphore_t* semaphore, uint64_t value, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    if (!semaphore) return {BP_INVALID_ARGUMENT, "semaphore is NULL"};
+    BP_TRY(c_api::usable(c_api::handle_of(semaphore), "semaphore"));
     semaphore->reset(value);
     return {};
   });
@@ -144,14 +143,15 @@ bp_status_t bp_semaphore_reset(bp_semaphore_t* semaphore, uint64_t value, bp_err
 bp_status_t bp_semaphore_wait(bp_semaphore_t* semaphore, uint64_t value, uint64_t deadline, const bp_cancel_t* cancel,
                               bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    if (!semaphore) return {BP_INVALID_ARGUMENT, "semaphore is NULL"};
+    BP_TRY(c_api::usable(c_api::handle_of(semaphore), "semaphore"));
     return semaphore->wait(value, deadline, cancel);
   });
 }
 
 bp_status_t bp_semaphore_query(bp_semaphore_t* semaphore, uint64_t* out_value, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    if (!semaphore || !out_value) return {BP_INVALID_ARGUMENT, "semaphore or out_value is NULL"};
+    BP_TRY(c_api::usable(c_api::handle_of(semaphore), "semaphore"));
+    if (!out_value) return {BP_INVALID_ARGUMENT, "out_value is NULL"};
     return semaphore->query(*out_value);
   });
 }

@@ -16,7 +16,8 @@ namespace backplane::c_api {
 
 inline Status forked() {
   return {BP_FORKED,
-          "this handle belongs to the parent process: create a new environment after fork, or use posix_spawn"};
+          "this handle belongs to the parent process: create a new environment, or semaphore, after fork, or use "
+          "posix_spawn"};
 }
 
 // Calls `body`, which returns a Status. Converts errors and exceptions to a status code and a bp_error_t.
@@ -25,7 +26,7 @@ bp_status_t fenced(bp_error_t* error, Body&& body) noexcept {
   try {
     return Status(body()).write(error);
   } catch (const std::bad_alloc&) {
-    return BP_RESOURCE_EXHAUSTED;
+    return write_code(BP_RESOURCE_EXHAUSTED, error);
   } catch (const std::exception& thrown) {
     try {
       const auto* const system = dynamic_cast<const std::system_error*>(&thrown);
@@ -33,10 +34,10 @@ bp_status_t fenced(bp_error_t* error, Body&& body) noexcept {
         return Status(BP_RESOURCE_EXHAUSTED, "the system starts no further thread for this process").write(error);
       return Status(BP_INTERNAL, std::string("the loader failed: ") + thrown.what()).write(error);
     } catch (...) {
-      return BP_INTERNAL;
+      return write_code(BP_INTERNAL, error);
     }
   } catch (...) {
-    return BP_INTERNAL;
+    return write_code(BP_INTERNAL, error);
   }
 }
 

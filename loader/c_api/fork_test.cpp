@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "testing/partial.h"
 
@@ -46,6 +48,32 @@ TEST(Fork, StreamsAndSemaphoresOfTheParentAreRefused) {
   EXPECT_EQ(status, 0) << "calls that did not return BP_FORKED, or a child that hung";
   api().native_semaphore_destroy(semaphore);
   api().stream_destroy(stream);
+}
+
+// Another thread waits for the semaphore during the fork, so in the child it counts as waited for, by nobody.
+TEST(Fork, HostSemaphoresOfTheParentAreRefused) {
+  bp_semaphore_t* semaphore = nullptr;
+  ASSERT_EQ(api().semaphore_create(0, &semaphore, nullptr), BP_OK);
+  std::thread waiter([&] { api().semaphore_wait(semaphore, 1, BP_FOREVER, nullptr, nullptr); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::alarm(20);  // ends a child that hangs
+    uint64_t value = 0;
+    const bp_status_t codes[] = {api().semaphore_wait(semaphore, 1, BP_FOREVER, nullptr, nullptr),
+                                 api().semaphore_signal(semaphore, 1, nullptr, nullptr),
+                                 api().semaphore_query(semaphore, &value, nullptr),
+                                 api().semaphore_reset(semaphore, 0, nullptr)};
+    api().semaphore_destroy(semaphore);
+    ::_exit(static_cast<int>(std::ranges::count_if(codes, [](bp_status_t code) { return code != BP_FORKED; })));
+  }
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0) << "calls that did not return BP_FORKED, or a child that hung";
+  EXPECT_EQ(api().semaphore_signal(semaphore, 1, nullptr, nullptr), BP_OK);
+  waiter.join();
+  api().semaphore_destroy(semaphore);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include "c_api/fence.h"
 #include "discover/environment.h"
+#include "host/semaphore.h"
 #include "ir/graph.h"
 #include "run/exec.h"
 #include "run/lane.h"
@@ -61,6 +62,15 @@ struct bp_exec_t {
 };
 
 namespace backplane::c_api {
+
+// A framework's semaphore. bp_semaphore_create returns its base; the semaphores of runs are never a framework's.
+struct HostSemaphore : bp_semaphore_t {
+  using bp_semaphore_t::bp_semaphore_t;
+  uint32_t generation = c_api::generation();
+};
+inline HostSemaphore* handle_of(bp_semaphore_t* semaphore) {
+  return static_cast<HostSemaphore*>(semaphore);
+}
 
 // Creates a handle for the model.
 bp_model_t* wrap(std::shared_ptr<const model::Model> model);

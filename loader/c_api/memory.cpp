@@ -30,6 +30,13 @@ struct Opened {
   Status status(const PluginError& error, bp_status_t code) const {
     return error.status(code, "device '" + device->name() + "'");
   }
+  // Makes what the device wrote visible to the host (BP_MAP_READ), or the reverse (BP_MAP_WRITE).
+  Status flush(bp_map_t what, uint32_t access) const {
+    if (!api->flush) return {};  // mappings are coherent
+    what.access = access;
+    PluginError error;
+    return status(error, api->flush(handle, &what, error.get()));
+  }
 };
 
 Result<Opened> open(bp_env_t* env, uint64_t id) {
@@ -66,6 +73,8 @@ Status check(const bp_buffer_t* buffer, const char* name) {
 Result<DeviceRun> order_for(const Opened& device, const bp_run_t* run) {
   BP_ASSIGN(const bp_run_t known, abi::read(run, "what.run"));
   BP_TRY(check_run(known));
+  if (known.id >= kFirstLoaderRun)
+    return Status(BP_INVALID_ARGUMENT, "what.run.id is " + std::to_string(known.id) + "; it must be below 2^63");
   if (!known.stream)
     return Status(BP_INVALID_ARGUMENT,
                   "what.run.stream is NULL: a copy or fill with a run is ordered in a stream; without "
@@ -264,7 +273,13 @@ bp_status_t bp_memory_map(bp_env_t* env, const bp_map_t* what, void** out_pointe
     BP_ASSIGN(const Opened opened, open(env, known.buffer->device));
     BP_TRY(opened.needs(slot(opened.api, &bp_memory_api_t::map), "mappings"));
     PluginError plugin_error;
-    return opened.status(plugin_error, opened.api->map(opened.handle, &known, out_pointer, plugin_error.get()));
+    BP_TRY(opened.status(plugin_error, opened.api->map(opened.handle, &known, out_pointer, plugin_error.get())));
+    if (!(known.access & BP_MAP_READ)) return {};
+    Status flushed = opened.flush(known, BP_MAP_READ);
+    if (flushed.ok()) return {};
+    if (opened.api->unmap) static_cast<void>(opened.api->unmap(opened.handle, &known, *out_pointer, nullptr));
+    *out_pointer = nullptr;
+    return flushed;
   });
 }
 
@@ -277,8 +292,11 @@ bp_status_t bp_memory_unmap(bp_env_t* env, const bp_map_t* what, void* pointer, 
     if (!known.buffer->memory) return {};
     BP_ASSIGN(const Opened opened, open(env, known.buffer->device));
     BP_TRY(opened.needs(slot(opened.api, &bp_memory_api_t::unmap), "mappings"));
+    Status flushed = known.access & BP_MAP_WRITE ? opened.flush(known, BP_MAP_WRITE) : Status();
     PluginError plugin_error;
-    return opened.status(plugin_error, opened.api->unmap(opened.handle, &known, pointer, plugin_error.get()));
+    Status unmapped =
+        opened.status(plugin_error, opened.api->unmap(opened.handle, &known, pointer, plugin_error.get()));
+    return flushed.ok() ? std::move(unmapped) : std::move(flushed);
   });
 }
 

@@ -193,5 +193,40 @@ TEST_F(MemoryCalls, BindRefusesTheSameBuffers) {
   EXPECT_EQ(status([&] { exec.bind_memory(0, tensor); }), BP_UNSUPPORTED);
 }
 
+// The device sees what the host writes to imported memory after a flush, and the reverse.
+TEST(Memory, MappingsOfMemoryThatIsNotCoherentAreFlushed) {
+  const Environment env = partial_environment({{"partial.memory", "flushed"}});
+  const uint64_t device = env.devices()[1].info.id;
+  alignas(64) float ours[16] = {1, 2, 3};
+  bp_external_t external{};
+  external.size = sizeof external;
+  external.kind = BP_EXTERNAL_HOST_POINTER;
+  external.handle = reinterpret_cast<uintptr_t>(ours);
+  external.bytes = sizeof ours;
+  const bp_import_t import{sizeof import, 0, &external};
+  bp_buffer_t imported{};
+  detail::call(api().memory_import, env.get(), device, &import, &imported);
+  imported.bytes = sizeof ours;
+  const auto mapped = [&](uint32_t access, const auto& use) {
+    const bp_map_t what{sizeof what, access, &imported};
+    void* pointer = nullptr;
+    detail::call(api().memory_map, env.get(), &what, &pointer);
+    EXPECT_EQ(pointer, ours);
+    use();
+    detail::call(api().memory_unmap, env.get(), &what, pointer);
+  };
+  mapped(BP_MAP_WRITE, [&] { ours[0] = 4; });
+  const Buffer other = env.allocate(device, sizeof ours);
+  env.copy(imported, other.abi(), sizeof ours);
+  ours[0] = ours[1] = 0;
+  env.copy(other.abi(), imported, sizeof ours);
+  mapped(BP_MAP_READ, [&] {
+    EXPECT_EQ(ours[0], 4);
+    EXPECT_EQ(ours[1], 2);
+  });
+  const bp_release_t release{sizeof release, 0, &imported, nullptr};
+  api().memory_release(env.get(), &release);
+}
+
 }  // namespace
 }  // namespace backplane

@@ -63,7 +63,7 @@ Result<SessionRequest> read_request(const Environment& environment, const bp_ses
   BP_ASSIGN(const bp_session_desc_t known, abi::read(desc, "desc"));
   BP_TRY(abi::check_chain(known.chain));
   if (known.compute_types & ~kComputeTypes)
-    return Status(BP_INVALID_ARGUMENT,
+    return Status(BP_UNSUPPORTED,
                   "desc.compute_types is " + std::to_string(known.compute_types) + ": it has bits beyond BP_COMPUTE_*");
   BP_TRY(abi::check_flags(known.flags, BP_SESSION_REFIT | BP_SESSION_PLACE_ONLY, "desc.flags"));
   if (known.fallback > BP_FALLBACK_FORBID)

@@ -24,6 +24,7 @@ struct Sink {
   std::vector<NodeGroup>& groups;
   uint32_t allowed = 0;  // BP_COMPUTE_* that the session allows
   std::vector<bool> too_new = std::vector<bool>(nodes.size(), false);
+  std::vector<uint32_t> forbidden = {};  // nodes of atomic groups that would compute in a type that is not allowed
 
   static bool holds(const bp_graph_t& graph, const bp_range_t& range) {
     if (range.symbol >= graph.symbol_count) return false;
@@ -43,12 +44,7 @@ struct Sink {
     verdict.bytes = given.bytes;
     if (given.detail.data) verdict.detail.assign(given.detail.data, std::min<uint64_t>(given.detail.size, 1000));
     if (given.answer == BP_ANSWER_NO) return;
-    if (given.compute_types & ~allowed) {
-      verdict.answer = BP_ANSWER_NO;
-      verdict.reason = BP_REASON_PRECISION;
-      verdict.detail = "it would compute in a type that the session does not allow";
-      return;
-    }
+    if (given.compute_types & ~allowed) return forbid(given.node);
     if (given.answer == BP_ANSWER_YES) return;
     bool always = given.answer == BP_ANSWER_CONDITIONAL && given.ranges;
     for (uint32_t i = 0; always && i < given.range_count; ++i) always = holds(graph, given.ranges[i]);
@@ -57,6 +53,13 @@ struct Sink {
       verdict.reason = BP_REASON_SHAPE;
       if (verdict.detail.empty()) verdict.detail = "only for some extents of the model's free dimensions";
     }
+  }
+
+  // The node would be computed in a type that the session does not allow.
+  void forbid(uint32_t node) {
+    nodes[node].answer = BP_ANSWER_NO;
+    nodes[node].reason = BP_REASON_PRECISION;
+    nodes[node].detail = "it would compute in a type that the session does not allow";
   }
 
   void group(const bp_group_t& given) {
@@ -68,6 +71,10 @@ struct Sink {
     std::ranges::sort(group.nodes);
     group.nodes.erase(std::unique(group.nodes.begin(), group.nodes.end()), group.nodes.end());
     group.atomic = given.flags & BP_GROUP_ATOMIC;
+    if (given.compute_types & ~allowed) {
+      if (group.atomic) forbidden.insert(forbidden.end(), group.nodes.begin(), group.nodes.end());
+      return;
+    }
     group.seconds = given.seconds > 0 && std::isfinite(given.seconds) ? given.seconds : 0;
     if (given.name.data) group.name.assign(given.name.data, std::min<uint64_t>(given.name.size, 1000));
     if (!group.nodes.empty()) groups.push_back(std::move(group));
@@ -106,6 +113,8 @@ class CoverageQuery {
     self.allowed = options_.compute_types;
     PluginError error;
     const bp_status_t code = device_.backend().plugin->coverage->query(handle_, &query, &sink, error.get());
+    for (const uint32_t node : self.forbidden)
+      if (self.nodes[node].usable()) self.forbid(node);
     return error.status(code, "device '" + device_.name() + "': coverage query failed");
   }
 

@@ -101,22 +101,28 @@ SessionOptions reported(std::vector<std::string> devices) {
 const std::string kFake = BACKPLANE_BUILD_DIR "/tests/plugins/fake.so";
 
 TEST(Coverage, ComputeTypesAreThoseThatTheSessionAllows) {
-  const Environment env =
-      environment({kCpuFile, kFake}, {{"fake.ops", "Relu"}, {"fake.compute", std::to_string(BP_COMPUTE_TF32)}});
+  const auto environment_of = [](const char* grouped) {
+    return environment(
+        {kCpuFile, kFake},
+        {{"fake.ops", "Relu"}, {"fake.compute", std::to_string(BP_COMPUTE_TF32)}, {"fake.grouped", grouped}});
+  };
+  const Environment env = environment_of("0"), grouping = environment_of("1");
   for (const uint32_t allowed : {0u, BP_COMPUTE_FP16, BP_COMPUTE_TF32, BP_COMPUTE_TF32 | BP_COMPUTE_BF16}) {
-    SessionOptions how = reported({"fake", "cpu"});
-    how.fallback = BP_FALLBACK_PREFER;
-    how.compute_types = allowed;
-    const Session session = env.compile(alternating(2), how);
-    const bool taken = (allowed & BP_COMPUTE_TF32) != 0;
-    EXPECT_EQ(env.device(session.node(1).device).name, taken ? "fake" : "cpu") << allowed;
-    if (!taken) {
-      EXPECT_THAT(session.report(), HasSubstr(R"("reason":"precision")"));
+    for (const Environment* const one : {&env, &grouping}) {
+      SessionOptions how = reported({"fake", "cpu"});
+      how.fallback = BP_FALLBACK_PREFER;
+      how.compute_types = allowed;
+      const Session session = one->compile(alternating(2), how);
+      const bool taken = (allowed & BP_COMPUTE_TF32) != 0;
+      EXPECT_EQ(one->device(session.node(1).device).name, taken ? "fake" : "cpu") << allowed;
+      if (!taken) {
+        EXPECT_THAT(session.report(), HasSubstr(R"("reason":"precision")"));
+      }
     }
   }
   SessionOptions unknown;
   unknown.compute_types = 1u << 31;
-  EXPECT_EQ(failure([&] { env.compile(alternating(2), unknown); }).status(), BP_INVALID_ARGUMENT);
+  EXPECT_EQ(failure([&] { env.compile(alternating(2), unknown); }).status(), BP_UNSUPPORTED);
 }
 
 // The backend supports all operator sets, but this device may support only those up to 12, in which Neg has no

@@ -81,6 +81,7 @@ bp_status_t submit_task(const bp_host_t* host, const bp_task_t* task) {
   return fenced_status([&]() -> bp_status_t {
     const auto known = abi::read(task, "bp_task_t");
     if (!known.ok() || !known->run) return BP_INVALID_ARGUMENT;
+    if (known->flags & BP_FLAGS_REQUIRED) return BP_UNSUPPORTED;
     return self(host).submit(*known).code();
   });
 }

@@ -127,5 +127,41 @@ TEST(Exec, ADimensionIsSetInEveryInput) {
   EXPECT_EQ(failure([&] { env.compile(model, how); }).status(), BP_NOT_FOUND);
 }
 
+// The program asks for memory in the run only for outputs whose extents it cannot compute before.
+TEST(Exec, ExtentsKnownBeforeTheRunAreBoundBesideThoseThatAreNot) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {-1}, {"n"});
+  const Model model = graph.finish({graph.node("NonZero", "where", {x}), graph.node("Neg", "y", {x})});
+  const Environment env = partial_environment({});
+  Exec exec = env.compile(model, pinned({{"*", "partial"}})).exec();
+  exec.bind("x", Tensor::of<float>({4}, {0, 5, 0, 6}));
+  exec.run();
+  EXPECT_THAT(exec.output(0u).values<int64_t>(), ElementsAre(1, 3));
+  EXPECT_THAT(exec.output(1u).values<float>(), ElementsAre(0, -5, 0, -6));
+  exec.bind("x", Tensor::of<float>({2}, {7, 0}));
+  exec.run();
+  EXPECT_THAT(exec.output(0u).values<int64_t>(), ElementsAre(0));
+  EXPECT_THAT(exec.output(1u).values<float>(), ElementsAre(-7, 0));
+  EXPECT_EQ(counters(env).outputs_asked, 2u);
+}
+
+// An instance keeps its bindings, so the loader needs a new one when an output is no longer to be bound.
+TEST(Exec, AnOutputWhoseExtentsAreNoLongerKnownIsUnbound) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {-1}, {"n"});
+  const Environment env = partial_environment({{"partial.forgets", "2"}});
+  Exec exec = env.compile(graph.finish({graph.node("Neg", "y", {x})}), pinned({{"*", "partial"}})).exec();
+  exec.bind("x", Tensor::of<float>({2}, {1, 2}));
+  exec.run();
+  EXPECT_EQ(counters(env).outputs_asked, 0u);
+  for (const uint64_t asked : {1, 2}) {
+    exec.bind("x", Tensor::of<float>({int64_t(asked) + 2}, std::vector<float>(asked + 2, 3)));
+    exec.run();
+    EXPECT_EQ(exec.output(0u).values<float>(), std::vector<float>(asked + 2, -3));
+    EXPECT_EQ(counters(env).outputs_asked, asked);
+    EXPECT_EQ(counters(env).instances, 1u);
+  }
+}
+
 }  // namespace
 }  // namespace backplane

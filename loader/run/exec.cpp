@@ -434,6 +434,7 @@ Result<const bp_run_t*> read_run(const bp_run_t* run, bp_run_t& room) {
     if (options.signals[i].kind == BP_POINT_NATIVE) BP_TRY(semaphore_of(options.signals[i]).can_signal());
   if (options.deadline != BP_FOREVER) return run;
   room = options;
+  room.size = sizeof room;
   room.deadline = 0;
   return &room;
 }

@@ -67,8 +67,7 @@ Status FrameworkStream::wait(uint64_t deadline) {
   Status kept = runs_->take_failure();
   if (kept.ok()) return std::move(end.status);
   const uint32_t flags = kept.flags() | BP_ERROR_OF_RUN;
-  if (end.status.ok()) return std::move(kept).with_flags(flags);
-  return std::move(end.status).context(std::string(kept.text()) + "; after that");
+  return std::move(kept).with_flags(flags);  // the first failure; a later one is not reported
 }
 
 StreamEnd FrameworkStream::work_end(uint64_t deadline, const bp_cancel_t* cancel) const {
@@ -119,7 +118,14 @@ Status FrameworkSemaphore::usable(const void* slot, const char* what) const {
   return slot ? Status() : lacks(*device_, what);
 }
 
+Status FrameworkSemaphore::can_reach(uint64_t value) const {
+  if (!follows_event_ || value <= 1) return {};
+  return {BP_INVALID_ARGUMENT, "the semaphore was imported from an event and never reaches " + std::to_string(value) +
+                                   ": wait for the value 1"};
+}
+
 Status FrameworkSemaphore::wait(uint64_t value, uint64_t deadline, const bp_cancel_t* cancel) const {
+  BP_TRY(can_reach(value));
   constexpr uint64_t kCancelSliceNs = 2'000'000;  // a driver's wait cannot be cancelled, so it is split into slices
   for (;;) {
     BP_TRY(usable(reinterpret_cast<const void*>(api().semaphore_wait), "waiting for its semaphores on the host"));
@@ -176,6 +182,8 @@ Status check_run(const bp_run_t& run) {
   };
   BP_TRY(check(run.waits, run.wait_count, "run.waits"));
   BP_TRY(check(run.signals, run.signal_count, "run.signals"));
+  for (const bp_point_t& point : std::span(run.waits, run.wait_count))
+    if (point.kind == BP_POINT_NATIVE) BP_TRY(semaphore_of(point).can_reach(point.value));
   for (const bp_point_t& point : std::span(run.signals, run.signal_count)) {
     if (point.kind == BP_POINT_NATIVE && semaphore_of(point).follows_event())
       return event_signals_it(semaphore_of(point).device());
@@ -192,6 +200,7 @@ Status check_reported(const bp_run_t& run) {
 Result<DeviceRun> DeviceRun::of(const bp_run_t& order) {
   DeviceRun own;
   own.run_ = order;
+  own.run_.size = sizeof own.run_;  // a newer framework's struct is larger than this copy
   if (order.stream) {
     FrameworkStream& stream = *stream_of(order.stream);
     own.device_ = &stream.device();

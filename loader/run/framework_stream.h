@@ -62,7 +62,8 @@ class FrameworkSemaphore {
   // Returns BP_CANCELLED if `cancel` (may be null) is set before the semaphore reaches the value.
   Status wait(uint64_t value, uint64_t deadline, const bp_cancel_t* cancel = nullptr) const;
   bool follows_event() const { return follows_event_; }  // imported from a CUDA or OpenCL event, which alone signals it
-  Status can_signal() const;                             // returns an error if the host cannot signal the semaphore
+  Status can_reach(uint64_t value) const;  // returns an error if the semaphore follows an event and `value` exceeds 1
+  Status can_signal() const;               // returns an error if the host cannot signal the semaphore
   Status signal(uint64_t value) const;
   Status query(uint64_t& out_value) const;
   Status export_native(const bp_semaphore_export_t& what, bp_native_t& out) const;

@@ -43,8 +43,11 @@ Result<Memory> Memory::of(Device& device, Services& services) {
   const bool unified = device.info().flags & BP_DEVICE_UNIFIED_MEMORY;
   for (uint32_t i = 0; i < count; ++i) {
     BP_ASSIGN(const bp_space_t space, space_of(device, *api, handle, i));
-    if (i == 0 && (space.flags & BP_SPACE_HOST)) return memory;
     const uint64_t alignment = std::max<uint64_t>(space.alignment, 64);
+    if (i == 0 && (space.flags & BP_SPACE_HOST)) {
+      memory.alignment_ = std::min(alignment, kMaxHostAlignment);
+      return memory;
+    }
     if (!chosen && ((space.flags & BP_SPACE_DEVICE) || i == 0)) {
       chosen = space.flags & BP_SPACE_DEVICE;
       memory.space_ = i;

@@ -187,9 +187,10 @@ void StreamRuns::end(Run& run, const Status& status, std::unique_lock<std::mutex
   std::shared_ptr<const Status> seen = kept_;
   if (run.order.done) kept_ = nullptr;  // a run without `done` keeps it, although its host points fail
   lock.unlock();
-  if (seen && seen->run() == run.id) {
-    try {
-      seen = shared(Status(*seen).with_run(0));  // the failure is this run's own
+  if (seen) {
+    try {  // is the failure this run's own?
+      seen = shared(seen->run() == run.id ? Status(*seen).with_run(0)
+                                          : Status(*seen).with_flags(seen->flags() | BP_ERROR_OF_RUN));
     } catch (...) {
       seen = no_memory();
     }

@@ -51,7 +51,7 @@ class Maker {
     const auto add = [&](Device* device) -> Status {
       if (!device || std::ranges::any_of(devices_, [&](auto& known) { return known.first == device; })) return {};
       BP_ASSIGN(Memory memory, Memory::of(*device, services_));
-      if (memory.shares_host()) alignment = std::max(alignment, memory.alignment());
+      if (memory.shares_host() || !memory.device()) alignment = std::max(alignment, memory.alignment());
       devices_.emplace_back(device, 0);
       if (!memory.device()) return {};
       devices_.back().second = static_cast<uint32_t>(run_.memories.size());

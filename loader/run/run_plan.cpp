@@ -159,7 +159,7 @@ Status RunPlan::infer_outputs(const Step& step) const {
     std::vector<int64_t> extents;
     if (is_static) {
       for (int32_t d = 0; d < type.rank; ++d) extents.push_back(graph.dims[type.first_dim + d].extent);
-    } else if (program.info.shapes != BP_SHAPES_COMPUTED || !program.plugin->program->output_extents) {
+    } else if (program.info.shapes == BP_SHAPES_STATIC || !program.plugin->program->output_extents) {
       continue;  // the program requests the memory during the run
     } else {
       if (shapes.empty()) {

@@ -2,6 +2,7 @@
 #include "run/run_state.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/dtype.h"
 #include "run/device_status.h"
@@ -51,16 +52,25 @@ Result<std::unique_ptr<RunState>> RunState::make(const RunGraph& graph) {
 }
 
 Status RunState::create_instances() {
-  for (size_t s = 0; s < steps_.size(); ++s) {
-    const Program& program = *graph_.steps[s].program;
-    if (program.device->given_up()) return program.device->lost();
-    bp_instance_create_t how{};
-    how.size = sizeof how;
-    PluginError error;
-    BP_TRY(error.status(program.plugin->instance->create(program.handle, &how, &steps_[s].instance, error.get()),
-                        "device '" + program.device->name() + "'"));
-  }
+  for (uint32_t s = 0; s < steps_.size(); ++s) BP_TRY(create_instance(s));
   return {};
+}
+
+Status RunState::create_instance(uint32_t number) {
+  const Program& program = *graph_.steps[number].program;
+  if (program.device->given_up()) return program.device->lost();
+  bp_instance_create_t how{};
+  how.size = sizeof how;
+  PluginError error;
+  return error.status(program.plugin->instance->create(program.handle, &how, &steps_[number].instance, error.get()),
+                      "device '" + program.device->name() + "'");
+}
+
+void RunState::drop_instance(uint32_t number) {
+  StepState& state = steps_[number];
+  graph_.steps[number].program->plugin->instance->destroy(std::exchange(state.instance, nullptr));
+  state.slots.assign(state.slots.size(), {});
+  state.scratch_generation = 0;
 }
 
 Status RunState::create_lanes() {
@@ -242,9 +252,14 @@ Status RunState::bind_scratch(uint32_t number) {
 Status RunState::bind(uint32_t number) {
   const Step& step = graph_.steps[number];
   if (step.program->device->given_up()) return step.program->device->lost();
-  BP_TRY(bind_scratch(number));
   std::vector<Slot>& slots = steps_[number].slots;
   const uint32_t inputs = static_cast<uint32_t>(step.inputs.size());
+  bool is_bound = false;  // an output that the program must ask for in this run
+  for (uint32_t o = 0; o < step.outputs.size(); ++o)
+    is_bound |= slots[inputs + o].bound && !values_[step.outputs[o].value].known;
+  if (is_bound) drop_instance(number);
+  if (!steps_[number].instance) BP_TRY(create_instance(number));
+  BP_TRY(bind_scratch(number));
   for (uint32_t i = 0; i < inputs; ++i) BP_TRY(bind_slot(number, i, step.inputs[i], slots[i]));
   for (uint32_t o = 0; o < step.outputs.size(); ++o)
     if (values_[step.outputs[o].value].known)

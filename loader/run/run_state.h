@@ -113,6 +113,8 @@ class RunState {
 
   explicit RunState(const RunGraph& graph);
   Status create_instances();
+  Status create_instance(uint32_t number);
+  void drop_instance(uint32_t number);  // with its bindings, because an instance cannot unbind a slot
   Status create_lanes();
   Buffer& at(ReplicaRef ref) { return values_[ref.value].replicas[ref.replica]; }
   Status bind_scratch(uint32_t step);

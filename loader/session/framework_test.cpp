@@ -130,7 +130,6 @@ TEST(Environment, UsesTheFrameworksPoolAndAllocator) {
   desc.backend_files = &file;
   desc.backend_file_count = 1;
   desc.log_level = BP_LOG_DEBUG;
-  desc.threads = 2;
   desc.self = &framework;
   desc.log = Framework::log;
   desc.parallel_for = Framework::parallel_for;
@@ -138,6 +137,9 @@ TEST(Environment, UsesTheFrameworksPoolAndAllocator) {
   desc.allocate = Framework::allocate;
   desc.release = Framework::release;
   bp_env_t* env = nullptr;
+  desc.threads = 0;  // the plugins would not know how many values `worker` has
+  EXPECT_EQ(api().env_create(&desc, &env, nullptr), BP_INVALID_ARGUMENT);
+  desc.threads = 2;
   detail::call(api().env_create, static_cast<const bp_env_desc_t*>(&desc), &env);
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {512, 512});

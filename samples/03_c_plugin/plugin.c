@@ -36,7 +36,7 @@ static bp_status_t fail(bp_error_t* error, bp_status_t status, uint64_t node, co
                             .text = error->text,
                             .text_capacity = error->text_capacity,
                             .text_size = strlen(text)};
-  *error = known;
+  memcpy(error, &known, error->size < sizeof known ? error->size : sizeof known);
   if (error->text != NULL)
     memcpy(error->text, text, known.text_size < known.text_capacity ? known.text_size : known.text_capacity);
   return status;

@@ -90,8 +90,9 @@ typedef struct bp_loop_t {
   uint64_t count;
   uint64_t grain; /* minimum number of iterations in a chunk; 0: 1 */
   void* context;
-  /* Runs the chunk [begin, end) of the loop. Chunks that run at the same time have different values of `worker`, which
-   * is below `thread_count`. It must not throw, and must not wait for another chunk or for a semaphore. */
+  /* Runs the chunk [begin, end) of the loop. Chunks of one loop that run at the same time have different values of
+   * `worker`, which is below `thread_count`. Other loops, also those within a chunk, may use the same values at the
+   * same time. It must not throw, and must not wait for another chunk or for a semaphore. */
   void(BP_CALL* body)(void* context, uint32_t worker, uint64_t begin, uint64_t end);
 } bp_loop_t;
 

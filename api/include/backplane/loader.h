@@ -8,9 +8,14 @@
  *   exec         bound memory and a run in flight               bp_exec_*
  *   stream       a device's queue of work, or the framework's   bp_stream_*
  *
- * Destroy handles in reverse order. However, a session keeps what it needs of its model and environment alive, and a
- * stream keeps its environment alive, so the order of these does not matter. Text in out-structs lives as long as the
- * handle that was queried.
+ * Destroy handles in reverse order. However, a session keeps what it needs of its model and environment alive, and
+ * streams and native semaphores keep their environment alive, so the order of these does not matter. Text in
+ * out-structs lives as long as the handle that was queried.
+ * Buffers keep nothing alive: release them before the environment is destroyed. After a device was abandoned, what it
+ * may still use is never released, so the `release` callbacks of that memory do not come.
+ *
+ * Calls and runs that are not put into a stream use the memory that they are given at once: work that writes it must
+ * have ended, unless the run waits for its point.
  */
 #ifndef BACKPLANE_LOADER_H
 #define BACKPLANE_LOADER_H
@@ -51,14 +56,15 @@ typedef struct bp_env_desc_t {
   uint32_t option_count;
   uint32_t option_stride;
   uint32_t log_level; /* BP_LOG_*; 0: the level in BACKPLANE_LOG or, if that is not set, BP_LOG_ERROR */
-  uint32_t threads;   /* number of threads that the backends share; 0: one for each core that the process may use. With
-                         `parallel_for`: every `worker` that the framework's pool passes must be below this number */
+  uint32_t threads; /* number of threads that the backends share; 0: one for each core that the process may use. Must be
+                       set with `parallel_for`: every `worker` that the framework's pool passes is below this number */
   void* self;
   /* The callbacks below are used until the environment and every session, exec, stream and native semaphore made from
    * it are destroyed; after a device was abandoned, until the process ends. `log` receives log lines. NULL: they go to
    * the file named by BACKPLANE_LOG_FILE, or to standard error. [thread-safe] */
   void(BP_CALL* log)(void* self, uint32_t level, bp_text_t text);
-  /* The framework's own thread pool and allocator, as in host.h. NULL: the loader's. [thread-safe] */
+  /* The framework's own thread pool and allocator, as in host.h. NULL: the loader's, which also serves if only one of
+   * `allocate` and `release` is set. [thread-safe] */
   void(BP_CALL* parallel_for)(void* self, const bp_loop_t* loop);
   bp_status_t(BP_CALL* submit)(void* self, const bp_task_t* task);
   void*(BP_CALL* allocate)(void* self, uint64_t bytes, uint64_t alignment);
@@ -138,7 +144,7 @@ BP_EXPORT bp_status_t BP_CALL bp_env_open_device(bp_env_t* env, uint64_t device,
  * mapping, allocating) returns only when that function does. Destroying its streams, execs and memory does not wait,
  * and memory that the device may still access is kept until the process ends. [thread-safe]. Errors: BP_NOT_FOUND. */
 BP_EXPORT bp_status_t BP_CALL bp_env_abandon_device(bp_env_t* env, uint64_t device, bp_error_t* error);
-/* Writes the whole environment as one JSON object, like `backplane list --json`. [thread-safe] */
+/* Writes the whole environment as one JSON object, like `backplane list --json`. [thread-safe] [blocks] */
 BP_EXPORT bp_status_t BP_CALL bp_env_report(const bp_env_t* env, bp_text_sink_t sink, void* context, bp_error_t* error);
 /* Returns an extension table by name and version: the loader's own or, with the name "<backend id>/<name>", that of a
  * backend, which is loaded if necessary. NULL if there is none. The table lives until the environment is destroyed.
@@ -187,16 +193,17 @@ BP_EXPORT bp_status_t BP_CALL bp_model_open(bp_env_t* env, const bp_model_source
 /* Sessions made from the model stay valid. [one at a time] */
 BP_EXPORT void BP_CALL bp_model_destroy(bp_model_t* model);
 /* Returns the canonical graph: inputs, outputs, nodes, weights. The first call creates it; it lives as long as the
- * model. NULL if `model` is NULL or if there is no memory for the graph. [thread-safe] */
+ * model, and so do the bytes that its `weight_map` returns. NULL if `model` is NULL or if there is no memory for the
+ * graph. [thread-safe] [blocks the first time] */
 BP_EXPORT const bp_graph_t* BP_CALL bp_model_graph(const bp_model_t* model);
 /* Writes operator sets, inputs, outputs, operators, size, metadata and problems as one JSON object, like `backplane
- * info --json` but without `uncovered`. [thread-safe] */
+ * info --json` but without `uncovered`. [thread-safe] [blocks] */
 BP_EXPORT bp_status_t BP_CALL bp_model_report(const bp_model_t* model, bp_text_sink_t sink, void* context,
                                               bp_error_t* error);
 
 /* A node of a graph that the framework builds with the bp_builder_* functions. They number values from 0 in order of
- * creation. Names must be unique; a value without a name gets one. All builder calls: [one at a time]. Errors:
- * BP_INVALID_MODEL, BP_UNSUPPORTED. */
+ * creation. Names must be unique; a value without a name gets one. All builder calls: [one at a time], where a builder
+ * and the bodies made from it are one object. Errors: BP_INVALID_MODEL, BP_UNSUPPORTED. */
 typedef struct bp_node_desc_t {
   uint32_t size;
   uint32_t reserved;
@@ -274,7 +281,8 @@ BP_EXPORT bp_status_t BP_CALL bp_builder_finish(bp_builder_t* builder, bp_model_
  * support ("require") */
 #define BP_FALLBACK_FORBID 2u
 
-/* Requires that certain nodes run on a certain device. */
+/* Requires that certain nodes run on a certain one of the session's devices, whatever `fallback` says. The first pin
+ * that matches a node counts. */
 typedef struct bp_pin_t {
   bp_text_t pattern; /* "name=GLOB" or "op=GLOB", for names or operators of nodes; "GLOB" alone means "name=GLOB" */
   bp_text_t device;  /* the device's name, see bp_env_device */
@@ -302,7 +310,7 @@ typedef struct bp_session_desc_t {
   uint32_t symbol_stride;
   const bp_cancel_t* cancel;
   void* self;
-  /* Reports that `done` of `total` islands have been compiled. May be NULL. [thread-safe] */
+  /* Reports that `done` of `total` islands have been compiled. It may call bp_cancel_set. May be NULL. [thread-safe] */
   void(BP_CALL* progress)(void* self, uint32_t done, uint32_t total);
   const bp_chain_t* chain;
 } bp_session_desc_t;
@@ -314,10 +322,9 @@ typedef struct bp_session_desc_t {
 /* The placement of a node. */
 typedef struct bp_placed_node_t {
   uint32_t size;
-  uint32_t island; /* numbered from 0 in the order in which islands run; BP_NONE for nodes computed when the session was
-                      created */
-  uint64_t device; /* the device's id; 0 if no device supports the node (BP_SESSION_PLACE_ONLY) */
-  double seconds;  /* expected time of the node; 0 if unknown */
+  uint32_t island;  /* numbered from 0 in the order in which islands run; BP_NONE if no device supports the node */
+  uint64_t device;  /* the device's id; 0 if no device supports the node (BP_SESSION_PLACE_ONLY) */
+  double seconds;   /* expected time of the node; 0 if unknown */
   bp_text_t reason; /* why the node is on this device and not on one listed before it */
 } bp_placed_node_t;
 
@@ -349,9 +356,10 @@ BP_EXPORT bp_status_t BP_CALL bp_session_node(const bp_session_t* session, uint3
 BP_EXPORT bp_status_t BP_CALL bp_session_verdict(const bp_session_t* session, uint32_t i, uint64_t device,
                                                  bp_node_verdict_t* out_verdict, bp_error_t* error);
 /* The model's canonical graph with the session's inputs and outputs. As bp_model_graph, but lives as long as the
- * session. [thread-safe] */
+ * session. [thread-safe] [blocks the first time] */
 BP_EXPORT const bp_graph_t* BP_CALL bp_session_graph(const bp_session_t* session);
-/* Writes islands, reasons, costs and copies as one JSON object, like `backplane explain --json`. [thread-safe] */
+/* Writes islands, reasons, costs and copies as one JSON object, like `backplane explain --json`. [thread-safe]
+ * [blocks] */
 BP_EXPORT bp_status_t BP_CALL bp_session_report(const bp_session_t* session, bp_text_sink_t sink, void* context,
                                                 bp_error_t* error);
 /* Weights and their replacements. */
@@ -363,7 +371,8 @@ typedef struct bp_session_refit_t {
   uint32_t flags; /* none defined */
   const bp_chain_t* chain;
 } bp_session_refit_t;
-/* Replaces weights by name: all of them or, if the call fails, none. The session must have been created with
+/* Replaces weights by name: all of them or, if the call fails, none. (If a device fails while it restores the old
+ * weights, the error says so: destroy the session.) The session must have been created with
  * BP_SESSION_REFIT. A weight from whose elements bp_model_open or bp_builder_finish computed shapes or constants of the
  * graph (the shape of a Reshape, the small w of Neg(w)) accepts no other elements: BP_UNSUPPORTED, and the detail names
  * it. A run in flight continues: islands that have begun end with the old weights; those that have not may begin with
@@ -372,8 +381,8 @@ typedef struct bp_session_refit_t {
  * call again), those of bp_session_create. */
 BP_EXPORT bp_status_t BP_CALL bp_session_refit(bp_session_t* session, const bp_session_refit_t* what,
                                                bp_error_t* error);
-/* Reads a weight by name, as a dense tensor, into the caller's memory in `tensor`. [thread-safe] [blocks]. Errors: as
- * for bp_session_refit. */
+/* Reads a weight by name, as a dense tensor, into the caller's memory: the caller fills in the whole of `tensor`, with
+ * the weight's type and extents, and host memory. [thread-safe] [blocks]. Errors: as for bp_session_refit. */
 BP_EXPORT bp_status_t BP_CALL bp_session_read_weight(const bp_session_t* session, bp_text_t weight, bp_tensor_t* tensor,
                                                      bp_error_t* error);
 /* The plugin's own program of an island (bp_placed_node_t.island), for the functions of an extension table. It lives
@@ -418,7 +427,8 @@ BP_EXPORT bp_status_t BP_CALL bp_exec_bind_container(bp_exec_t* exec, uint32_t s
  * itself. [one at a time] [blocks as bp_exec_bind]. Errors: BP_NOT_FOUND, BP_BUSY, BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_unbind(bp_exec_t* exec, uint32_t slot, bp_error_t* error);
 /* Sets new extents of bound inputs and outputs, within their capacity (buffer.bytes): of all or, if the call fails, of
- * none. [one at a time] [blocks as bp_exec_bind]. Errors: as bp_exec_bind, BP_BAD_STATE. */
+ * none. Of an output, a run uses only the capacity; bp_exec_output returns the extents. [one at a time] [blocks as
+ * bp_exec_bind]. Errors: as bp_exec_bind, BP_BAD_STATE. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_extents(bp_exec_t* exec, const bp_slot_extents_t* slots, uint32_t count,
                                               uint32_t stride, bp_error_t* error);
 /* Sets the extent of a named dimension (its index in bp_graph_t.symbols) in every bound input that has it. Otherwise
@@ -433,18 +443,20 @@ typedef struct bp_symbol_extent_t {
 /* As bp_exec_symbol, for many dimensions at once: only the extents that result from all of them must fit. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_symbols(bp_exec_t* exec, const bp_symbol_extent_t* symbols, uint32_t count,
                                               uint32_t stride, bp_error_t* error);
-/* Runs and returns when the run has ended. `run` may be NULL; its `output` must be NULL. If the call does not return
- * BP_OK, it has neither advanced the signals nor called `done`: the caller does both. After BP_OK both have been done,
- * `done` first.
+/* Runs and returns when the run has ended. `run` may be NULL; its `output` must be NULL. Without `stream`, its native
+ * points may be of any device of the environment: the loader waits for them and signals them from the host, so they
+ * carry only order, and no failure. If the call does not return BP_OK, it has neither advanced the signals nor called
+ * `done`: the caller does both. After BP_OK both have been done, `done` first.
  *
  * With `stream` (of bp_stream_create), the call puts the run into the stream and returns. It does not wait for the
- * points that the run waits for, for earlier work in the stream, or for the run. Results are valid in the order of the
- * stream; `done` (may be NULL) and signals come as for `run` in plugin.h. All of the session's work must fit into that
- * stream: islands of its device, and their copies. If other work is needed, the run is refused (BP_UNSUPPORTED; the
- * detail names the work) before anything is put into the stream. So is a run with native points of another device
- * (BP_INVALID_ARGUMENT): import the semaphore on the stream's device. The first run, and a run after a bind, an unbind,
- * new extents or a run that was not in this stream, may wait. If a plugin returns BP_BUSY (bp_run_t), each run waits
- * for the run before it. bp_exec_bind, bp_exec_unbind and bp_exec_extents wait for the stream.
+ * points that the run waits for, for earlier work in the stream, or for the run (for the exceptions, see below).
+ * Results are valid in the order of the stream; `done` (may be NULL) and signals come as for `run` in plugin.h. All of
+ * the session's work must fit into that stream: islands of its device, and their copies. If other work is needed, the
+ * run is refused (BP_UNSUPPORTED; the detail names the work) before anything is put into the stream. So is a run with
+ * native points of another device (BP_INVALID_ARGUMENT): import the semaphore on the stream's device. The first run, a
+ * run after a bind, an unbind, new extents or a run that was not in this stream, and a run whose plan depends on the
+ * bytes of an input may wait for all of these but the run itself. If a plugin returns BP_BUSY (bp_run_t), each run
+ * waits for the run before it. bp_exec_bind, bp_exec_unbind and bp_exec_extents wait for the stream.
  *
  * [one at a time] [blocks]. Errors: BP_BAD_STATE (an input is not bound; the error names it), BP_TYPE_MISMATCH
  * (extents), BP_BUFFER_TOO_SMALL (an output), BP_UNSUPPORTED (memory that an input and an output share, see
@@ -458,12 +470,13 @@ BP_EXPORT bp_status_t BP_CALL bp_exec_run(bp_exec_t* exec, const bp_run_t* run, 
 /* Like bp_exec_run without `stream`, but returns at once. The run needs `done` or a host point among its signals.
  * BP_OK means that the run was accepted: `done`, and then the signals, report its end and its failure. `run` and its
  * arrays are copied; its cancel token and semaphores must live until the signals have advanced. The exec is free for
- * the next run before the signals advance. Within `done`, a call to the exec returns BP_BUSY, and `done` must not
- * destroy the exec or its session. [one at a time]. Errors: BP_INVALID_ARGUMENT, BP_BUSY, BP_RESOURCE_EXHAUSTED. */
+ * the next run before the signals advance. `done` must not call the exec, which is still busy, nor destroy it or
+ * its session. [one at a time]. Errors: BP_INVALID_ARGUMENT, BP_BUSY, BP_RESOURCE_EXHAUSTED. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_submit(bp_exec_t* exec, const bp_run_t* run, bp_error_t* error);
-/* Returns output `output` (counted from 0) of the last run: extents and memory, valid until the next run or bind. The
- * memory is the host's unless other memory is bound. After a run in a stream, its content is valid in that stream's
- * order. [one at a time]. Errors: BP_BAD_STATE, BP_NOT_FOUND, BP_TYPE_MISMATCH (a container), BP_BUSY, BP_DEVICE_LOST.
+/* Returns output `output` (counted from 0) of the last run: extents and memory, valid until the next run, bind or
+ * unbind. The memory is the host's unless other memory is bound. After a run in a stream, its content is valid in that
+ * stream's order. [one at a time]. Errors: BP_BAD_STATE, BP_NOT_FOUND, BP_TYPE_MISMATCH (a container), BP_BUSY,
+ * BP_DEVICE_LOST.
  */
 BP_EXPORT bp_status_t BP_CALL bp_exec_output(bp_exec_t* exec, uint32_t output, bp_tensor_t* out_tensor,
                                              bp_error_t* error);
@@ -572,8 +585,9 @@ BP_EXPORT bp_status_t BP_CALL bp_memory_export(bp_env_t* env, const bp_export_t*
                                                bp_error_t* error);
 /* Frees a buffer from bp_memory_allocate or bp_memory_import. [thread-safe] [blocks]. */
 BP_EXPORT void BP_CALL bp_memory_release(bp_env_t* env, const bp_release_t* what);
-/* Returns a host pointer to a buffer, valid until bp_memory_unmap. For host memory it is the buffer's own address.
- * [thread-safe] [blocks]. Errors: BP_UNSUPPORTED, BP_DEVICE_LOST. */
+/* Returns a host pointer to a buffer, valid until bp_memory_unmap. For host memory it is the buffer's own address. The
+ * call and bp_memory_unmap flush as the access needs, so also map imported host memory around the host's accesses if
+ * its space lacks BP_SPACE_COHERENT. [thread-safe] [blocks]. Errors: BP_UNSUPPORTED, BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_memory_map(bp_env_t* env, const bp_map_t* what, void** out_pointer, bp_error_t* error);
 /* Ends a mapping: `what` and `pointer` are those of bp_memory_map. [thread-safe] [blocks]. Errors: BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_memory_unmap(bp_env_t* env, const bp_map_t* what, void* pointer, bp_error_t* error);

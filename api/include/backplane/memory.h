@@ -27,9 +27,9 @@ typedef struct bp_space_t {
   uint32_t export_count;
 } bp_space_t;
 
-#define BP_SPACE_HOST 0x1u     /* memory of the process: any host pointer is in this space */
+#define BP_SPACE_HOST 0x1u     /* memory of the process, and coherent: any host pointer is in this space */
 #define BP_SPACE_MAPPABLE 0x2u /* `map` returns a host pointer */
-#define BP_SPACE_COHERENT 0x4u /* a mapping needs no call of `flush` */
+#define BP_SPACE_COHERENT 0x4u /* mappings and imported host memory need no call of `flush` */
 #define BP_SPACE_DEVICE 0x8u   /* fastest for the device */
 
 /* A piece of memory. In a space with BP_SPACE_HOST, `memory` is NULL and `address` is a pointer. In other spaces,
@@ -47,7 +47,7 @@ typedef struct bp_buffer_t {
   uint64_t reserved; /* set it to 0: other values may get a meaning later, and are refused with BP_UNSUPPORTED */
 } bp_buffer_t;
 
-#define BP_BUFFER_READ_ONLY 0x10000u /* must not be written to: binding it to an output is refused */
+#define BP_BUFFER_READ_ONLY 0x10000u /* must not be written to: binding it to an output is BP_INVALID_ARGUMENT */
 
 /* How elements are arranged in a buffer. 0 is dense row-major (types below 8 bits are packed). */
 #define BP_LAYOUT_DENSE 0u
@@ -80,13 +80,16 @@ typedef struct bp_container_api_t {
   /* Element `i` as a container. `container` owns it, and it is valid until `container` changes. [thread-safe among
    * reads]. Errors: BP_NOT_FOUND, BP_TYPE_MISMATCH. */
   bp_status_t(BP_CALL* child)(const bp_container_t* container, uint64_t i, bp_container_t** out_container);
-  /* Key `i` of a map: text for string keys, otherwise the 8 bytes of an int64. Valid until the container changes.
+  /* Key `i` of a map: text for string keys, otherwise the 8 bytes of an int64. Empty in a sequence or optional. Valid
+   * until the container changes.
    * [thread-safe among reads]. Errors: BP_NOT_FOUND. */
   bp_status_t(BP_CALL* key)(const bp_container_t* container, uint64_t i, bp_bytes_t* out_key);
-  /* Appends a copy of a dense host tensor, in a map as the value of `key` (bytes as returned by the slot `key`). [one
-   * at a time]. Errors: BP_RESOURCE_EXHAUSTED, BP_BAD_STATE (an optional that is full). */
+  /* Appends a copy of a dense host tensor, in a map as the value of `key` (bytes as returned by the slot `key`, never
+   * NULL), which is not compared with the keys that are there. [one at a time]. Errors: BP_RESOURCE_EXHAUSTED,
+   * BP_BAD_STATE (an optional that is full). */
   bp_status_t(BP_CALL* append)(bp_container_t* container, bp_bytes_t key, const bp_tensor_t* tensor);
-  /* Appends an empty container and returns it, as `child` does. [one at a time]. Errors: as for `append`. */
+  /* Appends an empty container and returns it, as `child` does. Its kind is that of the element type of `container`;
+   * the host does not check what is appended to it. [one at a time]. Errors: as for `append`. */
   bp_status_t(BP_CALL* append_child)(bp_container_t* container, bp_bytes_t key, bp_container_t** out_child);
   /* Removes everything. [one at a time] */
   void(BP_CALL* clear)(bp_container_t* container);
@@ -108,8 +111,9 @@ typedef struct bp_external_t {
   uint32_t flags;    /* BP_BUFFER_* */
   uint32_t reserved;
   void* self;
-  /* Import: called once, from any thread, when the import has ended and the device no longer uses the memory. Not
-   * called if the import failed. May be NULL. Export: NULL. */
+  /* Import: called once, when the import has ended and the device no longer uses the memory, from any thread but one in
+   * which a driver forbids calls to it (such as a CUDA host function's). It may block and call drivers, but no function
+   * of Backplane. Not called if the import failed. May be NULL. Export: NULL. */
   void(BP_CALL* release)(void* self);
   const bp_chain_t* chain;
 } bp_external_t;

@@ -53,8 +53,8 @@ typedef struct bp_device_info_t {
   double flops_fp32;         /* operations per second, 0 if unknown; a multiply-add counts as two */
   double flops_fp16;         /* likewise */
   double ops_int8;           /* likewise */
-  bp_dtype_set_t dtypes;     /* data types that values on this device may have */
-  uint32_t space_count;
+  bp_dtype_set_t dtypes;     /* data types that values on this device may have; at least one */
+  uint32_t space_count;      /* number of memory spaces; at least 1 if there is a bp_memory_api_t */
   uint32_t peer_count;
   const uint32_t* peers; /* devices of this plugin (their `index`) from whose memory `copy` of this device can read;
                             valid as long as the backend */
@@ -90,8 +90,8 @@ typedef struct bp_device_open_t {
    * only once no work uses the memory any more. `what->stream` and `what->chain` are NULL. `self` and the function must
    * stay valid until the device was closed and the last `release` was called: in loader.h, until the environment and
    * every session, exec, stream and native semaphore made from it are destroyed; if the device was abandoned, until the
-   * process ends.
-   * NULL: the plugin's `allocate`. [thread-safe]. Errors: BP_RESOURCE_EXHAUSTED. */
+   * process ends. If the memory then cannot be imported, whoever called `allocate` calls `release`.
+   * NULL: the plugin's `allocate`. [thread-safe] [blocks]. Errors: BP_RESOURCE_EXHAUSTED. */
   bp_status_t(BP_CALL* allocate)(void* self, const bp_allocate_t* what, bp_external_t* out_external);
   const bp_chain_t* chain;
 } bp_device_open_t;
@@ -293,8 +293,10 @@ typedef struct bp_coverage_api_t {
   const bp_opset_t* newest_opsets;
   uint32_t newest_opset_stride;
   uint32_t reserved;
-  /* Reports to `sink` which nodes the device can run, all in one call. Idempotent; keeps no pointer. [thread-safe]
-   * [blocks]. Errors: BP_CANCELLED, BP_DEVICE_LOST. */
+  /* Reports to `sink` which of the queried nodes the device can run. Idempotent; keeps no pointer. The host may call it
+   * several times for a model: for the bodies of control flow, and for other forms of a node (a function, and the nodes
+   * that it consists of). `compile` refuses unknown options; this call, `review` and `infer` may do so too
+   * (BP_NOT_FOUND). [thread-safe] [blocks]. Errors: BP_CANCELLED, BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* query)(bp_device_t* device, const bp_coverage_query_t* query, const bp_coverage_sink_t* sink,
                               bp_error_t* error);
   /* Reviews an island, which is passed as a graph with inputs and outputs. An accepted island must compile with
@@ -303,8 +305,9 @@ typedef struct bp_coverage_api_t {
   bp_status_t(BP_CALL* review)(bp_device_t* device, const bp_compile_t* what, bp_review_t* out_review,
                                bp_error_t* error);
   /* Reports to `sink` the output types of a node that the device claims and whose domain the host does not know. The
-   * types of the node's inputs are in the graph. [thread-safe]. NULL: outputs have the types that the model declares.
-   * Errors: BP_INVALID_MODEL (the node's inputs or attributes are impossible), BP_UNSUPPORTED. */
+   * types of the node's inputs are in the graph. [thread-safe] [blocks]. NULL: outputs have the types that the model
+   * declares. Errors: BP_INVALID_MODEL (the node's inputs or attributes are impossible), BP_UNSUPPORTED, BP_CANCELLED.
+   */
   bp_status_t(BP_CALL* infer)(bp_device_t* device, const bp_infer_t* what, const bp_infer_sink_t* sink,
                               bp_error_t* error);
   /* The newest operator sets and IR version of this device, if they differ from those of the backend. The arrays live
@@ -334,8 +337,9 @@ typedef struct bp_program_info_t {
   uint32_t input_count;
   uint32_t output_count;
   uint32_t shapes; /* BP_SHAPES_*: the highest number among the outputs */
-  /* Bytes of scratch memory that an instance needs bound to BP_SLOT_SCRATCH, in the space of its tensors, as UINT8. 0:
-   * none. The content is lost between runs, because other instances of the device share the memory. */
+  /* Bytes of scratch memory that an instance needs bound to BP_SLOT_SCRATCH, as UINT8, in the space in which the
+   * loader binds what a framework binds (bp_memory_api_t). 0: none. The content is lost between runs, because other
+   * instances of the device share the memory. */
   uint64_t scratch_bytes;
   uint32_t flags; /* none defined */
   uint32_t inplace_count;
@@ -364,16 +368,17 @@ typedef struct bp_shape_t {
 typedef struct bp_program_api_t {
   uint32_t size;
   uint32_t reserved;
-  /* Compiles an island. [thread-safe] [blocks]. Errors: BP_UNSUPPORTED (with the node), BP_CANCELLED,
-   * BP_RESOURCE_EXHAUSTED, BP_DEVICE_LOST, BP_IO_ERROR. */
+  /* Compiles an island. [thread-safe] [blocks]. Errors: BP_UNSUPPORTED (with the node), BP_NOT_FOUND (an option),
+   * BP_CANCELLED, BP_RESOURCE_EXHAUSTED, BP_DEVICE_LOST, BP_IO_ERROR. */
   bp_status_t(BP_CALL* compile)(bp_device_t* device, const bp_compile_t* what, bp_program_t** out_program,
                                 bp_error_t* error);
   /* The program's instances have been destroyed before. [one at a time] [blocks] */
   void(BP_CALL* destroy)(bp_program_t* program);
   /* Describes the program. [thread-safe] */
   bp_status_t(BP_CALL* info)(const bp_program_t* program, bp_program_info_t* out_info, bp_error_t* error);
-  /* Computes the extents of all outputs for given inputs. `out_shapes` has one element for each output. [thread-safe].
-   * NULL: shapes are static or data-dependent. Errors: BP_TYPE_MISMATCH. */
+  /* Computes the extents of all outputs for given inputs. `out_shapes` has one element for each output. The host calls
+   * it unless `shapes` is BP_SHAPES_STATIC, and then binds each output whose extents are known. [thread-safe]. NULL:
+   * shapes are static or data-dependent. Errors: BP_TYPE_MISMATCH. */
   bp_status_t(BP_CALL* output_extents)(const bp_program_t* program, const bp_shape_query_t* query,
                                        bp_shape_t* out_shapes, bp_error_t* error);
 } bp_program_api_t;
@@ -390,7 +395,8 @@ typedef struct bp_binding_t {
   uint32_t size;
   uint32_t slot;       /* an input, BP_SLOT_OUTPUT plus an output, or BP_SLOT_SCRATCH */
   bp_tensor_t* tensor; /* borrowed for the call; the caller owns its memory, which is used until the slot is rebound */
-  bp_container_t* container; /* for values that are not tensors; used until the slot is rebound */
+  bp_container_t* container; /* for values that are not tensors; used until the slot is rebound. In each run, the plugin
+                                clears that of an output before it appends to it */
 } bp_binding_t;
 
 /* New extents for a slot. */
@@ -409,24 +415,29 @@ typedef struct bp_instance_create_t {
 
 /* One run, or one copy. The callee copies the struct and its arrays. `cancel` and the semaphores must live until
  * `done` was called and the signals have advanced; without `done`, until a later `done` or `stream_wait` of the stream
- * reports.
+ * reports or, without a stream, until its host points have advanced.
  *
  * The end of a run: the device no longer touches the bound memory (also after a failure, a deadline or a cancel), then
  * `done` is called, then host points advance. Native points advance in the device's order, see sync.h.
  *
  * In a stream, a run starts when all earlier work in the stream has ended. The call returns without waiting for that
  * work or for the run. However, the first run with new bindings or extents, and a run whose plan depends on the bytes
- * of an input, may wait for the earlier work. Without `done`, the plugin makes no callback for the run. If it fails,
- * the next `done` or `stream_wait` of the stream reports the failure, with this run's id in bp_error_t.run; of several
- * failures, it reports the first. Later runs of the stream start nevertheless. A host point that a run in a stream
- * signals carries the first failure in the stream, up to that run, that no `done` or `stream_wait` has reported.
- * Carrying a failure does not report it: after a run without `done`, the next `done` or `stream_wait` reports it too.
+ * of an input, may wait for the earlier work and for the points that the run waits for. Without `done`, the plugin
+ * makes no callback for the run. If it fails, the next `done` or `stream_wait` of the stream reports the failure, with
+ * this run's id in bp_error_t.run; of several failures, it reports the first, and the others are lost. So a run whose
+ * `done` reports another run's failure may have failed itself, and its results are not valid. Later runs of the stream
+ * start nevertheless. A host point that a run in a stream signals carries the first failure in the stream, up to that
+ * run, that no `done` or `stream_wait` has reported; runs of the same backend that wait for a native point of it report
+ * that failure. Carrying a failure does not report it: after a run without `done`, the next `done` or `stream_wait`
+ * reports it too.
  *
  * Work in a stream may run to its end in spite of `deadline` and `cancel`: a host that wants to end a run early runs
- * it without a stream. Runs of an instance may follow each other in one stream; a plugin that does not allow that
- * returns BP_BUSY, and the host waits for the stream. Several threads may put work into one stream: its order is that
- * of the calls. Without a stream, a run on an asynchronous device needs `done` or a host point among its signals,
- * because nothing else would report its failure. */
+ * it without a stream. There, a run ends soon after its deadline or its cancel token was set, as far as the device can
+ * stop it, and the host may `abandon` a device whose run has not ended some time after its deadline (the loader: 100
+ * ms). Runs of an instance may follow each other in one stream; a plugin that does not allow that returns BP_BUSY, and
+ * the host waits for the stream. Several threads may put work into one stream: its order is that of the calls. Without
+ * a stream, a run on an asynchronous device needs `done` or a host point among its signals, because nothing else would
+ * report its failure. */
 typedef struct bp_run_t bp_run_t;
 struct bp_run_t {
   uint32_t size;
@@ -447,8 +458,9 @@ struct bp_run_t {
    * their elements are strings. The plugin calls it once for each of them. `slot` is BP_SLOT_OUTPUT plus the output.
    * The plugin passes the extents and receives a tensor to write to, valid until the run ends. `bytes` is the size of a
    * string tensor (offsets and text); 0 if the size follows from type and extents. The plugin sets `out_tensor->size`.
-   * NULL: the program has no such outputs. May be called from any thread during the run. Within it, the host may call
-   * `allocate` and `release` of the device, and nothing else. Errors: BP_RESOURCE_EXHAUSTED, BP_BUFFER_TOO_SMALL. */
+   * NULL: the program has no such outputs. May be called from any thread during the run. [blocks]: within it, the
+   * host may call `allocate`, `import` and `release` of the device, and nothing else. Errors: BP_RESOURCE_EXHAUSTED,
+   * BP_BUFFER_TOO_SMALL. */
   bp_status_t(BP_CALL* output)(void* self, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t bytes,
                                bp_tensor_t* out_tensor);
   /* Called once when the run has ended, from any thread, before host points advance. `error` is borrowed and may be
@@ -473,22 +485,25 @@ typedef struct bp_instance_api_t {
                                bp_instance_t** out_instance, bp_error_t* error);
   /* Waits for a run in flight. [one at a time] [blocks] */
   void(BP_CALL* destroy)(bp_instance_t* instance);
-  /* Binds memory to a slot, for all further runs. [one at a time]. Errors: BP_TYPE_MISMATCH, BP_BUFFER_TOO_SMALL,
-   * BP_UNSUPPORTED (space or layout). */
+  /* Binds memory to a slot, for all further runs. The host calls this and `extents` only when no run of the instance is
+   * in flight. A slot cannot be unbound: the host creates another instance instead. [one at a time] [blocks]. Errors:
+   * BP_TYPE_MISMATCH, BP_BUFFER_TOO_SMALL, BP_UNSUPPORTED (space or layout). */
   bp_status_t(BP_CALL* bind)(bp_instance_t* instance, const bp_binding_t* binding, bp_error_t* error);
   /* Sets new extents of bound inputs and outputs, within their capacity and without rebinding: of all of them or, if
-   * the call fails, of none. [one at a time]. NULL: the host binds again. Errors: BP_TYPE_MISMATCH,
-   * BP_BUFFER_TOO_SMALL, BP_BAD_STATE (not bound). */
+   * the call fails, of none. Extents of different slots need not fit each other until `run`. [one at a time]. NULL: the
+   * host binds again. Errors: BP_TYPE_MISMATCH, BP_BUFFER_TOO_SMALL, BP_BAD_STATE (not bound). */
   bp_status_t(BP_CALL* extents)(bp_instance_t* instance, const bp_slot_extents_t* slots, uint32_t count,
                                 uint32_t stride, bp_error_t* error);
   /* Runs once. BP_OK means that the run was accepted; on a BP_DEVICE_SYNCHRONOUS device, that it is also done. An
    * instance has one run at a time, or several that follow each other in one stream. A run without `done` counts as
-   * ended once a later `done` or `stream_wait` of its stream has reported. If the call fails, even after the work
-   * began, the plugin has neither called `done` nor advanced a signal: the caller does both. After BP_OK the plugin
-   * does both; a synchronous device does so before it returns. [one at a time] [blocks on synchronous devices]. Errors:
-   * BP_BAD_STATE (a slot is not bound, and is no output for `output`), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT,
-   * BP_DEVICE_LOST, BP_DEPENDENCY_FAILED, BP_RESOURCE_EXHAUSTED, BP_TYPE_MISMATCH, BP_UNSUPPORTED (an imported
-   * semaphore of a single value among the signals). */
+   * ended once a later `done` or `stream_wait` of its stream has reported; without a stream, once its host points have
+   * advanced. If the call fails, even after the work
+   * began, the device no longer touches the bound memory, and the plugin has neither called `done` nor advanced a
+   * signal: the caller does both. After BP_OK the plugin does both; a synchronous device does so before it returns.
+   * [one at a time] [blocks on synchronous devices, and where bindings or extents are new]. Errors: BP_BAD_STATE (a
+   * slot is not bound, and is no output for `output`), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEVICE_LOST,
+   * BP_DEPENDENCY_FAILED, BP_RESOURCE_EXHAUSTED, BP_TYPE_MISMATCH, BP_UNSUPPORTED (an imported semaphore of a single
+   * value among the signals). */
   bp_status_t(BP_CALL* run)(bp_instance_t* instance, const bp_run_t* run, bp_error_t* error);
 } bp_instance_api_t;
 
@@ -521,10 +536,11 @@ typedef struct bp_copy_t {
   const bp_buffer_t* from;
   const bp_buffer_t* to;
   uint64_t bytes;
-  const bp_run_t* run; /* `stream`, waits, `done` and signals as for a run; NULL: copy at once, and wait for it */
+  const bp_run_t* run; /* its `stream` is set and its `output` NULL; waits, `done` and signals are as for a run. NULL:
+                          copy at once, and wait for it */
 } bp_copy_t;
 
-/* A pattern of 1, 2, 4 or 8 bytes, repeated over a whole buffer. */
+/* A pattern of 1, 2, 4 or 8 bytes, repeated over a whole buffer; at its end, a part of the pattern may be left over. */
 typedef struct bp_fill_t {
   uint32_t size;
   uint32_t pattern_bytes;
@@ -569,8 +585,9 @@ typedef struct bp_memory_api_t {
   /* Ends a mapping: `what` and `pointer` are those of `map`. [thread-safe] [blocks]. NULL if `map` is NULL. Errors:
    * BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* unmap)(bp_device_t* device, const bp_map_t* what, void* pointer, bp_error_t* error);
-  /* Makes host writes to a mapping visible to the device (BP_MAP_WRITE) or device writes visible to the host
-   * (BP_MAP_READ). [thread-safe] [blocks]. NULL: mappings are coherent. Errors: BP_DEVICE_LOST. */
+  /* Makes what the host wrote visible to the device (BP_MAP_WRITE), or what the device wrote visible to the host
+   * (BP_MAP_READ): through a mapping, or through the host memory that was imported. [thread-safe] [blocks]. NULL: both
+   * are coherent. Errors: BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* flush)(bp_device_t* device, const bp_map_t* what, bp_error_t* error);
   /* Copies between buffers of this device, between this device and the host, or from a peer's buffer
    * (bp_device_info_t.peers) to one of this device. [thread-safe] [blocks without a run]. Errors: BP_UNSUPPORTED,
@@ -580,7 +597,7 @@ typedef struct bp_memory_api_t {
    * Errors: as for `copy`. */
   bp_status_t(BP_CALL* fill)(bp_device_t* device, const bp_fill_t* what, bp_error_t* error);
   /* Imports memory that another library or process owns. `release` ends the import, but does not free the memory.
-   * [thread-safe]. NULL: none. Errors: BP_UNSUPPORTED, BP_DEVICE_LOST. */
+   * [thread-safe] [blocks]. NULL: none. Errors: BP_UNSUPPORTED, BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* import)(bp_device_t* device, const bp_import_t* what, bp_buffer_t* out_buffer,
                                bp_error_t* error);
   /* Returns a handle for another library or process. The caller owns a descriptor, and closes it or passes it on. Other
@@ -617,11 +634,12 @@ typedef struct bp_semaphore_export_t {
   const bp_chain_t* chain;
 } bp_semaphore_export_t;
 
-/* A plugin whose devices are all synchronous has no such table. The host then uses its own semaphores around `run`. */
+/* A plugin whose devices are all synchronous has no such table. The host then passes no points to `run`: it waits and
+ * signals itself. */
 typedef struct bp_sync_api_t {
   uint32_t size;
   uint32_t reserved;
-  /* Creates a stream, or wraps `how->native`. [thread-safe]. Errors: BP_UNSUPPORTED, BP_RESOURCE_EXHAUSTED. */
+  /* Creates a stream, or wraps `how->native`. [thread-safe] [blocks]. Errors: BP_UNSUPPORTED, BP_RESOURCE_EXHAUSTED. */
   bp_status_t(BP_CALL* stream_create)(bp_device_t* device, const bp_stream_create_t* how, bp_stream_t** out_stream,
                                       bp_error_t* error);
   /* Waits for all work in the stream. Failures that neither `done` nor `stream_wait` has reported are lost. A
@@ -635,8 +653,8 @@ typedef struct bp_sync_api_t {
   /* Returns the native handle of a stream, valid as long as the stream lives. [thread-safe]. NULL: none. Errors:
    * BP_UNSUPPORTED. */
   bp_status_t(BP_CALL* stream_export)(bp_stream_t* stream, bp_native_t* out_native, bp_error_t* error);
-  /* Creates a timeline semaphore of the device, or imports `how->native`. [thread-safe]. NULL: the device has none;
-   * runs then wait for and signal host semaphores. Errors: BP_UNSUPPORTED, BP_RESOURCE_EXHAUSTED. */
+  /* Creates a timeline semaphore of the device, or imports `how->native`. [thread-safe] [blocks]. NULL: the device has
+   * none; runs then wait for and signal host semaphores. Errors: BP_UNSUPPORTED, BP_RESOURCE_EXHAUSTED. */
   bp_status_t(BP_CALL* semaphore_create)(bp_device_t* device, const bp_semaphore_create_t* how,
                                          bp_native_semaphore_t** out_semaphore, bp_error_t* error);
   /* Called only when nothing waits for the semaphore or signals it any more. [one at a time]. This slot and the next
@@ -672,7 +690,7 @@ typedef struct bp_cache_api_t {
    * [thread-safe] [blocks]. Errors: BP_UNSUPPORTED. (The host handles failures of its sink.) */
   bp_status_t(BP_CALL* serialize)(const bp_program_t* program, bp_text_sink_t sink, void* context, bp_error_t* error);
   /* Checks a blob without loading it. Sets `out_answer` to BP_CACHE_*; the reason goes to `error` with BP_OK.
-   * [thread-safe]. Errors: only the general ones. */
+   * [thread-safe] [blocks]. Errors: only the general ones. */
   bp_status_t(BP_CALL* validate)(bp_device_t* device, bp_bytes_t blob, uint32_t* out_answer, bp_error_t* error);
   /* Loads a program. `blob` is untrusted: damage results in BP_CORRUPT, never in a crash. It is borrowed as long as the
    * program lives. [thread-safe] [blocks]. Errors: BP_CORRUPT, BP_STALE, BP_RESOURCE_EXHAUSTED, BP_DEVICE_LOST. */
@@ -705,8 +723,9 @@ typedef struct bp_weights_api_t {
   /* Replaces weights: all of them or, if the call fails, none. Waits for runs of this program that are in flight; later
    * runs use the new weights. [one at a time] [blocks]. Errors: BP_UNSUPPORTED, BP_TYPE_MISMATCH, BP_NOT_FOUND. */
   bp_status_t(BP_CALL* refit)(bp_program_t* program, const bp_refit_t* what, bp_error_t* error);
-  /* Reads a weight, as a dense tensor, into the caller's memory in `out_tensor`. [thread-safe] [blocks]. Errors: as for
-   * `refit`. */
+  /* Reads a weight, as a dense tensor, into the caller's memory: the caller fills in the whole of `out_tensor`, with
+   * the weight's type and extents, and host memory. [thread-safe] [blocks]. Errors: as for `refit`, and
+   * BP_BUFFER_TOO_SMALL. */
   bp_status_t(BP_CALL* read)(const bp_program_t* program, uint32_t weight, bp_tensor_t* out_tensor, bp_error_t* error);
 } bp_weights_api_t;
 

@@ -49,7 +49,10 @@ typedef uint32_t bp_status_t;
  * details. On failure, the callee writes at most `size` bytes of the struct and at most `text_capacity` bytes of text,
  * and sets `text_size` to the length of the whole text in bytes, which may exceed `text_capacity`. On success it writes
  * nothing, except in slots that are documented to explain a result with BP_OK. The text is UTF-8 without a final zero:
- * one line that names the object, the value found and how to fix it. */
+ * one line that names the object, the value found and how to fix it.
+ *
+ * Where one side passes an error to the other as an argument (`done`, `semaphore_signal`), the text is the first
+ * min(text_size, text_capacity) bytes: set both. */
 typedef struct bp_error_t {
   uint32_t size;
   bp_status_t status;
@@ -67,7 +70,8 @@ typedef struct bp_error_t {
 #define BP_ERROR_DEVICE_LOST 0x1u /* every object of the device is lost, not only the one that was called */
 /* the device did not respond: memory bound to the exec must stay allocated, because the device may still write to it */
 #define BP_ERROR_ABANDONED 0x2u
-/* the failure is that of a run which the call only reports: a wait for a stream, or `done` of a later run in it */
+/* the failure is that of another run: a wait for a stream reports it, or `done` of a later run in the stream, which may
+ * have failed too */
 #define BP_ERROR_OF_RUN 0x4u
 
 BP_EXTERN_C_END

@@ -14,9 +14,10 @@
  * Native points (events of a driver, semaphores of a device) advance in the device's order, perhaps before `done`, and
  * carry no failure: work that waits for them on a device runs even if the run before failed, and may then compute on
  * garbage. The failure is reported by the `done` of the run that failed (without one: by the next `done` or
- * `stream_wait` of its stream). Every run of the same backend that depended on the failed run reports
- * BP_DEPENDENCY_FAILED in the same way, so no result is read before its failure was reported. Between backends, a
- * native point carries only order: query the failure where the work was started.
+ * `stream_wait` of its stream). Every run of the same backend that waited for the failed run through a semaphore of
+ * that backend reports BP_DEPENDENCY_FAILED in the same way, so no result is read before its failure was reported. An
+ * imported semaphore, such as an event, and native points between backends carry only order: query the failure where
+ * the work was started.
  */
 #ifndef BACKPLANE_SYNC_H
 #define BACKPLANE_SYNC_H
@@ -64,7 +65,7 @@ static inline bp_native_semaphore_t* bp_point_native(const bp_point_t* point) {
 #define BP_NATIVE_CL_QUEUE 2u    /* handle: cl_command_queue; import retains it */
 /* A single-value semaphore reaches 1 when its event has happened. The event must have been recorded before the import,
  * and must outlive the semaphore. Nothing else signals it: a signal from the host, or a run, copy or fill with it among
- * its signals, is refused with BP_UNSUPPORTED. */
+ * its signals, is refused with BP_UNSUPPORTED; waiting for a value above 1, with BP_INVALID_ARGUMENT. */
 #define BP_NATIVE_CUDA_EVENT 3u   /* handle: cudaEvent_t, a single-value semaphore */
 #define BP_NATIVE_CL_EVENT 4u     /* handle: cl_event, a single-value semaphore */
 #define BP_NATIVE_CUDA_CONTEXT 7u /* handle: CUcontext; the plugin retains it if the driver can */

@@ -7,10 +7,10 @@
  *  - Platforms are 64-bit and little-endian. Alignment is natural; padding is written out as `reserved`, set to zero by
  *    the writer and ignored by the reader.
  *  - Every struct that may grow and is not an element of an array begins with `uint32_t size`, which the owner of the
- *    memory sets to sizeof the struct in the headers that it was built with. A reader copies min(size, its own sizeof)
- *    bytes into a zeroed local, or checks BP_HAS before it reads a field that ABI 1.0 lacks; it refuses only sizes
- *    below that of ABI 1.0 (sizes.h). A writer writes at most `size` bytes. Zero in a new field means the behavior
- *    before the field existed.
+ *    memory sets to sizeof the struct in the headers that it was built with, after it has zeroed the struct. A reader
+ * copies min(size, its own sizeof) bytes into a zeroed local, or checks BP_HAS before it reads a field that ABI 1.0
+ * lacks; it refuses only sizes below that of ABI 1.0 (sizes.h). A writer writes at most `size` bytes. Zero in a new
+ * field means the behavior before the field existed.
  *  - Structs in an array have no size field: the array comes with a count and a stride in bytes, and the stride is
  *    their size. Tensors in an array (bp_shape_query_t.inputs) have one nevertheless: then the stride is only the
  *    distance between elements, and each is read by its own `size`.
@@ -29,9 +29,11 @@
  *    runs on its threads for a plugin (bp_loop_t.body, bp_task_t.run) is not a callback in this sense: it may call
  *    every slot of the host that its own comment does not exclude. No callback throws, and none blocks unless its
  *    comment says so.
- *  - "Errors" lists the codes that a slot returns by name; any slot may also return BP_INVALID_ARGUMENT, BP_INTERNAL
- *    and, in the child of a fork that happened while a device was open, BP_FORKED. In that child, destroy calls do
- *    nothing.
+ *  - "Errors" lists the codes that a slot returns by name. Any slot may also return BP_INVALID_ARGUMENT,
+ *    BP_RESOURCE_EXHAUSTED, BP_INTERNAL, BP_UNSUPPORTED for a required flag or extension struct that it does not know,
+ *    BP_DEVICE_LOST if it uses a device, and BP_FORKED for an object that was created before a fork of which this
+ *    process is the child. There, destroying such an object does nothing. Handle any other code by its class
+ *    (status.h).
  *  - Host and plugin pass each other no type, kind, flag or attribute type that is newer than the version that they
  *    negotiated. A framework treats numbers that it does not know in results as unknown; unknown reasons as OTHER.
  *  - Flags: the low 16 bits of a word are hints, and a reader ignores those that it does not know. The high 16 bits
@@ -74,12 +76,12 @@ typedef struct bp_bytes_t {
   uint64_t size;
 } bp_bytes_t;
 
-/* Receives text in one or more pieces, each borrowed for its call. Called on the caller's thread, before the caller's
- * call returns. */
+/* Receives text, or the bytes of a serialized message or program, in one or more pieces, each borrowed for its call.
+ * Called on the caller's thread, before the caller's call returns. */
 typedef void(BP_CALL* bp_text_sink_t)(void* context, bp_text_t piece);
 
-/* A named setting. Names are lower case with dots ("cpu.threads"). Unknown names are refused with BP_NOT_FOUND. Never
- * grows. */
+/* A named setting. Names are lower case with dots ("cpu.threads"). Unknown names are refused with BP_NOT_FOUND.
+ * A plugin sees its own settings only, and without its prefix ("threads"). Never grows. */
 typedef struct bp_option_t {
   bp_text_t name;
   bp_text_t value;

@@ -5,6 +5,7 @@
 //   fake.fails    operators that it claims but fails to compile (none)
 //   fake.infer    the output types it reports: "same" as the first input, "none" (unknown operator), "wrong" ("none")
 //   fake.compute  compute types that it claims to use, a number (0)
+//   fake.grouped  1: each node that it claims is also an atomic group, which alone has the compute types (0)
 //   fake.most     the largest extent of the graph's first symbol that it computes (0: any)
 //   fake.pci      PCI addresses of its devices, separated by commas (none)
 //   fake.uuid     UUIDs of its devices: up to 16 letters each, separated by commas (none)
@@ -33,7 +34,7 @@ struct bp_backend_t {
   uint32_t devices = 1;
   std::string ops = "Identity", fails, infer;
   std::vector<std::string> pci, uuid;
-  uint32_t compute = 0, opset = 0, open_ms = 0;
+  uint32_t compute = 0, grouped = 0, opset = 0, open_ms = 0;
   int64_t most = 0;
   std::mutex mutex;
   std::string compiled;
@@ -172,7 +173,7 @@ const bp_coverage_api_t kCoverageApi = {
         const bool yes = contains(device->backend->ops, view(bp_graph_node(query->graph, verdict.node)->op_type));
         verdict.answer = yes ? BP_ANSWER_YES : BP_ANSWER_NO;
         verdict.reason = yes ? BP_REASON_NONE : BP_REASON_OPERATOR;
-        verdict.compute_types = yes ? device->backend->compute : 0;
+        verdict.compute_types = yes && device->backend->grouped == 0 ? device->backend->compute : 0;
         const bp_range_t range{0, 0, 0, device->backend->most};
         if (yes && range.max != 0 && query->graph->symbol_count != 0) {
           verdict.answer = BP_ANSWER_CONDITIONAL;
@@ -180,6 +181,12 @@ const bp_coverage_api_t kCoverageApi = {
           verdict.range_count = 1;
         }
         verdict.detail = yes ? bp_text_t{} : text("it is not in the script");
+        bp_group_t group{};
+        group.nodes = &verdict.node;
+        group.node_count = 1;
+        group.flags = BP_GROUP_ATOMIC;
+        group.compute_types = device->backend->compute;
+        if (yes && device->backend->grouped != 0) sink->groups(sink->self, &group, 1, sizeof group);
         sink->verdicts(sink->self, &verdict, 1, sizeof verdict);
       }
       return BP_OK;
@@ -308,6 +315,7 @@ const bp_plugin_t kPlugin = {
       backend->uuid = split(option(how->host, text("uuid"), ""));
       backend->infer = option(how->host, text("infer"), "none");
       backend->compute = static_cast<uint32_t>(std::atoi(option(how->host, text("compute"), "0").c_str()));
+      backend->grouped = static_cast<uint32_t>(std::atoi(option(how->host, text("grouped"), "0").c_str()));
       backend->open_ms = static_cast<uint32_t>(std::atoi(option(how->host, text("open_ms"), "0").c_str()));
       backend->opset = static_cast<uint32_t>(std::atoi(option(how->host, text("opset"), "0").c_str()));
       *out = backend;

@@ -22,6 +22,7 @@ struct Counters {
   std::atomic<uint64_t> compiles{0};
   std::atomic<uint64_t> deserializations{0};
   std::atomic<uint64_t> shape_queries{0};  // calls of output_extents
+  std::atomic<uint64_t> outputs_asked{0};  // calls of bp_run_t.output
   std::atomic<uint64_t> binds{0};
   std::atomic<uint64_t> runs{0};
   std::atomic<uint64_t> reports{0};      // runs and copies whose end was reported by `done`

@@ -72,6 +72,7 @@ struct Program {
   bp_program_t* inner = nullptr;
   Device* device = nullptr;
   uint32_t nodes = 0;
+  uint32_t outputs = 0;
   uint64_t fault_node = BP_NO_NODE;  // id of the node named by the scripted fault, if it is in this island
   mutable std::atomic<uint64_t> runs{0};
 };

@@ -38,6 +38,7 @@ struct Outputs {
     const auto& outputs = *static_cast<Outputs*>(self);
     bp_tensor_t tensor{};
     tensor.size = sizeof tensor;
+    ++outputs.device.counters().outputs_asked;
     const bp_status_t status = outputs.run.output(outputs.run.self, slot, rank, extents, bytes, &tensor);
     if (status != BP_OK) return status;
     return sdk::fence(nullptr, [&] { write(out, reached(outputs.device, tensor)); });

@@ -30,6 +30,7 @@ bp_status_t BP_CALL space(bp_device_t* handle, uint32_t index, bp_space_t* out, 
       space.name = {"device", 6};
       space.flags = BP_SPACE_DEVICE;
       if (kind == Memory::kShared) space.flags |= BP_SPACE_COHERENT;
+      if (kind == Memory::kFlushed) space.flags |= BP_SPACE_MAPPABLE;
       static constexpr uint32_t kImports[] = {BP_EXTERNAL_HOST_POINTER};
       space.imports = kImports;
       space.import_count = 1;
@@ -114,6 +115,24 @@ bp_status_t BP_CALL copy(bp_device_t* handle, const bp_copy_t* what, bp_error_t*
   });
 }
 
+// Imported memory is mapped at its own address, and what is written there reaches the device with a flush.
+bp_status_t BP_CALL map(bp_device_t* handle, const bp_map_t* what, void** out, bp_error_t* error) {
+  return fence(error, [&] {
+    of(handle).called();
+    if (of(handle).script().memory != Memory::kFlushed) throw Error(BP_UNSUPPORTED, "this memory cannot be mapped");
+    const bp_buffer_t* const buffer = what->buffer;
+    char* const seen = reach(of(handle), *buffer);
+    *out = seen;
+    if (buffer->memory == nullptr) return;
+    const Allocation& allocation = allocation_of(buffer->memory);
+    if (allocation.imported != nullptr) *out = allocation.imported + (seen - allocation.data);
+  });
+}
+
+bp_status_t BP_CALL unmap(bp_device_t* handle, const bp_map_t*, void*, bp_error_t* error) {
+  return fence(error, [&] { of(handle).called(); });
+}
+
 bp_status_t BP_CALL flush(bp_device_t* handle, const bp_map_t* what, bp_error_t* error) {
   return fence(error, [&] {
     const bp_buffer_t* const buffer = what->buffer;
@@ -171,6 +190,8 @@ const bp_memory_api_t kMemoryApi = {
     .space = space,
     .allocate = allocate,
     .release = release,
+    .map = map,
+    .unmap = unmap,
     .flush = flush,
     .copy = copy,
     .import = import,

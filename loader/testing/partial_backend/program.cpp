@@ -20,6 +20,7 @@ Program* make(Device& device, const bp_compile_t* what, bp_error_t* error) {
   program->translated = std::make_unique<Translated>(*what->graph);
   asked.graph = program->translated->graph();
   program->nodes = what->graph->node_count;
+  program->outputs = what->graph->output_count;
   pass(cpu->program->compile(device.inner, &asked, &program->inner, error));
   if (const auto& fault = device.script().fault) {
     for (uint32_t i = 0; i < what->graph->node_count; ++i) {
@@ -61,9 +62,14 @@ bp_status_t BP_CALL info(const bp_program_t* handle, bp_program_info_t* out, bp_
 
 bp_status_t BP_CALL output_extents(const bp_program_t* handle, const bp_shape_query_t* query, bp_shape_t* out_shapes,
                                    bp_error_t* error) {
-  of(handle).device->called();
-  ++of(handle).device->counters().shape_queries;
-  return cpu->program->output_extents(of(handle).inner, query, out_shapes, error);
+  const Device& device = *of(handle).device;
+  device.called();
+  const uint64_t number = ++device.counters().shape_queries;
+  const bp_status_t status = cpu->program->output_extents(of(handle).inner, query, out_shapes, error);
+  if (status == BP_OK && number >= device.script().forgets)
+    for (size_t o = 0; o < of(handle).outputs; ++o)
+      reinterpret_cast<bp_shape_t*>(reinterpret_cast<char*>(out_shapes) + o * query->output_stride)->rank = BP_NONE;
+  return status;
 }
 
 // ---- stored programs: a header and a body with a checksum. Loading one compiles the graph again.

@@ -143,6 +143,7 @@ Script read_script(const bp_host_t* host, uint32_t device) {
   reader.read("groups", script.groups);
   reader.read("peers", script.peers);
   reader.read("scratch", script.scratch);
+  reader.read("forgets", script.forgets);
   reader.read("async", script.async);
   reader.read("marks", script.marks);
   reader.read("mark_files", script.mark_files);

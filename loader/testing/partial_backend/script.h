@@ -16,6 +16,7 @@
 //   peers     1: the devices copy directly between each other. Each also reports a device   0
 //             with index 8, which does not exist
 //   scratch   bytes that each instance needs bound, and overwrites in each run               0
+//   forgets   the call of output_extents, counted from 1, from which on it reports BP_NONE    none
 //   async     1: `run` returns at once, a thread does the work, and there are streams        0
 //   marks     1: it has semaphores, for which the other devices can wait                    0
 //   mark_files 1: it exports its semaphores as descriptors, and imports no descriptor         0
@@ -68,6 +69,7 @@ struct Script {
   bool groups = false;
   bool peers = false;
   uint64_t scratch = 0;
+  uint64_t forgets = UINT64_MAX;
   bool async = false;
   bool marks = false;
   bool mark_files = false;

@@ -500,9 +500,6 @@ class NativeSemaphore : public Object {
   // The failure with which `value` was signaled, or nullopt. Runs that waited for the value report the failure through
   // `done`.
   virtual std::optional<Error> failure(uint64_t value) = 0;
-  virtual bp_native_t native(const bp_semaphore_export_t& /*what*/) {
-    throw Error(BP_UNSUPPORTED, "this device's semaphores have no native handle");
-  }
 };
 
 inline Stream* stream_of(bp_stream_t* handle) {
@@ -512,7 +509,10 @@ inline NativeSemaphore* semaphore_of(bp_native_semaphore_t* handle) {
   return reinterpret_cast<NativeSemaphore*>(handle);
 }
 
-// A Device with streams. In both descriptors, `native` is the framework's own object, or NULL.
+// A Device with streams. In both descriptors, `native` is the framework's own object, or NULL. A device whose
+// semaphores have native handles declares a static function in addition, which throws BP_UNSUPPORTED for kinds that it
+// lacks:
+//   static bp_native_t export_semaphore(NativeSemaphore& semaphore, const bp_semaphore_export_t& what);  // slot
 class Sync {
  public:
   virtual ~Sync() = default;

@@ -55,7 +55,8 @@ class Host {
   }
 
   // Calls body(begin, end), or body(worker, begin, end), over [0, count) in chunks of at least `grain`. Concurrent
-  // chunks have different values of `worker`, which is below `thread_count`. Rethrows the first exception of a body.
+  // chunks of this loop have different values of `worker`, which is below `thread_count`; other loops may use the same
+  // ones at the same time. Rethrows the first exception of a body.
   template <class Body>
   void parallel_for(uint64_t count, uint64_t grain, Body&& body) const {
     if (count == 0) return;

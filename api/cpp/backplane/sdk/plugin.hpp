@@ -160,7 +160,7 @@ class Plugin {
         t.semaphore_wait = T::semaphore_wait;
         t.semaphore_signal = T::semaphore_signal;
         t.semaphore_query = T::semaphore_query;
-        t.semaphore_export = T::semaphore_export;
+        if constexpr (ExportsSemaphores<D>::value) t.semaphore_export = T::semaphore_export;
       }
       return t;
     }();

@@ -36,6 +36,12 @@ struct TakesContexts : std::false_type {};
 template <class B>
 struct TakesContexts<B, std::void_t<decltype(B::kNativeContexts)>> : std::bool_constant<B::kNativeContexts> {};
 
+// Whether the device class D declares export_semaphore (see Sync).
+template <class D, class = void>
+struct ExportsSemaphores : std::false_type {};
+template <class D>
+struct ExportsSemaphores<D, std::void_t<decltype(&D::export_semaphore)>> : std::true_type {};
+
 // The slots of backend B. A handle points to an object of the concrete class, so that overrides and additional bases
 // are known at compile time.
 template <class B>
@@ -442,7 +448,7 @@ struct Tables {
     return fence(semaphore_of(h), error, [&] {
       const bp_semaphore_export_t copy = read(what, "what");
       check_chain(copy.chain);
-      write(out, semaphore_of(h)->native(copy), "out_native");
+      write(out, D::export_semaphore(*semaphore_of(h), copy), "out_native");
     });
   }
 
