@@ -177,6 +177,23 @@ const Image kImages[] = {
 INSTANTIATE_TEST_SUITE_P(Images, IntegerConvolutions, ::testing::ValuesIn(kImages),
                          [](const auto& info) { return info.param.name; });
 
+// 2^53 + 1 has no equal in double.
+TEST(WholeNumbers, OfGemmAreExact) {
+  constexpr int64_t kLarge = (int64_t{1} << 53) + 1;
+  GraphBuilder b;
+  b.input("x", BP_DTYPE_INT64, {1, 2}).input("w", BP_DTYPE_INT64, {2, 1}).input("c", BP_DTYPE_INT64, {1});
+  b.node("Gemm", 13, {"x", "w", "c"}, {"y"}, BP_DTYPE_INT64).output("y");
+  Plugin plugin;
+  Compiled program(plugin, b.graph());
+  ASSERT_EQ(program.status, BP_OK) << program.text;
+  const auto whole = [](std::vector<int64_t> extents, const std::vector<int64_t>& values) {
+    return HostTensor::of(BP_DTYPE_INT64, std::move(extents), values);
+  };
+  const Outcome seen = program.run({whole({1, 2}, {kLarge, -3}), whole({2, 1}, {-1, 2}), whole({1}, {5})});
+  ASSERT_EQ(seen.status, BP_OK) << seen.text;
+  EXPECT_EQ(seen.outputs[0].as<int64_t>(), std::vector<int64_t>{-kLarge - 6 + 5});
+}
+
 // A convolution and the operators around it, as in dynamically quantized models.
 TEST(DynamicConvolution, IsThatOfTheReference) {
   const std::vector<int64_t> x_extents{1, 6, 20, 13}, y_extents{1, 18, 18, 11};

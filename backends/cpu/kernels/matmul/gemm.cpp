@@ -50,9 +50,14 @@ void run_float(const Gemm& g, std::span<const PostOp> post_ops, Tensors in, Tens
   });
 }
 
-template <class T>
+// Whether alpha and beta leave whole numbers whole, so that sums can wrap around as integers do.
+bool is_whole(const Gemm& g) {
+  return g.alpha == 1 && (g.beta == 0 || g.beta == 1);
+}
+
+// `Sum` is the type in which products are added: for integers uint64_t, if all of it is whole, otherwise double.
+template <class T, class Sum>
 void run_plain(const Gemm& g, Tensors in, Tensors out) {
-  using Sum = std::conditional_t<kIsFloating<T>, compute_t<T>, double>;
   const T* a = in[0].as<T>();
   const T* b = in[1].as<T>();
   const Tensor c = at(in, 2);
@@ -130,7 +135,13 @@ Plan plan_floats(const PlanContext&, GemmProblem& p) {
 Plan plan_direct(const PlanContext&, GemmProblem& p) {
   const std::vector<PostOp> all(p.post_ops.begin(), p.post_ops.end());
   return make_plan({Shape{p.gemm.m, p.gemm.n}}, [g = p.gemm, all](Tensors in, Tensors out) {
-    dispatch<GemmTypes>(in[0].dtype, [&](auto tag) { run_plain<typename decltype(tag)::type>(g, in, out); });
+    dispatch<GemmTypes>(in[0].dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      if constexpr (kIsFloating<T>)
+        run_plain<T, compute_t<T>>(g, in, out);
+      else
+        is_whole(g) ? run_plain<T, uint64_t>(g, in, out) : run_plain<T, double>(g, in, out);
+    });
     for (const PostOp& op : all) activate(op.activation, out[0].as<float>(), g.m * g.n);
   });
 }
