@@ -36,7 +36,11 @@ Result<std::vector<Device*>> choose_devices(const Environment& environment, cons
     std::ranges::stable_sort(devices, {}, [](const Device* device) { return rank(device->info().kind); });
   }
   if (devices.empty() && !environment.devices().empty()) return environment.devices()[0]->lost();
-  if (devices.empty()) return Status(BP_NOT_FOUND, "there is no device: no backend was found (see `backplane list`)");
+  if (devices.empty())
+    return Status(BP_NOT_FOUND, std::string("there is no device: ") +
+                                    (environment.candidates().empty() ? "no backend was found"
+                                                                      : "every backend that was found was refused") +
+                                    " (see `backplane list`)");
   return devices;
 }
 

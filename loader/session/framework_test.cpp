@@ -171,6 +171,33 @@ TEST(Environment, UsesTheFrameworksPoolAndAllocator) {
   EXPECT_EQ(framework.allocated, framework.released);
 }
 
+// "create" and "open" are called one at a time, although environments are made and devices opened on many threads.
+TEST(Environment, CreatesBackendsAndOpensDevicesOneAtATime) {
+  const std::map<std::string, std::string> options = {{"partial.devices", "4"}, {"partial.open_us", "20000"}};
+  std::vector<std::thread> threads;
+  std::vector<std::string> texts(4);
+  for (std::string& text : texts)
+    threads.emplace_back([&] {
+      try {
+        const Environment env = environment({kCpu, BACKPLANE_BUILD_DIR "/tests/plugins/partial.so"}, options);
+        std::vector<std::thread> openers;
+        std::atomic<int> opened{0};
+        for (size_t i = 1; i < env.devices().size(); ++i)  // the first one is the CPU's
+          openers.emplace_back([&, i] {
+            const bp_device_open_t how{sizeof how,          0,       0,       nullptr, nullptr, 0,
+                                       sizeof(bp_option_t), nullptr, nullptr, nullptr};
+            opened += api().env_open_device(env.get(), env.devices()[i].info.id, &how, nullptr) == BP_OK;
+          });
+        for (std::thread& opener : openers) opener.join();
+        text = std::to_string(opened) + " opened";
+      } catch (const Error& error) {
+        text = error.text();
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_THAT(texts, ::testing::Each("4 opened"));
+}
+
 TEST(Environment, OpensADeviceOnceAsTheFrameworkWants) {
   const Environment env = environment({kCpu});
   const uint64_t device = env.devices()[0].info.id;

@@ -28,6 +28,7 @@ struct Backend {
   std::unique_ptr<Counters[]> counters;
   std::atomic<uint64_t> running{0};
   std::atomic<uint64_t> max_running{0};
+  std::atomic<int> opening{0};  // calls of `open` that have begun and not ended
 };
 
 struct Device {

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "backplane/sdk/async.hpp"
 #include "partial_backend/device.h"
@@ -63,9 +64,22 @@ bp_status_t BP_CALL device_info(bp_backend_t* handle, uint32_t index, bp_device_
   });
 }
 
+// Fails if it exists twice at once.
+struct Only {
+  std::atomic<int>& count;
+  explicit Only(std::atomic<int>& counted, const char* what) : count(counted) {
+    if (++count == 1) return;
+    --count;
+    throw Error(BP_INTERNAL, std::string(what) + " is called while it is running");
+  }
+  ~Only() { --count; }
+};
+
 bp_status_t BP_CALL device_open(bp_backend_t* handle, uint32_t index, const bp_device_open_t* how, bp_device_t** out,
                                 bp_error_t* error) {
   return fence(error, [&] {
+    const Only only(of(handle).opening, "open");
+    take_time(of(handle).scripts.at(index).open_us);
     auto device = std::make_unique<Device>();
     device->backend = &of(handle);
     device->index = index;
@@ -106,11 +120,14 @@ const bp_device_api_t kDeviceApi = {
 
 bp_status_t BP_CALL create(const bp_backend_create_t* how, bp_backend_t** out, bp_error_t* error) {
   return fence(error, [&] {
+    static std::atomic<int> creating{0};
+    const Only only(creating, "create");
     auto backend = std::make_unique<Backend>();
     backend->host = how->host;
     backend->sdk_host.emplace(how->host);
     const uint64_t devices = read_devices(how->host);
     for (uint32_t i = 0; i < devices; ++i) backend->scripts.push_back(read_script(how->host, i));
+    if (devices != 0) take_time(backend->scripts[0].open_us);
     backend->counters = std::make_unique<Counters[]>(devices);
     // The CPU backend gets no settings, because it would reject those of the script.
     backend->cpu_host = sdk::read(how->host, "how.host");
