@@ -23,7 +23,6 @@ struct DeviceCaps {
   bool mappable = false;            // the host can map its memory
   bool fp64 = false, fp16 = false;  // has arithmetic in these types; every device loads and stores fp16
   bool subnormals = true;           // fp32 keeps subnormals
-  bool local_memory = true;         // has fast memory that a work group shares
   bool binaries = true;             // the backend itself stores kernel binaries on disk
   uint32_t units = 1;               // compute units
   uint32_t float_lanes = 1;         // floats in a vector register; 1 without vector registers

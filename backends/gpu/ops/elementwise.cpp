@@ -4,7 +4,6 @@
 // one kernel.
 #include <cctype>
 
-#include "backplane/sdk/weights.hpp"
 #include "ops/table.h"
 
 namespace backplane::gpu {
@@ -101,17 +100,10 @@ Verdict supports_mod(const Node& node) {
 
 void emit_pow(Emit& e, std::string_view) {
   const bp_dtype_t base = e.node.input(0).dtype();
-  const std::string result = is_float(base) ? "pow($0, ($T)$1)"
-                                            : "convert_" + std::string(base == BP_DTYPE_INT32 ? "int" : "long") +
-                                                  "(pow((float)$0, (float)$1))";
-  if (is_float(base)) {
-    if (const auto exponent = sdk::weight_elements<float>(e.node.input(1), BP_DTYPE_FLOAT);
-        exponent && exponent->size() == 1) {
-      if (exponent->front() == 2.0f) return e.elementwise("$0 * $0", base, {0, 1});
-      if (exponent->front() == 0.5f) return e.elementwise("sqrt($0)", base, {0, 1});
-    }
-  }
-  e.elementwise(result, base, {0, 1});
+  const std::optional<float> exponent = e.scalar(1);
+  if (exponent == 2.0f) return e.elementwise("$0 * $0", base, {0, 1});
+  if (exponent == 0.5f) return e.elementwise("sqrt($0)", base, {0, 1});
+  e.elementwise("pow($0, ($T)$1)", base, {0, 1});
 }
 
 Verdict supports_pow(const Node& node) {

@@ -77,7 +77,6 @@ FoundDevice query(cl_platform_id platform, cl_device_id id) {
       has_extension(id, "cl_khr_fp64") && device_number<cl_device_fp_config>(id, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
   caps.fp16 = has_extension(id, "cl_khr_fp16");
   caps.subnormals = (device_number<cl_device_fp_config>(id, CL_DEVICE_SINGLE_FP_CONFIG) & CL_FP_DENORM) != 0;
-  caps.local_memory = device_number<cl_device_local_mem_type>(id, CL_DEVICE_LOCAL_MEM_TYPE) == CL_LOCAL;
   caps.units = std::max<cl_uint>(1, device_number<cl_uint>(id, CL_DEVICE_MAX_COMPUTE_UNITS));
   caps.float_lanes = std::max<cl_uint>(1, device_number<cl_uint>(id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT));
   caps.alignment = std::max<cl_uint>(8, device_number<cl_uint>(id, CL_DEVICE_MEM_BASE_ADDR_ALIGN)) / 8;
