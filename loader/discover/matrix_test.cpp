@@ -14,6 +14,7 @@
 
 #include "discover/library.h"
 #include "discover/testing.h"
+#include "testing/emulated.h"
 #include "testing/manifest_writer.h"
 
 namespace backplane {
@@ -179,6 +180,7 @@ std::string_view expected(std::string_view text) {
 }
 
 TEST(Matrix, EveryFaultIsSurvivedAndNamed) {
+  if (testing::is_emulated()) GTEST_SKIP() << "the emulator does not limit memory";
   Sandbox sandbox;
   // Stores the verdict on kFake before the time limit is reduced.
   ASSERT_TRUE(Request().only_given().file(kFake).create().ok());

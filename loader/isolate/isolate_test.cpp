@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "testing/client_fixture.h"
+#include "testing/emulated.h"
 #include "testing/manifest_writer.h"
 #include "testing/onnx_writer.h"
 
@@ -43,11 +44,13 @@ std::vector<pid_t> processes() {
   std::vector<pid_t> found;
   DIR* const all = ::opendir("/proc");
   while (const dirent* entry = ::readdir(all)) {
-    std::ifstream file("/proc/" + std::string(entry->d_name) + "/stat");
+    const std::string folder = "/proc/" + std::string(entry->d_name);
+    std::ifstream file(folder + "/stat"), words(folder + "/cmdline");  // an emulator has a name of its own
     pid_t number = 0, parent = 0;
-    std::string name, state;
-    if (file >> number >> name >> state >> parent && parent == ::getpid() && name.starts_with("(backplane-isol") &&
-        state != "Z")
+    std::string name, state, command;
+    std::getline(words, command);
+    if (file >> number >> name >> state >> parent && parent == ::getpid() && state != "Z" &&
+        command.find("backplane-isolated") != std::string::npos)
       found.push_back(number);
   }
   ::closedir(all);
@@ -323,6 +326,7 @@ TEST(Isolate, FailuresInARowPauseLongerAndLonger) {
 }
 
 TEST(Isolate, TheSandboxForbidsNetworkFilesAndPrograms) {
+  if (testing::is_emulated()) GTEST_SKIP() << "the emulator has no sandbox";
   for (const std::string escape : {"opens_socket", "opens_file", "starts_program"}) {
     SCOPED_TRACE(escape);
     EXPECT_EQ(isolated({kFault}, "fault", {{"fault.what", escape}}).devices().size(), 1u);

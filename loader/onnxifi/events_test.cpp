@@ -18,6 +18,7 @@
 #include "backplane/types.h"
 #include "onnxifi/onnxifi.h"
 #include "onnxifi/testing/structs.h"
+#include "testing/emulated.h"
 #include "testing/onnx_writer.h"
 
 namespace {
@@ -146,6 +147,7 @@ TEST_P(Events, MayBeReleasedWhileTheRunIsInFlight) {
 // The library is loaded, but first used in a child of the process that loaded it, as by a program that becomes a
 // daemon.
 TEST(FirstUse, MayBeInAForkedChild) {
+  if (backplane::testing::is_emulated()) GTEST_SKIP() << "the emulated program cannot start itself";
   if (getenv("BACKPLANE_TEST_FORK") == nullptr) {  // in a process that has not used the library
     EXPECT_EQ(                                     // NOLINTNEXTLINE(bugprone-command-processor)
         system("BACKPLANE_TEST_FORK=1 \"$(readlink /proc/$PPID/exe)\" --gtest_filter=FirstUse.MayBeInAForkedChild"), 0);

@@ -100,8 +100,10 @@ int main(int argc, char** argv) {
   settings.limits_memory = backplane::own_sanitizer() == BP_SANITIZER_NONE;
   if (argc > 2) settings.kind = sandbox_of(argv[2]);
   for (int i = 3; i < argc; ++i) settings.readable.emplace_back(argv[i]);
-  const std::string in_force = enter_sandbox(settings);
-  log_line(BP_LOG_DEBUG, "its process is restricted by: " + in_force);
+  const Restrictions restrictions = enter_sandbox(settings);
+  log_line(BP_LOG_DEBUG, "its process is restricted by: " + restrictions.in_force);
+  if (!restrictions.lacking.empty())
+    log_line(BP_LOG_WARNING, "this system cannot restrict its process by: " + restrictions.lacking);
   auto* server = new Server(argv[1], kLibraryFile);
   server->set_log(log_line);
   serve(*server);

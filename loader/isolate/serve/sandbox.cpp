@@ -190,17 +190,21 @@ bool restrict_calls(Sandbox kind) {
 
 }  // namespace
 
-std::string enter_sandbox(const SandboxSettings& settings) {
+Restrictions enter_sandbox(const SandboxSettings& settings) {
   limit(RLIMIT_CORE, 0);
-  std::string in_force = "limits";
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) in_force += ", no new privileges";
-  if (settings.kind == Sandbox::kOff) return in_force;
+  Restrictions result{"limits", ""};
+  const auto note = [&](bool entered, const char* what) {
+    std::string& list = entered ? result.in_force : result.lacking;
+    list += (list.empty() ? "" : ", ") + std::string(what);
+  };
+  note(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "no new privileges");
+  if (settings.kind == Sandbox::kOff) return result;
   struct sysinfo memory {};
   if (settings.kind == Sandbox::kStrict && settings.limits_memory && sysinfo(&memory) == 0)
     limit(RLIMIT_DATA, rlim_t{memory.totalram} * memory.mem_unit);
-  if (restrict_files(settings)) in_force += ", files (Landlock)";
-  if (restrict_calls(settings.kind)) in_force += ", system calls (seccomp)";
-  return in_force;
+  note(restrict_files(settings), "files (Landlock)");
+  note(restrict_calls(settings.kind), "system calls (seccomp)");
+  return result;
 }
 
 }  // namespace backplane::isolate

@@ -20,8 +20,12 @@ struct SandboxSettings {
   bool limits_memory = true;          // limits memory to that of the machine; a sanitizer reserves more
 };
 
-// Enters the sandbox permanently, with all threads and processes that this thread starts later. Returns the
-// restrictions in effect, such as "limits, no new privileges, files (Landlock)", without those that the kernel lacks.
-std::string enter_sandbox(const SandboxSettings& settings);
+struct Restrictions {
+  std::string in_force;  // such as "limits, no new privileges, files (Landlock)"
+  std::string lacking;   // what the kernel lacks of the sandbox; empty if nothing
+};
+
+// Enters the sandbox permanently, with all threads and processes that this thread starts later.
+Restrictions enter_sandbox(const SandboxSettings& settings);
 
 }  // namespace backplane::isolate
