@@ -3,11 +3,15 @@
 // those of a single device. `random_graphs_test --graphs N` runs N graphs instead of a sample.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <random>
+#include <thread>
 
 #include "backplane/client.hpp"
 
@@ -100,18 +104,22 @@ class Drawing {
   uint32_t k_ = 0, low_ = 0, high_ = 0;
 };
 
-// The first device supports every node; the others support those that their masks select. Some have their own memory,
-// and some give nodes back in review.
+// The first device supports every node; the others support those that their masks select. Some have memory of their own
+// or import the host's, and some give nodes back in review. They may be asynchronous, wait for each other, and be
+// peers.
 Environment make_environment(std::mt19937& random, uint32_t devices) {
   EnvironmentOptions how;
   how.backend_files = {kCpu, kPartialFile};
   how.only_given = true;
   how.options = {{"loader.probe", "never"}, {"partial.devices", std::to_string(devices)}};
+  for (const char* option : {"partial.async", "partial.marks", "partial.peers"})
+    how.options[option] = std::to_string(random() % 2);
   for (uint32_t d = 0; d < devices; ++d) {
     const std::string device = "partial." + std::to_string(d) + ".";
     how.options[device + "seconds"] = "random:" + std::to_string(random());
     if (d > 0) how.options[device + "mask"] = std::to_string(random()) + ":" + std::to_string(10 + random() % 90);
-    if (random() % 2) how.options[device + "memory"] = "own";
+    constexpr const char* kMemories[] = {"host", "own", "shared", "flushed"};
+    how.options[device + "memory"] = kMemories[random() % std::size(kMemories)];
     if (d > 0 && random() % 4 == 0) how.options[device + "max_nodes"] = std::to_string(1 + random() % 8);
     if (d > 0 && random() % 4 == 0) how.options[device + "reject"] = kOperators[random() % std::size(kOperators)].name;
   }
@@ -126,6 +134,44 @@ std::vector<Tensor> run(const Session& session, const Tensor& x, const Tensor& y
   std::vector<Tensor> outputs;
   for (uint32_t i = 0; i < session.model().graph().raw()->output_count; ++i) outputs.push_back(exec.output(i));
   return outputs;
+}
+
+bool are_equal(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  return std::ranges::equal(a, b, [](const Tensor& one, const Tensor& other) {
+    return one.extents() == other.extents() && one.values<float>() == other.values<float>();
+  });
+}
+
+// Each of 16 threads runs the session twice with an exec of its own, which it then destroys: one run may be cancelled
+// in its middle, the other is not. Returns how many results were wrong or errors were not BP_CANCELLED.
+int faults_on_threads(const Session& session, const Tensor& x, const Tensor& y, const std::vector<Tensor>& expected) {
+  std::atomic<int> faults{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 16; ++t)
+    threads.emplace_back([&, t] {
+      for (const bool cancels : {true, false}) {
+        Cancel cancel;
+        Exec exec = session.exec();
+        exec.bind("x", x);
+        exec.bind("y", y);
+        RunOptions how;
+        if (cancels) how.cancel = &cancel;
+        const std::jthread canceller([&] {
+          std::this_thread::sleep_for(std::chrono::microseconds(50 << t % 8));
+          if (cancels) cancel.set();
+        });
+        try {
+          exec.run(how);
+          std::vector<Tensor> outputs;
+          for (uint32_t i = 0; i < expected.size(); ++i) outputs.push_back(exec.output(i));
+          faults += !are_equal(outputs, expected);
+        } catch (const Error& error) {
+          faults += !cancels || error.status() != BP_CANCELLED;
+        }
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  return faults;
 }
 
 // Islands run in the order of their numbers. They are convex and acyclic if no value is read by an earlier island than
@@ -191,6 +237,9 @@ TEST(RandomGraphs, RunOnSeveralDevicesAsOnOne) {
       const bp_value_t& value = *bp_graph_value(&graph, graph.outputs[k]);
       EXPECT_EQ(std::memcmp(want.data(), have.data(), want.size() * sizeof(float)), 0)
           << "output " << k << " of node " << value.producer << ", " << largest_difference(want, have) << " apart";
+    }
+    if (round % 4 == 0) {
+      EXPECT_EQ(faults_on_threads(session, x, y, expected), 0) << "of 32 runs on 16 threads";
     }
     if (HasFailure()) FAIL() << "round " << round << ", nodes placed as in " << session.report();
   }

@@ -17,10 +17,6 @@ const bp_sync_api_t& sync_of(const Device& device) {
   return *device.backend().plugin->sync;
 }
 
-void destroy_semaphore(const Device& device, bp_native_semaphore_t* semaphore) {
-  device.given_up() ? keep_handle(semaphore) : sync_of(device).semaphore_destroy(semaphore);
-}
-
 }  // namespace
 
 StreamEnd wait_for_work(const Device& device, bp_stream_t* stream, uint64_t deadline, const bp_cancel_t* cancel) {
@@ -90,8 +86,12 @@ void close_descriptor(const bp_native_t& native) {
 }  // namespace
 
 Mark::~Mark() {
-  for (const Copy& copy : copies_) destroy_semaphore(*copy.device, copy.semaphore);
-  if (own_) destroy_semaphore(*device_, own_);
+  // A device that was given up may still wait for a semaphore of another device, or signal one.
+  const bool is_used =
+      device_->given_up() || std::ranges::any_of(copies_, [](const Copy& copy) { return copy.device->given_up(); });
+  for (const Copy& copy : copies_)
+    is_used ? keep_handle(copy.semaphore) : sync_of(*copy.device).semaphore_destroy(copy.semaphore);
+  if (own_) is_used ? keep_handle(own_) : sync_of(*device_).semaphore_destroy(own_);
 }
 
 void Mark::share(std::unique_ptr<Mark>& mark, const Lane& from, const Lane& to, uint32_t number) {

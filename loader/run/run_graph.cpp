@@ -175,13 +175,21 @@ class Maker {
     return static_cast<uint32_t>(value.replicas.size() - 1);
   }
 
+  // Whether a value is copied from one memory to the other without a replica in host memory. A device that imports host
+  // memory has the value as soon as that replica is written, so nothing is copied to or from its memory directly.
+  bool is_direct(uint32_t from, uint32_t to) const {
+    const Memory &source = *run_.memories[from], &target = *run_.memories[to];
+    if (from != 0 && to != 0 && (source.shares_host() || target.shares_host())) return false;
+    return direct(source, target);
+  }
+
   // Returns the index of a value's replica in a memory. If there is none, adds it, and the transfer that writes it (or
   // two transfers through host memory).
   uint32_t replica_in(uint32_t index, uint32_t memory) {
     RunValue& value = run_.values[index];
     if (const uint32_t found = value.in(memory); found != BP_NONE) return found;
     uint32_t from = 0;  // replica 0 is the one that the producer or the framework writes
-    if (!direct(*run_.memories[value.replicas[0].memory], *run_.memories[memory])) from = replica_in(index, 0);
+    if (!is_direct(value.replicas[0].memory, memory)) from = replica_in(index, 0);
     const uint32_t number = static_cast<uint32_t>(run_.tasks.size());
     const uint32_t to = add_replica(value, memory, number);
     Task& task = run_.tasks.emplace_back();

@@ -181,8 +181,9 @@ Status RunPlan::infer_outputs(const Step& step) const {
 bool RunPlan::uses_host(ReplicaRef ref) const {
   const RunValue& value = graph_.values[ref.value];
   const Replica& replica = value.replicas[ref.replica];
-  const bool is_copy = replica.writer != BP_NONE && graph_.tasks[replica.writer].transfer != BP_NONE;
-  return is_copy && ref.replica != value.user_replica && value.in(0) != BP_NONE &&
+  if (replica.writer == BP_NONE || graph_.tasks[replica.writer].transfer == BP_NONE) return false;
+  const Transfer& transfer = graph_.transfers[graph_.tasks[replica.writer].transfer];
+  return value.replicas[transfer.from].memory == 0 && ref.replica != value.user_replica && value.in(0) != BP_NONE &&
          graph_.memories[replica.memory]->zero_copy() &&
          state_.value(ref.value).bytes > kCopiedBytesPerReader * replica.readers.size();
 }

@@ -95,8 +95,8 @@ void RunState::stop() {
     if (bp_instance_t* const instance = std::exchange(steps_[s].instance, nullptr))
       program.device->given_up() ? keep_handle(instance) : program.plugin->instance->destroy(instance);
   }
+  lanes_.clear();  // waits for the work in the streams, which signals the marks, after `done` was called
   marks_.clear();
-  lanes_.clear();
 }
 
 bool RunState::is_bound(uint32_t value) const {

@@ -75,6 +75,29 @@ TEST(Run, DevicesCopyThroughTheHostUnlessTheyArePeers) {
   }
 }
 
+// A device that imports host memory has a value as soon as it is there, and a peer that does not has it after a copy.
+TEST(Run, PeersWithMemoryOfDifferentKindsHaveTheSameValues) {
+  for (const std::string first : {"host", "own", "shared", "flushed"})
+    for (const std::string second : {"host", "own", "shared", "flushed"})
+      for (const std::string async : {"0", "1"}) {
+        const Environment env = partial_environment({{"partial.devices", "2"},
+                                                     {"partial.peers", "1"},
+                                                     {"partial.async", async},
+                                                     {"partial.0.memory", first},
+                                                     {"partial.1.memory", second}});
+        Graph graph;
+        const uint32_t a = graph.node("Neg", "a", {graph.input("x", BP_DTYPE_FLOAT, {4})});
+        const Model model = graph.finish({a, graph.node("Neg", "b", {a})});
+        Exec exec = env.compile(model, pinned({{"a", "partial:1"}, {"b", "partial:0"}})).exec();
+        for (const float x : {1, 5}) {
+          exec.bind("x", Tensor::of<float>({4}, {x, 2, 3, 4}));
+          exec.run();
+          EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(-x, -2, -3, -4)) << first << second << async;
+          EXPECT_THAT(exec.output(1u).values<float>(), ElementsAre(x, 2, 3, 4)) << first << second << async;
+        }
+      }
+}
+
 TEST(Run, ADeviceThatSharesHostMemoryCopiesNothing) {
   for (const std::string kind : {"shared", "flushed"}) {
     const Environment env = partial_environment({{"partial.memory", kind}});

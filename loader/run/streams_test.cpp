@@ -285,5 +285,32 @@ TEST(Streams, ADeviceThatDoesNotReturnIsAbandoned) {
   }
 }
 
+// A stream signals its native points after `done`, so they must outlive a run that the loader has reported.
+TEST(Streams, MarksLastUntilTheirStreamHasEnded) {
+  const Environment env = streaming({{"partial.devices", "2"},
+                                     {"partial.peers", "1"},
+                                     {"partial.marks", "1"},
+                                     {"partial.max_nodes", "1"},
+                                     {"partial.run_us", "150"}});
+  const Session session = env.compile(
+      chain(4), pinned({{"n0", "partial:0"}, {"n1", "partial:1"}, {"n2", "partial:0"}, {"n3", "partial:1"}}));
+  for (int i = 0; i < 300; ++i) {
+    Cancel cancel;
+    Exec exec = session.exec();
+    exec.bind("x", Tensor::of<float>({3}, {1, -2, 3}));
+    RunOptions how;
+    how.cancel = &cancel;
+    const std::jthread canceller([&] {
+      std::this_thread::sleep_for(std::chrono::microseconds(i * 37 % 900));
+      cancel.set();
+    });
+    try {
+      exec.run(how);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.status(), BP_CANCELLED) << error.text();
+    }
+  }
+}
+
 }  // namespace
 }  // namespace backplane
