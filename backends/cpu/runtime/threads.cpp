@@ -52,17 +52,31 @@ UseThreads::~UseThreads() {
   state.budget = before_.budget;
 }
 
+namespace {
+
+// These end a scope that an exception may leave too.
+struct HappensBeforeAtEnd {
+  void* point;
+  ~HappensBeforeAtEnd() { happens_before(point); }
+};
+struct HappensAfterAtEnd {
+  void* point;
+  ~HappensAfterAtEnd() { happens_after(point); }
+};
+
+}  // namespace
+
 void run_inside_erased(Threads& threads, void (*body)(void* self), void* self) {
   const ActiveRun active_run;
   happens_before(&self);
+  const HappensAfterAtEnd after{&self};
   threads.arena().execute([&] {
     happens_after(&self);
+    const HappensBeforeAtEnd before{&self};
     UseThreads use(threads, true);
     const UseActiveRun use_run(&active_run);
     body(self);
-    happens_before(&self);
   });
-  happens_after(&self);
 }
 
 }  // namespace backplane::cpu
