@@ -176,20 +176,22 @@ extern "C" BP_EXPORT const bp_plugin_t* BP_CALL bp_plugin_query(const bp_host_of
   using namespace backplane::partial;
   const bp_plugin_t* answer = ask_cpu(offer);
   if (answer == nullptr || answer->version == 0) return answer;
-  if (cpu == nullptr) cpu = answer;  // set only once, because threads of an abandoned device may read it
-  static bp_plugin_t plugin;
-  plugin = backplane::sdk::read(answer, "bp_plugin_query");
-  plugin.id = {"partial", 7};
-  plugin.name = {"partial devices for tests", 25};
-  plugin.create = create;
-  plugin.destroy = destroy;
-  plugin.get_extension = get_extension;
-  plugin.device = &kDeviceApi;
-  plugin.coverage = &kCoverageApi;
-  plugin.program = &kProgramApi;
-  plugin.instance = &kInstanceApi;
-  plugin.memory = &kMemoryApi;
-  plugin.sync = &kSyncApi;
-  plugin.cache = &kCacheApi;
-  return &plugin;
+  static const bp_plugin_t kPlugin = [answer] {
+    cpu = answer;
+    bp_plugin_t plugin = backplane::sdk::read(answer, "bp_plugin_query");
+    plugin.id = {"partial", 7};
+    plugin.name = {"partial devices for tests", 25};
+    plugin.create = create;
+    plugin.destroy = destroy;
+    plugin.get_extension = get_extension;
+    plugin.device = &kDeviceApi;
+    plugin.coverage = &kCoverageApi;
+    plugin.program = &kProgramApi;
+    plugin.instance = &kInstanceApi;
+    plugin.memory = &kMemoryApi;
+    plugin.sync = &kSyncApi;
+    plugin.cache = &kCacheApi;
+    return plugin;
+  }();
+  return &kPlugin;
 }
