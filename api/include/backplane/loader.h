@@ -11,6 +11,7 @@
  * Destroy handles in reverse order. However, a session keeps what it needs of its model and environment alive, and
  * streams and native semaphores keep their environment alive, so the order of these does not matter. Text in
  * out-structs lives as long as the handle that was queried.
+ *
  * Buffers keep nothing alive: release them before the environment is destroyed. After a device was abandoned, what it
  * may still use is never released, so the `release` callbacks of that memory do not come.
  *

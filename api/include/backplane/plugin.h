@@ -496,14 +496,13 @@ typedef struct bp_instance_api_t {
                                 uint32_t stride, bp_error_t* error);
   /* Runs once. BP_OK means that the run was accepted; on a BP_DEVICE_SYNCHRONOUS device, that it is also done. An
    * instance has one run at a time, or several that follow each other in one stream. A run without `done` counts as
-   * ended once a later `done` or `stream_wait` of its stream has reported; without a stream, once its host points have
-   * advanced. If the call fails, even after the work
-   * began, the device no longer touches the bound memory, and the plugin has neither called `done` nor advanced a
-   * signal: the caller does both. After BP_OK the plugin does both; a synchronous device does so before it returns.
-   * [one at a time] [blocks on synchronous devices, and where bindings or extents are new]. Errors: BP_BAD_STATE (a
-   * slot is not bound, and is no output for `output`), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEVICE_LOST,
-   * BP_DEPENDENCY_FAILED, BP_RESOURCE_EXHAUSTED, BP_TYPE_MISMATCH, BP_UNSUPPORTED (an imported semaphore of a single
-   * value among the signals). */
+   * ended once a later `done` or `stream_wait` of its stream has reported; without a stream, once its host points
+   * have advanced. If the call fails, even after the work began, the device no longer touches the bound memory, and
+   * the plugin has neither called `done` nor advanced a signal: the caller does both. After BP_OK the plugin does
+   * both; a synchronous device does so before it returns. [one at a time] [blocks on synchronous devices, and where
+   * bindings or extents are new]. Errors: BP_BAD_STATE (a slot is not bound, and is no output for `output`),
+   * BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEVICE_LOST, BP_DEPENDENCY_FAILED, BP_RESOURCE_EXHAUSTED,
+   * BP_TYPE_MISMATCH, BP_UNSUPPORTED (an imported semaphore of a single value among the signals). */
   bp_status_t(BP_CALL* run)(bp_instance_t* instance, const bp_run_t* run, bp_error_t* error);
 } bp_instance_api_t;
 

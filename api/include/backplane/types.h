@@ -8,9 +8,9 @@
  *    the writer and ignored by the reader.
  *  - Every struct that may grow and is not an element of an array begins with `uint32_t size`, which the owner of the
  *    memory sets to sizeof the struct in the headers that it was built with, after it has zeroed the struct. A reader
- * copies min(size, its own sizeof) bytes into a zeroed local, or checks BP_HAS before it reads a field that ABI 1.0
- * lacks; it refuses only sizes below that of ABI 1.0 (sizes.h). A writer writes at most `size` bytes. Zero in a new
- * field means the behavior before the field existed.
+ *    copies min(size, its own sizeof) bytes into a zeroed local, or checks BP_HAS before it reads a field that ABI 1.0
+ *    lacks; it refuses only sizes below that of ABI 1.0 (sizes.h). A writer writes at most `size` bytes. Zero in a new
+ *    field means the behavior before the field existed.
  *  - Structs in an array have no size field: the array comes with a count and a stride in bytes, and the stride is
  *    their size. Tensors in an array (bp_shape_query_t.inputs) have one nevertheless: then the stride is only the
  *    distance between elements, and each is read by its own `size`.
