@@ -50,7 +50,8 @@ TEST(Fork, StreamsAndSemaphoresOfTheParentAreRefused) {
   api().stream_destroy(stream);
 }
 
-// Another thread waits for the semaphore during the fork, so in the child it counts as waited for, by nobody.
+// A thread of the parent waits for the semaphore. In the child, the semaphore still counts that waiter, which is not
+// there.
 TEST(Fork, HostSemaphoresOfTheParentAreRefused) {
   bp_semaphore_t* semaphore = nullptr;
   ASSERT_EQ(api().semaphore_create(0, &semaphore, nullptr), BP_OK);

@@ -11,10 +11,8 @@
 #include <fstream>
 #include <random>
 
-#include "import/mapping.h"
 #include "ir/tensor.h"
 #include "ops/schema/schema.h"
-#include "testing/emulated.h"
 #include "testing/onnx_writer.h"
 
 namespace backplane::model {
@@ -326,22 +324,6 @@ TEST(Import, ExternalDataMayBeALinkIntoTheFolderThatTheModelIsALinkInto) {
   fs::create_symlink("../../elsewhere/b2", model);
   EXPECT_THAT(std::string(open(model.string()).status().text()),
               HasSubstr("put the file itself next to the model, or let the model be a link into the same folder"));
-}
-
-// Callers pass resolved paths. If such a path contains a link, the link was created after the path was resolved.
-TEST(Import, FollowsNoLinkThatTookTheFilesPlace) {
-  if (backplane::testing::is_emulated()) GTEST_SKIP() << "the emulator lacks openat2";
-  const Folder folder;
-  folder.write("real/w.bin", "12345678");
-  fs::create_symlink(folder.path() / "real/w.bin", folder.path() / "w.bin");
-  fs::create_symlink(folder.path() / "real", folder.path() / "link");
-  EXPECT_TRUE(Mapping::open_canonical((folder.path() / "real/w.bin").string()).ok());
-  EXPECT_TRUE(Mapping::open((folder.path() / "w.bin").string()).ok());
-  for (const char* name : {"w.bin", "link/w.bin"}) {
-    const auto opened = Mapping::open_canonical((folder.path() / name).string());
-    ASSERT_FALSE(opened.ok()) << name;
-    EXPECT_THAT(std::string(opened.status().text()), HasSubstr("symbolic links"));
-  }
 }
 
 TEST(Import, RefusesExternalDataElsewhere) {

@@ -90,7 +90,7 @@ typedef struct bp_device_open_t {
    * only once no work uses the memory any more. `what->stream` and `what->chain` are NULL. `self` and the function must
    * stay valid until the device was closed and the last `release` was called: in loader.h, until the environment and
    * every session, exec, stream and native semaphore made from it are destroyed; if the device was abandoned, until the
-   * process ends. If the memory then cannot be imported, whoever called `allocate` calls `release`.
+   * process ends. If the import fails, the caller of `allocate` calls `release`.
    * NULL: the plugin's `allocate`. [thread-safe] [blocks]. Errors: BP_RESOURCE_EXHAUSTED. */
   bp_status_t(BP_CALL* allocate)(void* self, const bp_allocate_t* what, bp_external_t* out_external);
   const bp_chain_t* chain;

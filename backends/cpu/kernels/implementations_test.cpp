@@ -155,10 +155,9 @@ TEST_P(Implementations, AskedForByNameIsTakenAndRight) {
                                     [&](const std::string& line) { return line.find(taken) != std::string::npos; });
   if (!reported && (test.needs_avx512 || test.name == "winograd" || test.name == "tiled" || test.name == "blocked"))
     GTEST_SKIP() << "this processor does not support the implementation";
-  if (!reported && std::ranges::any_of(forced.log, [](const std::string& line) {
-        return line.find("oneDNN has no fast implementation") != std::string::npos;
-      }))
-    GTEST_SKIP() << "oneDNN has no fast implementation for this processor";
+#ifndef __x86_64__
+  if (!reported && test.name == "onednn") GTEST_SKIP() << "oneDNN has fast implementations for x86-64 only";
+#endif
   EXPECT_TRUE(reported) << ::testing::PrintToString(forced.log);
 
   const auto compare = [&](const auto& got, const auto& wanted) {
