@@ -112,6 +112,7 @@ Environment make_environment(std::mt19937& random, uint32_t devices) {
   how.backend_files = {kCpu, kPartialFile};
   how.only_given = true;
   how.options = {{"loader.probe", "never"}, {"partial.devices", std::to_string(devices)}};
+  how.threads = random() % 3;  // 0: one for each core
   for (const char* option : {"partial.async", "partial.marks", "partial.peers"})
     how.options[option] = std::to_string(random() % 2);
   for (uint32_t d = 0; d < devices; ++d) {

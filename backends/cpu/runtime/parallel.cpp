@@ -31,6 +31,7 @@ int thread_count() {
 
 int thread_index() {
   if (const int index = Team::helper_thread_index(); index >= 0) return index;
+  if (const Threads* current = thread_state().threads; current != nullptr && current->count() == 1) return 0;
   return std::max(0, oneapi::tbb::this_task_arena::current_thread_index());
 }
 

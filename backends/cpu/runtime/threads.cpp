@@ -68,6 +68,12 @@ struct HappensAfterAtEnd {
 
 void run_inside_erased(Threads& threads, void (*body)(void* self), void* self) {
   const ActiveRun active_run;
+  if (threads.count() == 1) {
+    const std::lock_guard lock(threads.only_thread());
+    const UseThreads use(threads, true);
+    const UseActiveRun use_run(&active_run);
+    return body(self);
+  }
   happens_before(&self);
   const HappensAfterAtEnd after{&self};
   threads.arena().execute([&] {

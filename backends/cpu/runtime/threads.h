@@ -6,6 +6,7 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -22,6 +23,9 @@ class Threads {
   int count() const { return count_; }
   oneapi::tbb::task_arena& arena() { return arena_; }
   Team* team() { return team_ ? &*team_ : nullptr; }
+  // Held by a run if there is a single thread. An arena of one thread has room for two callers at once, of which the
+  // second would have an index beyond the scratch memory.
+  std::mutex& only_thread() { return only_thread_; }
   Budget& budget() { return budget_; }
   const Budget& budget() const { return budget_; }
 
@@ -29,6 +33,7 @@ class Threads {
   int count_;
   Budget budget_;
   oneapi::tbb::task_arena arena_;
+  std::mutex only_thread_;
   // Absent for a single thread. Also absent with several NUMA nodes, because only arena threads are bound to a node.
   std::optional<Team> team_;
 };
