@@ -49,8 +49,9 @@ class DenseStep final : public Step {
   };
   Operand reordered(const Shape& shape, Format from, Format to) {
     if (from == to) return {};
-    Operand operand{make_reorder_(shape, from, to), from == Format::kDense ? to : from, scratch_};
-    scratch_ += align_up(stored_elements(Format::kBlocked, shape) * static_cast<int64_t>(sizeof(float)));
+    const Format needed = from == Format::kDense ? to : from;
+    Operand operand{make_reorder_(shape, from, to), needed, scratch_};
+    scratch_ += align_up(stored_elements(needed, shape) * static_cast<int64_t>(sizeof(float)));
     return operand;
   }
 

@@ -63,11 +63,6 @@ int64_t Node::input_extent(uint32_t slot, int dim) const {
   return dim >= 0 && dim < type.rank ? graph_->dims[type.first_dim + static_cast<uint32_t>(dim)].extent : -1;
 }
 
-bool Node::input_is_constant(uint32_t slot) const {
-  uint32_t value = bp_node_input(graph_, node_, slot);
-  return value != BP_NONE && bp_graph_value(graph_, value)->weight != BP_NONE;
-}
-
 const bp_attribute_t* Node::find(std::string_view name) const {
   uint32_t low = node_->first_attribute;
   uint32_t high = low + node_->attribute_count;

@@ -44,7 +44,6 @@ class Node {
   double output_elements(uint32_t slot) const { return elements(output_type(slot)); }
   // Returns an extent of an input, or -1 if it is unknown or the input has no dimension `dim`.
   int64_t input_extent(uint32_t slot, int dim) const;
-  bool input_is_constant(uint32_t slot) const;
 
   // Returns the value of an attribute, or `fallback` if the node has no attribute with this name and type.
   int64_t attr(std::string_view name, int64_t fallback) const;

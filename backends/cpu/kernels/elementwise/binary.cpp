@@ -103,19 +103,18 @@ struct BlockedOperands {
   Broadcast<2> walk;
 };
 std::optional<BlockedOperands> blocked_operands(Tensors inputs, const Shape& result) {
+  const auto is_blocked = [&](const Tensor& x) { return x.format == Format::kBlocked && x.shape == result; };
+  if (!is_blocked(inputs[0]) && !is_blocked(inputs[1])) return std::nullopt;
   std::vector<Format> input_formats;
   std::array<Shape, 2> views;
-  bool any = false;
   for (size_t i = 0; i < 2; ++i) {
     const Shape& shape = inputs[i].shape;
-    any = any || (inputs[i].format == Format::kBlocked && shape == result);
     bool one = shape.elements() == 1;
     bool per_channel = shape.rank() == result.rank() && shape[1] == result[1] && shape.elements(2, shape.rank()) == 1;
     if (!one && !per_channel && !(shape == result)) return std::nullopt;
     input_formats.push_back(one ? Format::kDense : Format::kBlocked);
     views[i] = one ? Shape{1} : blocked_view(shape);
   }
-  if (!any) return std::nullopt;
   return BlockedOperands{input_formats, Broadcast<2>(blocked_view(result), views)};
 }
 
