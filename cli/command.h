@@ -21,7 +21,7 @@ namespace backplane::cli {
 class Option {
  public:
   Option required();
-  Option hidden();                  // not in the help
+  Option hidden();                  // not in the help, completion or the manual page
   Option one_each();                // for lists: each occurrence takes one value, so that an argument may follow
   Option separated_by(char c);      // for lists: "a,b" with separator ',' is two values
   Option range(int low, int high);  // inclusive
@@ -52,7 +52,7 @@ class Command {
 
   Command add_command(std::string_view name, std::string_view help);
   void require_command();  // requires exactly one of the subcommands
-  void hide();             // from the help and from suggestions
+  void hide();             // from the help, suggestions, completion and the manual page
   // Stops parsing at the first unknown word; words() returns it and all words after it. "--help" counts as unknown.
   void pass_words_on();
 

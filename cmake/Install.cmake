@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The rules of `cmake --install`. Included last, when every target is known. Components are named after the packages that hold them,
+# The rules of `cmake --install`. Included when every target is known. Components are named after the packages that hold them,
 # which Packages.cmake describes.
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Backplane)

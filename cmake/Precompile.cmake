@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # backplane_precompile_targets()
 #
-# Gives every target below the current folder the precompiled headers of its kind (library, cold or test): parsing the headers of the
-# standard library and of other libraries takes a third of a build. A target whose property BACKPLANE_PRECOMPILED is none gets none.
-# Called last, when every target is known. Sources still include what they use: the cross build and clang-tidy run without
-# precompiled headers.
+# Gives every C++ target below the current folder the precompiled headers of its kind (library, cold or test): parsing the headers of the
+# standard library and of other libraries takes a third of a build. Programs that are neither cold nor tests get none, nor do targets
+# whose property BACKPLANE_PRECOMPILED is none. Called when every target is known. Sources still include what they use: the cross build
+# and clang-tidy run without precompiled headers.
 
 set(BACKPLANE_STANDARD_HEADERS <algorithm> <array> <atomic> <bit> <charconv> <chrono> <cmath> <condition_variable> <cstdint> <cstdio>
   <cstdlib> <cstring> <deque> <filesystem> <fstream> <functional> <limits> <map> <memory> <mutex> <numeric> <optional> <random>

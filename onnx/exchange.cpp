@@ -9,7 +9,7 @@ constexpr int kMaxDepth = 16;
 
 const bp_container_api_t& containers() {
   const bp_container_api_t* table = api().container_api == nullptr ? nullptr : api().container_api();
-  if (table == nullptr) throw Error(BP_UNSUPPORTED, "this loader has no containers");
+  if (table == nullptr) throw Error(BP_UNSUPPORTED, "this loader has no containers; install a newer one");
   return *table;
 }
 

@@ -11,11 +11,13 @@ namespace backplane::onnx {
 
 // Whether elements are floating-point or complex numbers.
 bool is_inexact(bp_dtype_t dtype);
-// Element `i` of a numeric tensor. int64 and uint64 beyond 2^53 are rounded. The imaginary part is 0 for real types.
+// Element `i` of a numeric tensor; throws Malformed for strings and unknown types. int64 and uint64 beyond 2^53 are
+// rounded. The imaginary part is 0 for real types.
 std::complex<double> number_at(const Tensor& tensor, uint64_t i);
-// Element `i` of a tensor of integers (including packed ones) or bools. uint64 beyond INT64_MAX wraps.
+// Element `i` of a tensor of integers (including packed ones) or bools; throws Malformed for other types. uint64 beyond
+// INT64_MAX wraps.
 int64_t integer_at(const Tensor& tensor, uint64_t i);
-// Element i as text: "1.5", "-3", "true", "\"text\"".
+// Element `i` as text: "1.5", "-3", "true", "\"text\"". Real numbers have 6 significant digits.
 std::string text_at(const Tensor& tensor, uint64_t i);
 
 }  // namespace backplane::onnx

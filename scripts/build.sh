@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# Sourced by demo.sh, test.sh and gates.sh in the root of the tree: steps with their times, and the build.
+# Sourced by other scripts, in the root of the tree: steps with their times, and the build.
 
 script_start=$SECONDS
 compile_seconds=0 # processor time of the builds that this script started

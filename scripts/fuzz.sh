@@ -72,7 +72,7 @@ run() {
     fi
 }
 
-# One fuzzer for each processor at a time.
+# Runs as many fuzzers at a time as there are processors.
 found=0 running=0
 for fuzzer in "${chosen[@]}"; do
     if [[ $running -ge $(nproc) ]]; then

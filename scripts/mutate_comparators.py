@@ -156,7 +156,7 @@ def finders(build, file, old, new, folder):
     """The tests that fail with `old` replaced in `file`."""
     text = (CONFORMANCE / file).read_text()
     if text.count(old) != 1:
-        sys.exit(f"'{old}' stands {text.count(old)} times in {file}: change the mutation")
+        sys.exit(f"'{old}' occurs {text.count(old)} times in {file} instead of once: correct the mutation")
     (folder / file).parent.mkdir(parents=True)
     (folder / file).write_text(text.replace(old, new))
     sources, tests = AFFECTED[file]

@@ -80,7 +80,7 @@ inside sh -c 'apt-get -qq -o Dpkg::Use-Pty=0 purge -y $(for deb in /debs/*.deb; 
 inside dpkg --get-selections | sort >"$work/packages.after"
 files >"$work/files.after"
 status=0
-if ! diff "$work/packages.before" "$work/packages.after"; then echo "packages: other packages than before"; status=1; fi
+if ! diff "$work/packages.before" "$work/packages.after"; then echo "packages: the installed packages changed"; status=1; fi
 # Other packages may leave files behind; none that is left may belong to Backplane.
 if comm -13 "$work/files.before" "$work/files.after" | grep -i -e backplane -e onnxifi; then echo "packages: files were left behind"; status=1; fi
 [[ $status -ne 0 ]] || echo "packages: $(find "$debs" -name '*.deb' | wc -l) packages installed, ran and left nothing behind, in $SECONDS s"

@@ -6,7 +6,8 @@ readme.py [--build FOLDER] [PAGE...]
 
 Takes each block of sh, python and c from README.md, docs/, samples/ and the READMEs of other folders (or from the given pages), in order, and runs
 it unchanged: in a scratch folder with the content of this tree, with a separate home folder and an installation of the build on the PATH. The blocks
-of a page share that folder; blocks of Python share their variables too. C++ is compiled by the test docs.guides.
+of a page share that folder; blocks of Python share their variables too, and run after the other blocks of the page. C++ is compiled by the
+test docs.guides.
 
 Comments in front of a block, which are not visible on the page, name what a reader has and the tree has not:
 

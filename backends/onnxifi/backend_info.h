@@ -34,7 +34,8 @@ BackendInfo info_of(const Library& library, onnxBackendID id);
 std::string printable(std::string_view text);
 // Returns the largest number in a text such as "3 4 5", or 0 if there is none.
 uint32_t newest_ir_version(const std::string& text);
-// Returns the largest version of each domain in a text such as "ai.onnx:7 org.example:1".
+// Returns the largest version of each domain in a text such as "ai.onnx:7 org.example:1". A version without a domain is
+// one of ai.onnx.
 std::map<std::string, uint32_t, std::less<>> newest_opsets(const std::string& text);
 
 }  // namespace onnxifi_backend

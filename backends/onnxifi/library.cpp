@@ -106,7 +106,7 @@ std::vector<onnxBackendID> Library::backend_ids() const {
   const onnxStatus status = functions_.get_backend_ids(ids.data(), &count);
   if (accepted(status) && count > ids.size())
     throw Error(BP_INTERNAL, path_.string() + " reports " + std::to_string(count) + " backends; at most " +
-                                 std::to_string(kMaxBackends) + " are used");
+                                 std::to_string(kMaxBackends) + " are supported");
   if (status != ONNXIFI_STATUS_SUCCESS) throw error_of(status, "onnxGetBackendIDs");
   ids.resize(count);
   for (size_t i = 0; i < ids.size(); ++i) {

@@ -67,7 +67,8 @@ class Library {
   // is not usable.
   std::vector<onnxBackendID> backend_ids() const;
 
-  // A lock to hold during calls into the library; empty if `set_thread_safe(true)` was called.
+  // A lock to hold during calls of `functions()`; empty if `set_thread_safe(true)` was called. `extension` and
+  // `backend_ids` take it themselves.
   std::unique_lock<std::mutex> guard() const;
   void set_thread_safe(bool thread_safe) { is_thread_safe_ = thread_safe; }
 

@@ -72,7 +72,7 @@ class OnnxModel {
   const Graph& graph() const { return graph_; }
   const std::vector<Value>& inputs() const { return inputs_; }  // without weights
   const std::vector<Value>& outputs() const { return outputs_; }
-  // Weights in the order in which the nodes read them.
+  // The weights, each once, in the order in which the nodes first read them.
   std::vector<Value> weights() const;
   std::string name(const Value& value) const { return names_.at(value.index()); }
   const std::vector<std::unique_ptr<Constant>>& constants() const { return constants_; }
@@ -83,7 +83,8 @@ class OnnxModel {
     std::map<std::string, uint32_t, std::less<>> opsets;
   };
   // The serialized model. Constant tensors of at most `max_inside` bytes are initializers; larger ones, and all of them
-  // if `max_inside` is kNone, are inputs without data, listed after the graph's inputs.
+  // if `max_inside` is kNone, are inputs without data, listed after the graph's inputs. Before IR version 4,
+  // initializers are listed there too.
   static constexpr uint64_t kAll = UINT64_MAX - 1, kNone = UINT64_MAX;
   std::string bytes(const Versions& versions, uint64_t max_inside) const;
 

@@ -44,7 +44,7 @@ struct Entry {
 // in turn.
 thread_local bool is_asking = false;
 
-constexpr size_t kMostDevices = 256;  // of a backend, for the loader
+constexpr size_t kMostDevices = 256;  // the most devices of a backend that the loader accepts
 
 }  // namespace
 
@@ -142,8 +142,8 @@ class Backend : public backplane::sdk::Backend {
     }
     if (!entries_.empty()) return;
     why_none_ = !refusals.empty() ? refusals
-                                  : "no libonnxifi-*.so with a backend was found in the system's library folders "
-                                    "or in BACKPLANE_ONNXIFI_PATH";
+                                  : "no libonnxifi-*.so with a backend was found in the system's library folders, "
+                                    "the option onnxifi.path or BACKPLANE_ONNXIFI_PATH";
   }
 
   // Refuses libraries that crash, exit or hang in a child process that lists their backends. If a library merely

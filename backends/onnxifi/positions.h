@@ -13,8 +13,10 @@ namespace onnxifi_backend {
 // indices of a signed type, which may be negative.
 std::string positive_indices(Rewrite&);
 std::string scatter_elements_11(Rewrite&);
-// Makes negative constant bounds count from the start, and clamps all to the tensor.
+// If all inputs but the data are constants, makes negative bounds count from the start, and clamps all bounds to the
+// tensor. Only the end of a slice with a negative step that includes element 0 is negative.
 std::string slice_13(Rewrite&);
+// Makes negative constant axes count from the start. Refuses computed axes.
 std::string slice_11(Rewrite&);
 
 }  // namespace onnxifi_backend

@@ -145,7 +145,7 @@ PASSES_THE_FORKS_ARGUMENTS onnxEvent IslandProgram::start(const std::vector<cons
   onnxMemoryFenceV1 after = fence_of(nullptr);
   std::vector<const void*> wanted = inputs;
   wanted.insert(wanted.end(), outputs.begin(), outputs.end());
-  // In a library with onnxSetIOAndRunGraph, onnxSetGraphIO and onnxRunGraph may always fail.
+  // If a library has onnxSetIOAndRunGraph, its onnxSetGraphIO and onnxRunGraph may be stubs that only fail.
   if (set_io_and_run_ != nullptr || wanted != bound_ || bound_.empty()) {
     bound_.clear();
     Locations& next = locations_[1 - current_];  // until this call, the library may read the current set

@@ -61,7 +61,7 @@ Child start(size_t number, const std::function<void(size_t, const OnCall&)>& use
   if (child.id == 0) run(number, use, ends[1]);
   close(ends[1]);
   if (child.id < 0) return failed("fork");
-  setpgid(child.id, child.id);  // the child does the same; whichever is first
+  setpgid(child.id, child.id);  // the child does so too, as either process may be the first to run
   child.process = static_cast<int>(syscall(SYS_pidfd_open, child.id, 0));
   // ESRCH: the framework ignores SIGCHLD, and the child has ended.
   if (child.process < 0 && errno != ESRCH) failed("pidfd_open");
@@ -110,7 +110,7 @@ std::string finish(const Child& child, Clock::time_point deadline, std::chrono::
   std::string function = report.substr(report.rfind(kEnd) + 1);
   if (is_late)
     return "did not return from " + function + " within " + std::to_string(limit.count()) +
-           " ms, half of BACKPLANE_SCAN_TIMEOUT_MS: set more if it is only slow, or remove it";
+           " ms, half of BACKPLANE_SCAN_TIMEOUT_MS: raise that variable if the library is only slow, or remove it";
   constexpr std::string_view kWayOut = ": remove it, or ask its vendor";
   if (reaped == child.id && WIFSIGNALED(status)) {
     const char* const name = sigabbrev_np(WTERMSIG(status));

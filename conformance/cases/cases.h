@@ -43,7 +43,7 @@ std::span<const bp_dtype_t> real_types();
 
 // The cases of all operators, built once.
 const std::vector<OpCase>& op_cases();
-// The operator's first case, which is a simple one.
+// The operator's first case, which is a simple one. Throws std::invalid_argument if the operator has no case.
 const OpCase& plain_case(std::string_view op);
 
 }  // namespace backplane::conform

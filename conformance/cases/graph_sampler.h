@@ -38,14 +38,14 @@ class GraphSampler {
   uint32_t weights(Extents extents,
                    int64_t terms);  // around zero, scaled so that a sum of `terms` terms keeps its magnitude
 
-  // Adds a node. Returns false if the opset lacks the operator, or a result would be too large or its error bounds too
-  // wide.
+  // Adds a node. Returns false if the opset lacks the operator, or if a result would be empty, too large or not finite,
+  // or its error bounds too wide.
   bool add(const std::string& op, std::vector<uint32_t> inputs, Attributes attributes = {}, uint32_t outputs = 1);
-  // Call `start` before creating a node's constants and inputs; `undo` removes them if the node cannot be added.
+  // Call `start` before creating a node's constants and inputs, and `undo` to remove them if the node cannot be added.
   void start();
   void undo();
 
-  // The output of the node added last, if it has only one.
+  // The value added last: after add(), the last output of the node.
   uint32_t last_value() const { return static_cast<uint32_t>(values_.size() - 1); }
   uint32_t node_count() const { return static_cast<uint32_t>(network_.spec.nodes.size()); }
   Network finish() &&;

@@ -28,7 +28,8 @@ class GraphSpecBuilder {
   }
   // Names the unknown extents of a value.
   void symbols(uint32_t index, std::vector<std::string> names) { spec_.values[index].symbols = std::move(names); }
-  // Adds a node and returns the index of its first output. Further outputs have the indices after it.
+  // Adds a node and returns the index of its first output. Further outputs have the indices after it. Throws
+  // std::invalid_argument if the operator is unknown or the opset lacks it.
   uint32_t node(const std::string& op, std::vector<uint32_t> inputs, bp_dtype_t dtype, Extents extents,
                 Attributes attributes = {}) {
     return node(op, std::move(inputs), {{dtype, std::move(extents)}}, std::move(attributes));

@@ -19,7 +19,7 @@ struct Recipe {
   bool linear = false;  // linear in the inputs, without a bias: negated inputs negate the results
 };
 
-// Every value that no node reads becomes an output, and so do a few other values.
+// Every computed value that no node reads becomes an output, and so do a few other computed values.
 Network random_network(Random& random, const Recipe& recipe, uint32_t opset);
 
 // Divides the nodes that `mask` allows into convex graphs. A value from outside a graph becomes an input, set to the

@@ -32,7 +32,8 @@ enum class Fill {
   kEveryFinite,  // like kEvery, with 0 in place of NaN and infinities
 };
 
-// Integer types get -8 to 8 and UINT8 gets 0 to 15, but all of them get 1 to 9 with kPositive. BOOL gets both values.
+// Integer types get 1 to 9 with kPositive. With any other fill, UINT8 gets 0 to 15 and the others get -8 to 8, of which
+// wider unsigned types clamp negative numbers to 0. BOOL gets both values.
 onnx::Tensor random_tensor(Random& random, bp_dtype_t dtype, std::vector<int64_t> extents, Fill fill);
 onnx::Tensor integers(const std::vector<int64_t>& values);  // INT64, one axis
 onnx::Tensor floats(std::vector<int64_t> extents, const std::vector<float>& values);

@@ -69,11 +69,12 @@ std::string nonce_fault(const std::string& nonce) {
   constexpr size_t kDigits = 32, kMostDigits = 256,
                    kDifferent = 8;  // different digits; a random nonce has fewer with p < 10^-7
   if (nonce.size() < kDigits || nonce.size() > kMostDigits)
-    return fmt::format("it has {} characters; it must have at least {} hexadecimal digits and at most {}", nonce.size(),
-                       kDigits, kMostDigits);
+    return fmt::format("it has {} characters; it must have {} to {} hexadecimal digits", nonce.size(), kDigits,
+                       kMostDigits);
   if (nonce.find_first_not_of("0123456789abcdef") != std::string::npos)
     return "it must be in hexadecimal, in lower case";
-  if (std::set<char>(nonce.begin(), nonce.end()).size() < kDifferent) return "it was not drawn at random";
+  if (std::set<char>(nonce.begin(), nonce.end()).size() < kDifferent)
+    return "it was not drawn at random: it has too few different digits";
   return "";
 }
 

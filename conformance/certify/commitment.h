@@ -32,8 +32,8 @@ Commitment commitment_of(const std::string& text);
 
 CaseOptions case_options_of(const Commitment& commitment);
 
-// Returns why a text is not accepted as a nonce, in one line, or an empty string. A nonce must have at least 128 bits
-// in hexadecimal and look random.
+// Returns why a text is not accepted as a nonce, in one line, or an empty string. A nonce has 32 to 256 lower-case
+// hexadecimal digits, at least 8 of them different.
 std::string nonce_fault(const std::string& nonce);
 
 // Derives the seeds from both texts, so that they cannot be known before the nonce is.

@@ -95,7 +95,7 @@ void check_permissions(const fs::path& file) {
   if (!S_ISREG(info.st_mode)) throw std::runtime_error("it is not a regular file");
   if ((info.st_mode & 077) != 0)
     throw std::runtime_error(
-        fmt::format("its mode is {:o}, so others can read it: run `chmod 600` on it", info.st_mode & 07777));
+        fmt::format("its mode is {:o}, which gives others permissions: run `chmod 600` on it", info.st_mode & 07777));
   if (info.st_uid != geteuid()) throw std::runtime_error("it belongs to another user");
 }
 

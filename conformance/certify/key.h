@@ -18,8 +18,8 @@ Key make_key(const std::string& owner);
 // Writes `folder`/NAME.key, readable by its owner only, and `folder`/NAME.pub for publication. Throws
 // std::runtime_error if a file exists or cannot be written.
 void write_key(const Key& key, const std::filesystem::path& folder, const std::string& name);
-// Both readers throw std::runtime_error if the file is invalid. read_key() also refuses a private key that other users
-// may read.
+// Both readers throw std::runtime_error if the file is invalid. read_key() also refuses a file that is not regular,
+// belongs to another user or gives other users any permission.
 Key read_key(const std::filesystem::path& file);
 std::string read_public_key(const std::filesystem::path& file);  // in hexadecimal
 

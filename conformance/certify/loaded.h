@@ -12,15 +12,15 @@
 namespace backplane::conform {
 
 struct LoadedFile {
-  std::string path, sha256;  // SHA-256 of the file as it is now; empty if it cannot be read
+  std::string path, sha256;  // SHA-256 of the file when hashed() read it; empty if it could not be read
 
   bool operator==(const LoadedFile&) const = default;
 };
 
 class LoadedFiles {
  public:
-  // Adds the files that the process maps at this moment, read from /proc. A process that hides its mappings counts as
-  // one file that cannot be read. [thread-safe]
+  // Adds the files that the process maps at this moment, read from /proc: at most 4096 of a process, and none once
+  // there are 4096. A process that hides its mappings counts as one file that cannot be read. [thread-safe]
   void note(pid_t process);
   // Sorted by path. The harness's own program is left out.
   std::vector<LoadedFile> hashed() const;

@@ -7,9 +7,9 @@
 
 namespace backplane::conform {
 
-// Runs `count` random cases of the bundle again with its seeds, a new sample each time. `run` names the plugin and how
-// to run it. Returns how many cases ran. Throws Refused if results differ from the journal, or the delivered files from
-// the statement.
+// Runs `count` random cases of the bundle (all if it has fewer) again with its seeds, a new sample each time. `run`
+// names the plugin and how to run it. Returns how many cases ran. Throws Refused if the plugin is not the committed
+// one, a case has another state than in the journal, or a delivered file differs from the statement.
 size_t rerun_sample(const Proof& proof, const Parts& parts, RunOptions run, size_t count);
 
 }  // namespace backplane::conform

@@ -59,7 +59,8 @@ Result identity(Bench& bench) {
   });
   if (!sound) return failed(fmt::format("the id '{}' must consist of lower-case letters, digits and '_'", id));
   const std::string stem = bench.plugin().stem().string();
-  if (stem != "libbackplane_" + id) return failed(fmt::format("the file is named {}, but the id is '{}'", stem, id));
+  if (stem != "libbackplane_" + id)
+    return failed(fmt::format("the file is named {}, not libbackplane_<id>; the id is '{}'", stem, id));
   if (plugin.name.size == 0 || plugin.release.size == 0) return failed("the plugin has no name or no release");
   return passed();
 }

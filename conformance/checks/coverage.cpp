@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases of the group coverage: claimed nodes must be accepted, compiled and run.
+// Cases of the group coverage: claimed nodes must be accepted, compiled and run, and refused nodes must not compile.
 #include <set>
 
 #include "checks/remote.h"

@@ -11,7 +11,7 @@ Result repeat(RemoteDevice& device, const char* op_case) {
   const auto question = make_question(device, problem_of(op_case, device.seed(), "determinism"), result);
   if (!question) return result;
   std::vector<onnx::Tensor> first, again;
-  for (int i = 0; i < 5; ++i) {  // compiles each time, so that the addresses of memory differ
+  for (int i = 0; i < 5; ++i) {  // compiles each time, so that the addresses of memory may differ
     std::vector<onnx::Tensor>& outputs = i == 0 ? first : again;
     if (const Answer answer = device.compute(question->spec, question->inputs, outputs); !answer.ok()) {
       return failed(answer.describe());

@@ -10,7 +10,7 @@
 namespace backplane::conform {
 namespace {
 
-// Removes nodes that the device does not claim from the mask. Returns false, with the reason in `out_result`, if
+// Removes from the mask the nodes that the device does not claim. Returns false, with the reason in `out_result`, if
 // coverage fails.
 bool claimed(RemoteDevice& device, const Network& network, std::vector<bool>& out_mask, Result& out_result) {
   std::vector<Claim> claims;
@@ -53,10 +53,11 @@ void run_island(RemoteDevice& device, const Network& island, Result& out_result)
   out_result.nodes += static_cast<uint32_t>(island.spec.nodes.size());
 }
 
-constexpr uint32_t kOldestOpset = 13;  // the oldest operator set that has every operator of random graphs
+constexpr uint32_t kOldestOpset = 13;  // random graphs leave out operators that are newer than the operator set
 
 Result too_old(uint32_t opset) {
-  return not_supported(fmt::format("the plugin supports at most operator set {}; graphs need {}", opset, kOldestOpset));
+  return not_supported(
+      fmt::format("the plugin supports at most operator set {}; random graphs need {} or newer", opset, kOldestOpset));
 }
 
 struct Masked {

@@ -7,8 +7,8 @@
 
 namespace backplane::conform {
 
-// The graphs that the case would run if the device claimed every node. Empty for other cases, such as bias cases, which
-// run one graph many times.
+// The graphs that a case graph/5/… or graph/40/… would run if the device claimed every node. Empty for other cases:
+// bias cases, which run one graph many times, and graphs cut from models or written by hand.
 std::vector<Network> networks_of(std::string_view case_name, uint64_t seed, uint32_t opset);
 
 // Returns a mask that leaves out some nodes in half of the graphs, so that islands begin and end anywhere. At least one

@@ -88,7 +88,7 @@ struct Subject {
   // Why the outputs are wrong; empty if they are right.
   std::string fault(const std::vector<onnx::Tensor>& outputs) const { return judge(outputs).reason; }
 };
-// NULL, with the reason in `out_result`, if the device does not claim the problem's graph.
+// NULL, with the reason in `out_result`, if the device does not claim the problem's graph or coverage fails.
 std::unique_ptr<Subject> make_subject(const Device& device, Problem problem, Result& out_result);
 // The problem of the operator case with this name, its inputs drawn from the random sequence named `stream`. Throws
 // std::invalid_argument if there is no such case.

@@ -33,7 +33,7 @@ class Table {
     out_space = {.size = sizeof out_space};
     return api_.space(device(), index, &out_space, error());
   }
-  // Allocates, and fills in the fields that the plugin leaves to the caller: space and size.
+  // Allocates, and fills in the fields that the plugin leaves to the caller: `space` and `bytes`.
   bp_status_t allocate(uint64_t bytes, bp_buffer_t& out_buffer, bp_stream_t* stream = nullptr, uint32_t space = 0) {
     const bp_allocate_t what = {.size = sizeof what, .space = space, .bytes = bytes, .stream = stream};
     out_buffer = {};
@@ -269,7 +269,8 @@ Result import_host(Bench& bench, Table& table) {
   return releases == 1 ? passed(1) : failed(fmt::format("`release` of an import is called {} times", releases));
 }
 
-// Exported memory can be imported again, and the import has the same contents.
+// Memory exported as a cl_mem can be imported again, and the import has the same contents. Counts in `out_tried` the
+// spaces that export a cl_mem.
 Result exports_of(Table& table, uint32_t index, uint32_t& out_tried) {
   constexpr uint32_t kKind = BP_EXTERNAL_CL_MEM;
   bp_space_t space;
@@ -324,7 +325,7 @@ Result too_much(Bench&, Table& table) {
   const Bytes content = pattern(64, 3);
   Bytes seen(64);
   if (table.write(content, block.buffer) != BP_OK || table.read(block.buffer, seen) != BP_OK || seen != content)
-    return failed("after memory ran out a copy fails: " + table.text());
+    return failed("after an allocation was refused, a copy fails or changes the contents: " + table.text());
   return passed(1);
 }
 

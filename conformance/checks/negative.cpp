@@ -256,7 +256,7 @@ Result check(Bench& bench, const Row& row) {
   try {
     inputs = zeros_for(graph.spec());
   } catch (const onnx::Malformed&) {
-    return failed("a graph whose inputs have an unsized type compiles");
+    return failed("a graph with an input of undefined size compiles");
   }
   std::vector<onnx::Tensor> outputs;
   answer = compute(bench.device(), graph, inputs, outputs);

@@ -160,10 +160,12 @@ Result groups(Bench& bench) {
   return seen.groups == 0 ? not_supported("the device reports no groups") : passed();
 }
 
-// If the device splits an island that is too large, it must accept each part.
+// If the device splits an island that is too large, it must accept each part. Only parts of consecutive nodes are
+// reviewed again.
 Result split(Bench& bench) {
   const Device& device = bench.device();
-  if (device.plugin().coverage->review == nullptr) return not_supported("everything covered is accepted");
+  if (device.plugin().coverage->review == nullptr)
+    return not_supported("the device has no `review`: it accepts every island of claimed nodes");
   constexpr uint32_t kNodes = 500;
   const Graph graph(relu_chain(kNodes));
   std::vector<Claim> claims;
@@ -407,7 +409,8 @@ Result data_dependent(Bench& bench) {
   const auto instance = program == nullptr ? nullptr : Instance::create(*program, answer);
   if (instance == nullptr) return failed(answer.describe());
   if (program->info().shapes != BP_SHAPES_DATA_DEPENDENT)
-    return failed(fmt::format("the program of NonZero reports shapes of kind {}", program->info().shapes));
+    return failed(fmt::format("the program of NonZero reports shapes of kind {}, not BP_SHAPES_DATA_DEPENDENT",
+                              program->info().shapes));
   for (const std::vector<int64_t>& expected : {std::vector<int64_t>{1, 3, 4}, std::vector<int64_t>{}}) {
     onnx::Tensor x{BP_DTYPE_FLOAT, {6}, std::vector<std::byte>(6 * sizeof(float))};
     for (const int64_t i : expected) reinterpret_cast<float*>(x.bytes.data())[i] = -2;
@@ -421,7 +424,7 @@ Result data_dependent(Bench& bench) {
     const auto* const before = reinterpret_cast<const float*>(x.bytes.data());
     const auto* const after = reinterpret_cast<const float*>(outputs.at(1).bytes.data());
     if (!std::equal(before, before + 6, after, [](float a, float b) { return -a == b; }))
-      return failed("the numbers of Neg beside it are wrong");
+      return failed("the output of Neg, which is in one program with NonZero, is wrong");
   }
   return passed(1);
 }

@@ -20,8 +20,8 @@ struct RemoteRun {
   std::vector<std::vector<int64_t>> extents = {};  // of the outputs, if the graph leaves some extents unknown
 };
 
-// Throws Breach if the plugin breaks the ABI, std::runtime_error if a reply is malformed, and what `call` throws. [one
-// at a time]
+// Throws Breach if the plugin breaks the ABI, std::runtime_error if the other process reports an error or its reply is
+// malformed, and what `call` throws. [one at a time]
 class RemoteDevice {
  public:
   // Returns the reply to a request, and throws if it has more than `most` bytes.
@@ -34,12 +34,12 @@ class RemoteDevice {
   bool flushes() { return (properties().flags & BP_DEVICE_FLUSHES_SUBNORMALS) != 0; }
   bool is_deterministic() { return (properties().flags & BP_DEVICE_DETERMINISTIC) != 0; }
 
-  // Returns one claim for each node.
+  // Sets `out_claims` to one claim for each node.
   Answer coverage(const GraphSpec& spec, std::vector<Claim>& out_claims);
   Answer review(const GraphSpec& spec);
   Answer compile(const GraphSpec& spec);
-  // Compiles the graph and executes all runs, with poisoned outputs and with canaries around all memory. Sets
-  // `out_outputs` to the outputs of the runs that succeeded.
+  // Compiles the graph and executes the runs up to the first that fails, with poisoned outputs and with canaries around
+  // all host memory. Sets `out_outputs` to the outputs of the runs that succeeded.
   Answer run(const GraphSpec& spec, const std::vector<RemoteRun>& runs,
              std::vector<std::vector<onnx::Tensor>>& out_outputs);
   Answer compute(const GraphSpec& spec, const std::vector<onnx::Tensor>& inputs,
@@ -59,9 +59,9 @@ class RemoteDevice {
   std::string misuse_;
 };
 
-// Handles a request in the process that loads the plugin. Returns the reply.
+// Handles a request in the process that loads the plugin. Returns the reply, in which an exception becomes an error.
 std::string serve(Bench& bench, const std::string& request);
-// A device in this process, for cases that are judged in the process that runs them.
+// A device in this process, for cases that are judged in the process that runs them. `bench` must outlive it.
 RemoteDevice local_device(Bench& bench);
 
 // An operator call that the device claims, with its expected results.
@@ -71,7 +71,7 @@ struct Question {
   GraphSpec spec;
   std::vector<onnx::Tensor> inputs;
 };
-// nullopt, with the reason in `out_result`, if the device does not claim the problem's graph.
+// nullopt, with the reason in `out_result`, if the device does not claim the problem's graph or coverage fails.
 std::optional<Question> make_question(RemoteDevice& device, Problem problem, Result& out_result);
 
 }  // namespace backplane::conform

@@ -13,7 +13,7 @@ struct Fixture {
   std::unique_ptr<Instance> instance;
 };
 
-// nullopt, with the reason in `out_result`, if no ordinary call is claimed or its compilation fails.
+// nullopt, with the reason in `out_result`, if no ordinary call is claimed, or if it does not compile.
 std::optional<Fixture> make_fixture(Bench& bench, Result& out_result) {
   Fixture result{any_subject(bench, out_result), nullptr, nullptr};
   if (result.subject == nullptr) return std::nullopt;

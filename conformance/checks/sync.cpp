@@ -129,7 +129,8 @@ CheckResult points_alone(Fixture& fixture) {
   return host_points(fixture, nullptr);
 }
 
-// A run that waits for a failed point fails: `done` and the run's own point report it. The instance can run again.
+// A run that waits for a failed point is either refused, or fails, which `done` and the run's own point report. The
+// instance can run again.
 CheckResult failed_wait(Fixture& fixture) {
   bp_semaphore_t start, finish;
   start.signal(1, true);
@@ -156,7 +157,8 @@ CheckResult failed_wait(Fixture& fixture) {
   return stream_wait(fixture);
 }
 
-// A run without `done` that waits for a failed point fails. The next stream_wait reports its id, and does so only once.
+// A run without `done` that waits for a failed point is either refused, or fails. In that case the next stream_wait
+// reports its id, and does so only once.
 CheckResult silent_failure(Fixture& fixture) {
   bp_semaphore_t start;
   start.signal(1, true);

@@ -49,7 +49,7 @@ Plan chosen_cases(const Options& options) {
   return {select(std::move(cases), shard), shard, names.size(), sha256_of_list(names)};
 }
 
-// Reports unused entries in the file of tolerances before any case runs.
+// Throws Usage if an entry in the file of tolerances matches no case of the folder.
 void check_tolerances(const Options& options) {
   std::vector<std::string> names;
   for (const Case& one : find_cases(options.data)) names.push_back(one.name);

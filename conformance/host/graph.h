@@ -20,8 +20,8 @@ using onnx::GraphSpec;
 using onnx::NodeSpec;
 using onnx::ValueSpec;
 
-// The ABI's tables for a graph description. Weights have odd addresses, which the ABI permits. Reads beyond the table
-// and its arrays crash. Immutable once a plugin has seen it.
+// The ABI's tables for a graph description. Weights have odd addresses, which the ABI permits. Reads just beyond the
+// table or one of its arrays crash. Immutable once a plugin has seen it.
 class Graph {
  public:
   explicit Graph(GraphSpec spec) : Graph(std::move(spec), nullptr, "") {}

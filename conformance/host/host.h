@@ -68,7 +68,7 @@ class Host {
   // Starts collecting the spans that plugins report.
   void collect_spans() { tracing_ = true; }
   std::vector<Span> spans();
-  // Waits for the tasks that plugins submitted. Must be called before a backend is destroyed.
+  // Waits for the tasks that plugins submitted. The destructor of Backend does so before it destroys the backend.
   void finish();
 
   uint64_t failures() const { return failures_; }  // number of allocations failed so far

@@ -97,11 +97,12 @@ void Memory::move(void* host, bool to_device) const {
 std::string Memory::breach() const {
   if (data_ == nullptr) return "";
   for (uint64_t i = 1; i <= static_cast<uint64_t>(data_ - block_); ++i) {
-    if (*(data_ - i) != kCanaryByte) return fmt::format("wrote {} bytes before a tensor's memory", i);
+    if (*(data_ - i) != kCanaryByte)
+      return fmt::format("wrote outside a tensor's memory, {} bytes before its start", i);
   }
   for (uint64_t i = 0; i < kCanary; ++i) {
     if (data_[bytes_ + i] != kCanaryByte)
-      return fmt::format("wrote {} bytes past the end of a tensor of {} bytes", i + 1, bytes_);
+      return fmt::format("wrote outside a tensor's memory, {} bytes past the end of its {} bytes", i + 1, bytes_);
   }
   return "";
 }

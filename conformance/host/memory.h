@@ -15,7 +15,7 @@ namespace backplane::conform {
 // canaries.
 class Memory {
  public:
-  // The data begins `misalignment` bytes after a 64-byte boundary. Throws Breach if the device provides no memory.
+  // Host memory begins `misalignment` bytes after a 64-byte boundary. Throws Breach if the device provides no memory.
   Memory(const Device& device, bp_dtype_t dtype, std::vector<int64_t> extents, uint64_t misalignment = 0);
   Memory(const Device& device, const onnx::Tensor& content);
   Memory(const Memory&) = delete;
@@ -27,7 +27,7 @@ class Memory {
   void poison();
   void write(const onnx::Tensor& content);
   onnx::Tensor read() const;
-  // Describes a write outside the tensor in one line; empty if there was none.
+  // Describes a write outside the tensor in one line. Empty if there was none, and for device memory.
   std::string breach() const;
   uint64_t bytes() const { return bytes_; }
 

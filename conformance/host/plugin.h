@@ -53,7 +53,7 @@ class Library {
 // A backend that the plugin created.
 class Backend {
  public:
-  // Throws Breach if the plugin refuses this host or no backend can be created.
+  // Throws Breach if the plugin refuses this host, lacks a required slot or creates no backend.
   Backend(const Library& library, Host& host);
   Backend(const Backend&) = delete;
   Backend& operator=(const Backend&) = delete;
@@ -100,7 +100,7 @@ class Device {
   // The newest version of the ONNX operator set that the plugin states; 0 if it states none.
   uint32_t newest_opset() const;
 
-  // Returns one claim for each node.
+  // Sets `out_claims` to one claim for each node.
   Answer coverage(const Graph& graph, std::vector<Claim>& out_claims) const;
   // Returns BP_UNSUPPORTED if the plugin rejects or splits the graph.
   Answer review(const Graph& graph) const;

@@ -222,7 +222,7 @@ Answer Instance::run_checked(std::vector<onnx::Tensor>& out_outputs, const RunSe
   if (scratch_ != nullptr && fault.empty()) fault = scratch_->breach();
   for (size_t i = 0; i < outputs_.size() && fault.empty() && answer.ok(); ++i) {
     if (const uint32_t right = bound_[i] ? 0 : 1; asked_[i] != right)
-      fault = fmt::format("the run asks {} times for the memory of output {}, which is{} bound", asked_[i].load(), i,
+      fault = fmt::format("the run calls `output` {} times for output {}, which is{} bound", asked_[i].load(), i,
                           bound_[i] ? "" : " not");
   }
   for (size_t i = 0; i < inputs_.size() && fault.empty(); ++i) {

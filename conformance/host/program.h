@@ -12,11 +12,11 @@ namespace backplane::conform {
 
 class Program {
  public:
-  // Returns NULL, with the reason in `out_answer`, if the plugin does not compile the graph. `graph` must outlive the
-  // program. `flags` are BP_COMPILE_*.
+  // Returns NULL, with the reason in `out_answer`, if the plugin does not compile the graph. `device` and `graph` must
+  // outlive the program. `flags` are BP_COMPILE_*. Throws Breach if status and out-argument contradict each other.
   static std::unique_ptr<Program> compile(const Device& device, const Graph& graph, Answer& out_answer,
                                           const bp_cancel_t* cancel = nullptr, uint32_t flags = 0);
-  // Restores a program from a blob that the device wrote. `blob` must outlive the program.
+  // Like compile(), from a blob that the device wrote. `blob` must outlive the program.
   static std::unique_ptr<Program> restore(const Device& device, const Graph& graph, bp_bytes_t blob,
                                           Answer& out_answer);
   Program(const Program&) = delete;
@@ -48,6 +48,7 @@ struct RunSettings {
 // The state of a program for one run at a time. [one at a time]
 class Instance {
  public:
+  // Returns NULL, with the reason in `out_answer`, on failure. `program` must outlive the instance.
   static std::unique_ptr<Instance> create(const Program& program, Answer& out_answer);
   Instance(const Instance&) = delete;
   Instance& operator=(const Instance&) = delete;
@@ -70,8 +71,8 @@ class Instance {
   Answer bind_all(const std::vector<onnx::Tensor>& inputs, const std::vector<std::vector<int64_t>>& extents = {});
   Memory& input(uint32_t i) { return *inputs_[i]; }
   Memory& output(uint32_t i) { return *outputs_[i]; }
-  // Runs with poisoned outputs, then checks canaries, inputs and the calls of `done`. Returns BP_INTERNAL if a check
-  // fails. [after bind_all]
+  // Runs with poisoned outputs, then checks canaries, inputs and the calls of `done` and `output`. Returns BP_INTERNAL
+  // if a check fails. [after bind_all]
   Answer run_checked(std::vector<onnx::Tensor>& out_outputs, const RunSettings& settings = {});
 
  private:
@@ -90,7 +91,7 @@ class Instance {
   std::unique_ptr<Memory> scratch_;
 };
 
-// Compiles and runs a graph, with poisoned outputs and canaries around all memory.
+// Compiles and runs a graph, with poisoned outputs and canaries around all host memory.
 Answer compute(const Device& device, const Graph& graph, const std::vector<onnx::Tensor>& inputs,
                std::vector<onnx::Tensor>& out_outputs);
 

@@ -32,6 +32,8 @@ class Stream {
 
 class NativeSemaphore {
  public:
+  // Returns NULL, with the reason in `out_answer`, on failure. `value` is the semaphore's first value. `native` is a
+  // semaphore to import, or NULL to create a semaphore.
   static std::unique_ptr<NativeSemaphore> create(const Device& device, uint64_t value, const bp_native_t* native,
                                                  Answer& out_answer);
   NativeSemaphore(const NativeSemaphore&) = delete;

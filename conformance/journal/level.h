@@ -34,7 +34,8 @@ struct LevelRules {
 // required group at least one case must have passed and none may have failed. An optional group may instead have
 // reported "not supported". Waived failures count as failed unless `rules` accept them; expected failures always count
 // as failed. With `claims_profile`, "not supported" counts as failed in groups that are not optional, and groups
-// without cases are not required. The group `onnx` has its own command and counts for no level.
+// without cases are not required. A bad end of a child process counts in every group. The group `onnx` has its own
+// command and counts for no level.
 std::vector<Level> levels(const std::vector<Result>& results, const LevelRules& rules);
 // The levels that a run reaches. It reaches none unless it ran every case of the list.
 std::vector<Level> levels(const Header& header, const std::vector<Result>& results, bool accepts_waivers);

@@ -36,7 +36,7 @@ inline std::string_view name_of(State state) {
 struct Result {
   std::string name;  // name of the case
   State state = State::kInfraError;
-  std::string reason;  // one line; empty for a pass
+  std::string reason;  // one line; may be empty for a pass
   double seconds = 0;
   uint32_t nodes = 0;           // number of nodes that ran on the device under test
   bool is_statistical = false;  // passed because the distribution of random values is right

@@ -46,8 +46,11 @@ struct Array {
   double broadcast_at(const Index& index) const;
 };
 
+// Throws std::invalid_argument if the elements are strings or complex, or if the tensor is too large or has too few
+// bytes.
 Array to_array(const onnx::Tensor& tensor);
-// Rounds floats to nearest, ties to even. Truncates integers and clamps them to the range of their type.
+// Rounds floats to nearest, ties to even. Truncates integers and clamps them to the range of their type; NaN becomes 0.
+// Throws std::invalid_argument for other types: strings, complex numbers, 8-bit floats and types of less than 8 bits.
 onnx::Tensor to_tensor(const Array& array);
 
 bool is_float(bp_dtype_t dtype);

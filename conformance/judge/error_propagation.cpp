@@ -97,7 +97,8 @@ Errors lipschitz(std::string_view, const Call& call, const Errors& errors, const
   return {spread};
 }
 
-// Calls `spread(values, their errors)` for each element of the broadcast inputs. It returns the bound of the element.
+// Calls `spread(values, their errors)`, which returns the bound of an element, for each element of the broadcast
+// inputs.
 template <class F>
 Errors elementwise(const Call& call, const Errors& errors, const References& result, F spread) {
   std::vector<Array> moved;

@@ -30,9 +30,10 @@ std::vector<Estimate> estimate(const NodeSpec& node, const std::vector<const Est
 // The estimate of an exact tensor. Throws std::invalid_argument if the elements are not real numbers.
 Estimate exact_estimate(const onnx::Tensor& tensor);
 // Computes the outputs of all nodes into `values`, which has one entry for each value of the graph. On entry it must
-// contain the graph's inputs and the values read from the enclosing graph. Throws std::invalid_argument.
+// contain the graph's inputs and the values read from the enclosing graph. Throws std::invalid_argument if the graph is
+// invalid or estimate() throws for a node.
 void evaluate(const GraphSpec& graph, std::vector<Estimate>& values, bool flushes);
-// Returns all values of an outermost graph. Values that are not computed are empty. Throws std::invalid_argument.
+// Returns all values of an outermost graph. Values that are not computed are empty. Throws like evaluate().
 std::vector<Estimate> estimate(const GraphSpec& graph, const std::vector<onnx::Tensor>& inputs, bool flushes);
 
 }  // namespace backplane::conform

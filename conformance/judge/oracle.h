@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The oracle: the expected result of every operator, computed in double precision and written for clarity.
+// The oracle: the expected results of operators, computed in double precision and written for clarity.
 #pragma once
 
 #include <optional>
@@ -39,8 +39,8 @@ class Call {
   // The elements of a vector that must have `count` of them.
   const std::vector<double>& vector(size_t i, int64_t count) const;
 
-  // Attributes. These functions return `otherwise` if the attribute is missing, and throw std::invalid_argument if it
-  // has another type. Cases write out the defaults that ONNX's schemas fix.
+  // Attributes. If the attribute is missing, these functions return `otherwise`, and text() an empty string. They throw
+  // std::invalid_argument if it has another type. Cases write out the defaults that ONNX's schemas fix.
   int64_t integer(std::string_view name, int64_t otherwise = 0) const;
   double real(std::string_view name, double otherwise = 0) const;
   std::string_view text(std::string_view name) const;
@@ -52,7 +52,8 @@ class Call {
   uint32_t output_count_;
 };
 
-// An expected output and the rule for its bound.
+// An expected output and the rule for its bound. The constructor replaces the rule of an output that is not
+// floating-point by Rule::exact(), unless it is kStep.
 struct Reference {
   Array value;
   Rule rule;

@@ -24,8 +24,9 @@ struct MinimisedCase {
   Result result;  // the result of the smallest graph
 };
 
-// Minimizes a case of the group `ops` or `graph` that compares values. Throws Usage for other cases. Throws
-// std::runtime_error if the device cannot be opened, or if none of the case's graphs fails when run alone.
+// Minimizes a case of the group `ops`, or one of `graph` for which networks_of() returns graphs. Throws Usage for other
+// cases. Throws std::runtime_error if the device cannot be opened, if the oracle has no bounds for the case's
+// operators, or if none of the case's graphs fails when run alone.
 MinimisedCase minimise_case(const std::string& case_name, const TrialSettings& settings, const Limits& limits = {});
 
 // Writes model.onnx and test_data_set_0/ with the inputs and the oracle's outputs. This is the layout of ONNX's own

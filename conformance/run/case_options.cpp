@@ -31,7 +31,7 @@ void declare_case_options(cli::Command command, CaseOptions& case_options) {
                   "Profiles that the backend claims: run only their cases, and fail those that are not supported")
       .separated_by(',');
   command.add_flag("--quick", case_options.quick, "One draw of each case's inputs (the default)");
-  command.add_flag("--full", case_options.full, "Ten draws, and longer loops");
+  command.add_flag("--full", case_options.full, "Ten draws, more graphs, and longer loops");
   command.add_option("--filter", case_options.filter, "Run only cases whose name matches this glob");
   command.add_option("--shard", case_options.shard, "Run only part i of n, given as i/n");
 }
@@ -63,7 +63,8 @@ std::vector<ModelFile> usable_models(const std::vector<std::string>& folders) {
                  model.nodes.size(), cli::printable(why));
       Random random(1, file.name);
       if (cut_from(model, random, UINT32_MAX)) return false;
-      fmt::print(stderr, "graph/models/{}: left out: its weights do not determine the shapes of its nodes' inputs\n",
+      fmt::print(stderr,
+                 "graph/models/{}: left out: no graph with known shapes and useful error bounds was found in it\n",
                  cli::printable(file.name));
       return true;
     } catch (const std::runtime_error& error) {

@@ -148,7 +148,7 @@ Journal run_plugin(const RunOptions& options, const CaseOptions& case_options, c
     journal.add(std::move(result));
     return state;
   });
-  // Rewrites the journal from memory, because a plugin could write to its folder during the run.
+  // Rewrites the journal from memory, because a plugin could have changed the file during the run.
   if (!options.out.empty()) write_journal(options.out, {journal.header(), journal.results()});
   return journal;
 }

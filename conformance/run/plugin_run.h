@@ -45,7 +45,8 @@ Exceptions exceptions_of(const RunOptions& options);
 // Opens the device once, calls `inspect`, and returns what the plugin reports about itself. Throws Usage or Unusable.
 Identity visit_plugin(const RunOptions& options);
 
-// Runs the cases of `plan` that have no result in the journal. Throws Usage, Fatal or std::runtime_error.
+// Runs the cases of `plan` that have no result in the journal; if the plugin cannot be used, only those of the group
+// abi, which report why. Throws Usage, Fatal or std::runtime_error.
 Journal run_plugin(const RunOptions& options, const CaseOptions& case_options, const Plan& plan,
                    const Exceptions& exceptions);
 

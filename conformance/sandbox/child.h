@@ -34,14 +34,15 @@ struct ChildSettings {
   std::chrono::milliseconds deadline{20000};
   uint64_t memory = 0;  // bytes that a child may allocate; 0 is no limit
   uint64_t seed = 1;    // for the cases that the parent judges
-  // Called after a child has replied to all requests of a case, while the child waits. [thread-safe]
+  // Called after a case that the parent judges, if the child replied to all its requests, while the child waits for
+  // more. [thread-safe]
   std::function<void(pid_t child)> inspect = {};
 };
 
 // Runs the cases in order, in as many children as needed, and reports each case once. A case that crashes after other
 // cases of its child is run again alone. If it does not crash alone, bisection finds the earlier case that makes it
-// crash, and the reason of the crash names that earlier case. If the last child does not end properly, this is reported
-// as "(end of process)". Throws Fatal. [thread-safe]
+// crash, and the reason of the crash names that earlier case, or says that the crash did not recur. If the last child
+// does not end properly, this is reported as "(end of process)". Throws Fatal. [thread-safe]
 void run_in_children(const ChildSettings& settings, std::vector<Case> cases, const std::function<void(Result)>& report);
 
 // The functions that run cases in the child. The child calls `answer`, which calls `set_up` once to get them. `set_up`

@@ -146,7 +146,7 @@ refused "which the plugin loads, is" "$program" verify-bundle loads --trust trus
 
 # Secrets that others can read are refused, and secrets are not written through links.
 chmod 644 stranger.key
-refused "others can read it" "$program" certify accept-waivers add.json --key stranger.key
+refused "gives others permissions" "$program" certify accept-waivers add.json --key stranger.key
 ln -s "$work/elsewhere" dangling.key
 refused "already exists" "$program" keygen dangling --owner X
 [[ ! -e elsewhere ]] || die "a secret is written through a link"

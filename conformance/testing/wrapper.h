@@ -56,7 +56,7 @@ struct Lie {
   void (*settings)(bp_run_t& run) = nullptr;                // changes the settings before they are passed on
   void (*before)(Run& run) = nullptr;
   bool skip = false;                     // reports success without running
-  bool (*answered)(Run& run) = nullptr;  // if true, reports success without running: outputs are already right
+  bool (*answered)(Run& run) = nullptr;  // if it returns true, reports success without running
   void (*after)(Run& run) = nullptr;
 };
 

@@ -39,13 +39,14 @@ template <class T>
 Status check_size(const T* given, std::string_view name) {
   if (!given) return {BP_INVALID_ARGUMENT, std::string(name) + " is NULL"};
   if (given->size >= Size<T>::k10) return {};
-  return {BP_INVALID_ARGUMENT, std::string(name) + ".size is " + std::to_string(given->size) + ", less than the " +
-                                   std::to_string(Size<T>::k10) +
-                                   " bytes that it has at least: set it to the sizeof of the struct"};
+  return {BP_INVALID_ARGUMENT, std::string(name) + ".size is " + std::to_string(given->size) +
+                                   ", but must be at least " + std::to_string(Size<T>::k10) +
+                                   ": set it to the sizeof of the struct"};
 }
 
-// Copies a struct that begins with its size from the other side of the ABI. Fields that an older, smaller struct lacks
-// are zero.
+// Copies a struct that the other side of the ABI passed and whose first field is its size. Fields that an older,
+// smaller struct lacks are zero, and fields that the loader does not know are left out. Errors call the struct `name`.
+// BP_INVALID_ARGUMENT if it is NULL or smaller than in ABI 1.0.
 template <class T>
 Result<T> read(const T* given, std::string_view name) {
   BP_TRY(check_size(given, name));
@@ -79,7 +80,9 @@ Status write(const T& value, T* out, std::string_view name) {
 // The loader supports no extension structs: a required one is an error, all others are ignored.
 inline Status check_chain(const bp_chain_t* chain) {
   for (; chain; chain = chain->next)
-    if (chain->required) return {BP_UNSUPPORTED, "extension \"" + string(chain->extension) + "\" is not known"};
+    if (chain->required)
+      return {BP_UNSUPPORTED, "the extension struct \"" + string(chain->extension) +
+                                  "\" is required, but this loader does not know it"};
   return {};
 }
 
@@ -113,8 +116,8 @@ Status check_array(const T* array, uint32_t count, uint32_t stride, std::string_
   if (!array) return {BP_INVALID_ARGUMENT, std::string(name) + " is NULL, and its count is " + std::to_string(count)};
   if (stride >= Size<T>::k10) return {};
   return {BP_INVALID_ARGUMENT, "the stride of " + std::string(name) + " is " + std::to_string(stride) +
-                                   ", less than the " + std::to_string(Size<T>::k10) +
-                                   " bytes that an element has at least: set it to the sizeof of an element"};
+                                   ", but must be at least " + std::to_string(Size<T>::k10) +
+                                   ": set it to the sizeof of an element"};
 }
 
 // Copies element `i` of an array whose structs are `stride` bytes apart. Fields that they lack are zero.

@@ -38,10 +38,10 @@ Budget::Budget(uint64_t bytes, double seconds)
     : bytes_(bytes), seconds_(seconds), start_(std::chrono::steady_clock::now()) {}
 
 void Budget::fail_bytes(uint64_t asked, std::string_view doing) const {
-  throw Exhausted{Status(BP_RESOURCE_EXHAUSTED,
-                         std::string(doing) + " takes more memory than the " + std::to_string(bytes_) +
-                             " bytes that are allowed (" + std::to_string(asked) +
-                             " more were needed); set option loader.import_bytes to allow more, 0 for no limit")};
+  throw Exhausted{
+      Status(BP_RESOURCE_EXHAUSTED, std::string(doing) + " takes more memory than the " + std::to_string(bytes_) +
+                                        " bytes that are allowed (the last request was for " + std::to_string(asked) +
+                                        " bytes); set option loader.import_bytes to allow more, 0 for no limit")};
 }
 
 void Budget::look(std::string_view doing) const {

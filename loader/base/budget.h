@@ -22,15 +22,15 @@ struct ImportLimits {
 // placement uses a budget that no other thread uses.
 class Budget {
  public:
-  // Thrown when the budget is exhausted, as std::bad_alloc is when memory runs out. parse(), canonicalize(), infer()
-  // and place() catch it and return the status.
+  // Thrown when the budget is exhausted, as std::bad_alloc is when memory runs out, and by place() when it is
+  // cancelled. parse(), canonicalize(), infer() and place() catch it and return the status.
   struct Exhausted {
     Status status;
   };
 
   // The budget for a file of `file_bytes` bytes. External data is mapped, so it does not count.
   Budget(const ImportLimits& limits, uint64_t file_bytes);
-  // A new budget with the same limits.
+  // A new budget with the same limits, of which nothing is used. Its time starts now.
   Budget fresh() const { return {bytes_, seconds_}; }
 
   // Charges `bytes` before they are allocated. The error message names the activity `doing`, for example "inlining

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ONNX versions that a device supports. The device sees each node in the newest form that these versions define.
+// The ONNX versions that a device supports. The device sees a node in the form that these versions define. A node
+// that this form cannot express is refused for the device, with BP_REASON_OPSET (view/view.h).
 #pragma once
 
 #include <cstdint>

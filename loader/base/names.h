@@ -7,7 +7,7 @@
 
 namespace backplane {
 
-// 'name' in single quotes, cut off after 120 bytes, with control characters shown as '?'.
+// 'name' in single quotes, with control characters shown as '?'. What follows the first 120 bytes is replaced by "…".
 std::string in_quotes(std::string_view name);
 // As in_quotes, without the quotes.
 std::string shortened(std::string_view name);

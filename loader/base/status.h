@@ -13,8 +13,8 @@
 
 namespace backplane {
 
-// BP_OK, or a code and a text that names the object, the value seen and the remedy. Success is stored as a null
-// pointer.
+// BP_OK, or another code with a text that names the object, the value seen and the remedy. Success is stored as a null
+// pointer, so a Status with a text must not have the code BP_OK.
 class [[nodiscard]] Status {
  public:
   Status() = default;
@@ -36,7 +36,7 @@ class [[nodiscard]] Status {
   // text.
   static Status reported(bp_status_t code, const bp_error_t* error);
 
-  // Each sets one field of the error and returns the status itself, so that calls can be chained.
+  // Each sets one field of the error and returns the status itself, so that calls can be chained. No effect on BP_OK.
   Status&& with_node(uint64_t id) &&;
   Status&& with_vendor_code(int64_t code) &&;
   Status&& with_flags(uint32_t flags) &&;
@@ -63,7 +63,7 @@ class [[nodiscard]] Status {
 bp_status_t write_code(bp_status_t code, bp_error_t* error) noexcept;
 
 // The loader assigns values of bp_run_t.id from this one up: to its own runs, and to runs that the framework did not
-// number. Frameworks number their runs from 1. In errors for them, such a value is replaced by 0.
+// number. Frameworks number their runs from 1. Status::write replaces a value of the loader by 0.
 constexpr uint64_t kFirstLoaderRun = uint64_t{1} << 63;
 
 // A value, or the status that explains why there is none.
@@ -101,7 +101,8 @@ class PluginError {
   char text_[1000];
 };
 
-// The name of a status code: "BP_INVALID_MODEL".
+// The name of a status code, such as "BP_INVALID_MODEL", or a text for a code that the loader does not know. The view
+// is of a string literal, so a '\0' follows it.
 std::string_view status_name(bp_status_t code);
 
 }  // namespace backplane
@@ -113,7 +114,7 @@ std::string_view status_name(bp_status_t code);
 
 #define BP_TRY_CONCAT2(a, b) a##b
 #define BP_TRY_CONCAT(a, b) BP_TRY_CONCAT2(a, b)
-// BP_ASSIGN(auto x, f()): declares x, or returns f's status.
+// BP_ASSIGN(auto x, f()): declares x, or returns f's status. It is several statements: use braces after `if`.
 #define BP_ASSIGN(declaration, expression)                                                                   \
   auto BP_TRY_CONCAT(try_result_, __LINE__) = (expression);                                                  \
   if (!BP_TRY_CONCAT(try_result_, __LINE__).ok()) return BP_TRY_CONCAT(try_result_, __LINE__).take_status(); \

@@ -63,7 +63,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-constexpr uint64_t kTries = 100;  // failing allocations tried for each call, spread over all that it makes
+constexpr uint64_t kTries = 100;  // about how many allocations of a call are made to fail, spread over all of them
 
 Environment make_environment() {
   EnvironmentOptions how;
@@ -91,7 +91,8 @@ std::vector<float> run(Exec& exec) {
   return exec.output(0u).values<float>();
 }
 
-// Repeats `call`, each time with one failing allocation. `check` must succeed between and after these calls.
+// Repeats `call`, each time with one failing allocation. `check` must succeed after some of these calls and at the
+// end.
 void sweep(const std::function<void()>& call, const std::function<void()>& check) {
   call();  // the first call also makes allocations that happen only once
   const uint64_t before = allocations;

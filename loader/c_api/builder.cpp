@@ -30,7 +30,9 @@ Result<bp_tensor_t> read_constant(const bp_tensor_t* tensor, std::string_view na
   if (known.layout != BP_LAYOUT_DENSE || known.buffer.memory)
     return Status(BP_UNSUPPORTED, std::string(name) + ": a constant must be a dense tensor in host memory");
   if (known.rank > BP_MAX_RANK || (known.rank && !known.extents))
-    return Status(BP_INVALID_ARGUMENT, std::string(name) + ": the rank or the extents are invalid");
+    return Status(BP_INVALID_ARGUMENT, std::string(name) + ": rank is " + std::to_string(known.rank) +
+                                           "; it must be at most " + std::to_string(BP_MAX_RANK) +
+                                           ", and extents must not be NULL");
   return known;
 }
 
@@ -143,14 +145,17 @@ bp_status_t bp_builder_input(bp_builder_t* builder, const bp_input_desc_t* input
     BP_TRY(abi::check_chain(known.chain));
     BP_TRY(abi::check_flags(known.flags, 0, "input.flags"));
     if (known.rank > BP_MAX_RANK || (known.rank && !known.extents))
-      return {BP_INVALID_ARGUMENT, "input.rank or input.extents is invalid"};
+      return {BP_INVALID_ARGUMENT, "input.rank is " + std::to_string(known.rank) + "; it must be at most " +
+                                       std::to_string(BP_MAX_RANK) + ", and input.extents must not be NULL"};
     model::Type type;
     type.kind = BP_KIND_TENSOR;
     type.dtype = known.dtype;
     type.rank = static_cast<int32_t>(known.rank);
     for (uint32_t i = 0; i < known.rank; ++i) {
       const int64_t extent = known.extents[i];
-      if (extent < -1) return {BP_INVALID_ARGUMENT, "extent " + std::to_string(i) + " is " + std::to_string(extent)};
+      if (extent < -1)
+        return {BP_INVALID_ARGUMENT, "input.extents[" + std::to_string(i) + "] is " + std::to_string(extent) +
+                                         ": it must be at least 0, or -1 if it is unknown"};
       const bool is_named = extent == -1 && known.symbols;
       type.dims.push_back({extent, is_named ? builder->builder->symbol(abi::view(known.symbols[i])) : BP_NONE, 0});
     }

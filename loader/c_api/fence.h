@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The boundary between C callers and C++. No exception crosses it, and handles are refused after a fork.
+// The boundary between C callers and C++. No exception crosses it, and a forked child's calls with handles of its
+// parent are refused.
 #pragma once
 
 #include <new>
@@ -31,7 +32,9 @@ bp_status_t fenced(bp_error_t* error, Body&& body) noexcept {
     try {
       const auto* const system = dynamic_cast<const std::system_error*>(&thrown);
       if (system != nullptr && system->code() == std::errc::resource_unavailable_try_again)
-        return Status(BP_RESOURCE_EXHAUSTED, "the system starts no further thread for this process").write(error);
+        return Status(BP_RESOURCE_EXHAUSTED,
+                      "the system starts no further thread for this process: raise its limit (ulimit -u, pids.max)")
+            .write(error);
       return Status(BP_INTERNAL, std::string("the loader failed: ") + thrown.what()).write(error);
     } catch (...) {
       return write_code(BP_INTERNAL, error);
@@ -41,7 +44,7 @@ bp_status_t fenced(bp_error_t* error, Body&& body) noexcept {
   }
 }
 
-// `usable` checks a handle. `clear` sets an out-handle to NULL, before anything can fail.
+// Checks a handle. BP_INVALID_ARGUMENT if it is NULL, BP_FORKED if a parent process created it.
 template <class Handle>
 Status usable(const Handle* handle, const char* name) {
   if (!handle) return {BP_INVALID_ARGUMENT, std::string(name) + " is NULL"};
@@ -49,6 +52,7 @@ Status usable(const Handle* handle, const char* name) {
   return {};
 }
 
+// Sets an out-handle to NULL. Called first, so that it is NULL after any later error.
 template <class T>
 Status clear(T** out, const char* name) {
   if (!out) return {BP_INVALID_ARGUMENT, std::string(name) + " is NULL"};

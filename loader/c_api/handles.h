@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Implements the opaque handles of loader.h. Each handle keeps alive the objects that it uses.
+// The opaque handles of loader.h that several files of this folder use. Each keeps alive the objects that it uses.
 #pragma once
 
 #include <memory>
@@ -63,7 +63,8 @@ struct bp_exec_t {
 
 namespace backplane::c_api {
 
-// A framework's semaphore. bp_semaphore_create returns its base; the semaphores of runs are never a framework's.
+// What bp_semaphore_create makes. The framework's handle is the base, and handle_of() returns the whole; it must not be
+// called for a bp_semaphore_t that was made in another way.
 struct HostSemaphore : bp_semaphore_t {
   using bp_semaphore_t::bp_semaphore_t;
   uint32_t generation = c_api::generation();

@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 
 constexpr uint32_t kUnknown = 0x80000000u;
 
-// Copies three floats from host memory to a device's memory, or between host buffers.
+// Copies three floats between host memory and a device's memory, or between host buffers.
 class MemoryCalls : public ::testing::Test {
  protected:
   MemoryCalls() {

@@ -41,21 +41,23 @@ struct CompileOptions {
   bool refit = false;          // a later refit may replace the weights
   const bp_cancel_t* cancel = nullptr;
   CacheSettings cache;
-  std::map<std::string, Host::Options, std::less<>> options;    // by backend id, as in CoverageOptions
-  std::function<void(uint32_t done, uint32_t total)> progress;  // after each island, one call at a time; may be empty
+  std::map<std::string, Host::Options, std::less<>> options;  // by backend id, as in CoverageOptions
+  // Called after each island, by any thread, one call at a time. May be empty.
+  std::function<void(uint32_t done, uint32_t total)> progress;
 };
+// In the functions below, `proposals` and `programs` have the order of the placement's islands.
 
 // Creates an island's program, not yet compiled, with the graph that the device's backend sees.
 std::shared_ptr<Program> propose(const std::shared_ptr<const model::Model>& model, const DeviceCoverage& coverage,
                                  const Island& island, const model::Refit& refit = {});
 
-// Lets each backend review its islands. If a backend rejects or splits an island, changes the verdicts in `coverage`.
-// Returns whether all islands were accepted.
+// Lets each backend that can review do so with its islands. If a backend rejects or splits an island, changes the
+// verdicts in `coverage`. Sets Program::seconds if the backend estimates it. Returns whether all islands were accepted.
 Result<bool> review(std::vector<DeviceCoverage>& coverage, const Placement& placement,
                     const std::vector<std::shared_ptr<Program>>& proposals, const CompileOptions& how);
 
-// Compiles the programs that are not compiled yet, several concurrently. Returns the error of the first island that
-// failed, in island order.
+// Loads from the cache, or compiles, the programs that are not compiled yet, several concurrently. Returns the error of
+// the first island that failed, in island order.
 Status compile(const model::Graph& graph, Services& services, const std::vector<DeviceCoverage>& coverage,
                const Placement& placement, const std::vector<std::shared_ptr<Program>>& programs,
                const CompileOptions& options);

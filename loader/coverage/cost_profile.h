@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measured times of nodes and copies on this machine. Each device has a text file in the cache folder:
+// Measured times of nodes and copies on this machine. Each device has a text file in the cache folder for each
+// combination of its driver, options and number of threads:
 //   backplane profile 1
 //   <device: backend, release, driver, threads …>
 //   <seconds> TAB <key>
@@ -26,8 +27,8 @@ class Profile {
   bool empty() const { return seconds_.empty(); }
   std::optional<double> find(std::string_view key) const;
   void set(const std::string& key, double seconds);
-  // Merges the times set by `set` into the file. Returns false if it cannot be written: the next process measures
-  // again.
+  // Merges the times set by `set` into the file. Returns false if there is no cache folder or the file cannot be
+  // written: the next process then measures again.
   bool save() const;
 
   const std::filesystem::path& path() const { return path_; }  // empty if there is no cache folder

@@ -23,7 +23,7 @@ std::string_view source_name(Source source);  // "estimate", "backend", "measure
 struct NodeVerdict {
   uint32_t answer = BP_ANSWER_NO;
   uint32_t reason = BP_REASON_OPERATOR;
-  uint32_t compute_types = 0;  // BP_COMPUTE_* types that it computes in
+  uint32_t compute_types = 0;  // BP_COMPUTE_* types in which the device computes the node
   float confidence = 0;        // in `seconds`: from 0 (a guess) to 1 (measured)
   double seconds = 0;          // expected time of the node; 0: unknown
   Source source = Source::kEstimate;
@@ -76,11 +76,13 @@ struct CoverageOptions {
 // - Sub-graphs: a node with sub-graphs is supported only if the device also supports every node in them. Each sub-graph
 //   is queried as a separate graph. If a node in it is refused, the node outside gets the reason BP_REASON_SUBGRAPH.
 // - A node without a verdict is unsupported. So is a node whose verdict covers only part of the range of the model's
-//   symbols (BP_REASON_SHAPE).
+//   symbols (BP_REASON_SHAPE), or needs a type that `compute_types` does not allow (BP_REASON_PRECISION).
+// Returns one element per device, in the same order, or the first error of a device.
 Result<std::vector<DeviceCoverage>> query_devices(const std::shared_ptr<const model::Model>& model,
                                                   const std::vector<Device*>& devices, const CoverageOptions& options);
 
-// Replaces the costs in the verdicts by the measured costs in the device's profile.
+// Replaces the costs in the verdicts by the measured costs in `coverage.profile`, which must not be null. Nodes that
+// are not in the profile, or inside calls that the device runs whole, keep their costs.
 void recall(const model::Graph& graph, uint32_t compute_types, DeviceCoverage& coverage);
 
 // The name of a BP_REASON_* in reports, such as "operator", "opset" or "dtype".

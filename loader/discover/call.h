@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls into a plugin. Every call catches the plugin's exceptions and restores the thread's signal mask.
+// Calls a plugin's functions, catches its exceptions and restores the thread's signal mask. Used for discovery, for
+// opening and closing devices, and for all calls in the process of an isolated backend. Coverage, compiling and runs
+// call plugins directly.
 #pragma once
 
 #include <pthread.h>
@@ -55,12 +57,12 @@ bp_status_t call_plugin(PluginError& error, F&& call) noexcept {
   } catch (const std::exception& thrown) {
     text.set(thrown.what());
   } catch (...) {
-    text.set("of an unknown type");
+    text.set("its type is unknown");
   }
   return BP_INTERNAL;
 }
 
-// For plugin functions that return nothing.
+// For plugin functions that return nothing. Exceptions are ignored.
 template <class F>
 void call_plugin(F&& call) noexcept {
   const KeptSignalMask mask;

@@ -91,7 +91,8 @@ Result<ChildResult> run_child(const ChildSetup& setup) {
   }
   const Descriptor process(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
   if (process.get() < 0) {
-    // Either the kernel has no process descriptors, or the framework ignores SIGCHLD and the child no longer exists.
+    // ESRCH: the framework ignores SIGCHLD or reaps all children, and the child no longer exists. Other errors: the
+    // system provides no descriptor of the process.
     const int error = errno;
     ::kill(-child, SIGKILL);
     if (error != ESRCH) {

@@ -21,7 +21,7 @@ struct ChildSetup {
   std::vector<std::string> arguments;    // without the program's name
   std::vector<std::string> environment;  // "NAME=VALUE"
   std::string input;                     // at most 4096 bytes
-  int file = -1;                         // passed as kChildFile
+  int file = -1;                         // passed as kChildFile; -1: none
   std::chrono::milliseconds limit;       // the longest time that the program may run
 };
 
@@ -33,8 +33,8 @@ struct ChildResult {
 };
 
 // Runs the program in its own process group. Kills the whole group when the program has exited or the limit has
-// passed. The child inherits no descriptors except those described above. Returns BP_UNSUPPORTED or
-// BP_PERMISSION_DENIED if the child cannot be started or watched.
+// passed. The child inherits no descriptors except those described above; its output and error output are /dev/null.
+// Returns BP_UNSUPPORTED or BP_PERMISSION_DENIED if the child cannot be started or watched.
 Result<ChildResult> run_child(const ChildSetup& setup);
 
 // The environment variables of this process that a plugin may need to find its libraries, files and devices.

@@ -11,7 +11,7 @@
 namespace backplane {
 
 // BLAKE2b-256 or SHA-256 of the whole file, as 64 hexadecimal digits. nullopt if the file cannot be read completely or
-// changes while it is read.
+// has changed since it was opened.
 std::optional<std::string> blake2b_of(const File& file);
 std::optional<std::string> sha256_of(const File& file);
 

@@ -19,7 +19,7 @@ namespace {
 
 using Segments = std::vector<Elf64_Phdr>;
 
-// No linker writes more than this. A file beyond these limits was crafted to waste time.
+// Libraries stay far below these limits. A file beyond them was probably crafted to waste time.
 constexpr uint16_t kMaxSegments = 256;
 constexpr uint64_t kMaxEntries = 4096;  // in the dynamic section
 constexpr size_t kMaxNames = 256;       // of needed libraries

@@ -159,8 +159,8 @@ Result<Settings> read_settings(const bp_env_desc_t& desc) {
   return settings;
 }
 
-// Whether this refusal is normal and needs no warning: the backend is a duplicate, disabled or without devices, or its
-// plugin refused to be loaded (BP_REFUSED_BY_PLUGIN).
+// Whether this refusal is normal, so that it needs no warning unless the file was named: the backend is a duplicate,
+// disabled or without devices, or its plugin refused to be loaded (BP_REFUSED_BY_PLUGIN).
 bool expected(uint32_t refusal) {
   return refusal == BP_REFUSED_DUPLICATE || refusal == BP_REFUSED_DISABLED || refusal == BP_REFUSED_DEVICES ||
          refusal == BP_REFUSED_BY_PLUGIN;
@@ -190,7 +190,8 @@ struct Environment::Maker {
     return {};
   }
 
-  // Refuses an empty manifest, and one that an earlier manifest masks (same id) or disables (same file name, empty).
+  // Refuses an empty manifest. Of those found in a folder, also refuses one that an earlier manifest masks (same id) or
+  // disables (same file name, empty).
   Refusal unmasked(const Found& found, const Manifest& manifest) {
     const std::string file = found.path.string();
     if (manifest.disables) {
@@ -235,9 +236,9 @@ struct Environment::Maker {
     return hash;
   }
 
-  // Returns an id that is the same in every process. It is derived from the UUID or PCI address if the driver reports
-  // one, otherwise from the device's number in its backend. It differs from the ids of the environment's devices and of
-  // `others`.
+  // Derives an id from the UUID and PCI address if the driver reports one of them, otherwise from the device's number
+  // in its backend, so that it is the same in every process. If another device of the environment or of `others` has
+  // this id, returns the next free one, which may differ between processes.
   uint64_t id_of(std::string_view backend, const bp_device_info_t& info,
                  std::span<const std::unique_ptr<Device>> others) const {
     const std::span<const uint8_t> uuid(info.uuid);
@@ -291,8 +292,7 @@ struct Environment::Maker {
     return fmt::format(", in a process of its own ({})", sandbox == "off" ? "no sandbox" : sandbox + " sandbox");
   }
 
-  // A hash of everything on which the backend's devices depend, except the library (known.h). Backends with neither
-  // options nor isolation share one.
+  // The situation of a backend (known.h). Backends with neither options nor isolation share one.
   const std::string& situation_of(std::string_view id, bool isolated) {
     Host::Options options = options_of(id);
     const bool plain = options.empty() && !isolated;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All backends that were found, and their devices. Implements bp_env_t.
+// The backends that were found, and their devices: what a bp_env_t holds.
 #pragma once
 
 #include <atomic>
@@ -28,14 +28,14 @@ class Library;
 }
 
 // A plugin and the backend that it created. If an earlier process stored what the backend provides, the plugin may be
-// loaded on first use. A plugin is never unloaded.
+// loaded only on first use. A plugin is never unloaded.
 struct Backend {
   Backend();
-  ~Backend();  // destroys the backend in the plugin
+  ~Backend();  // destroys the backend in the plugin, unless `given_up`
   Backend(const Backend&) = delete;
 
   // Loads the plugin if that was deferred. Must precede any use of `plugin` or `handle`; opening a device does it too.
-  // Thread-safe.
+  // Thread-safe. BP_INCOMPATIBLE or BP_STALE if the plugin is refused or its devices have changed (opening.h).
   Status ensure_loaded();
 
   std::shared_ptr<isolate::Library>
@@ -54,11 +54,11 @@ struct Backend {
   std::mutex open_mutex;  // held during calls of `open`: a plugin opens one device at a time
 };
 
-// A device of a backend. Opened on first use, and closed when the environment is destroyed.
+// A device of a backend. Opened on first use, and closed when the environment is destroyed, unless it was given up.
 class Device {
  public:
-  // `info` is the plugin's description; its texts are copied. `index` counts all devices of the environment, from 1.
-  // `siblings` is the number of the backend's devices in the environment, this one included; their indices are
+  // `info` is the plugin's description; its texts and arrays are copied. `index` counts all devices of the environment,
+  // from 1. `siblings` is the number of the backend's devices in the environment, this one included; their indices are
   // consecutive, in the plugin's order.
   Device(Backend& backend, uint32_t index, std::string name, const bp_device_info_t& info, uint32_t siblings);
   ~Device();
@@ -72,7 +72,8 @@ class Device {
   const bp_device_info_t& info() const { return info_; }
   // Whether this device's `copy` accepts buffers of `other` as the source.
   bool reads_from(const Device& other) const;
-  // Opens the device, if it is not open. After a failure the next call tries again. Thread-safe.
+  // Opens the device, if it is not open. After a failure the next call tries again. BP_DEVICE_LOST if the device was
+  // given up. Thread-safe.
   Result<bp_device_t*> open();
   // Opens the device with the framework's settings. BP_BAD_STATE if it is already open.
   Status open_as(const bp_device_open_t& wanted);
@@ -106,8 +107,9 @@ class Device {
   std::vector<std::array<std::string, 2>> property_texts_;
   std::vector<bp_option_t> properties_;
   bp_device_info_t info_;
-  std::mutex mutex_;         // only one thread may open the device
-  std::mutex handle_mutex_;  // guards changes of the members below; never held during a call into the plugin
+  std::mutex mutex_;  // only one thread may open the device
+  // Guards changes of handle_, why_, given_up_ and listeners_. Never held during a call into the plugin.
+  std::mutex handle_mutex_;
   bp_device_t* handle_ = nullptr;
   decltype(bp_device_open_t::allocate) framework_allocate_ = nullptr;
   void* framework_ = nullptr;
@@ -140,7 +142,8 @@ class Environment {
 
   std::span<const Candidate> candidates() const { return candidates_; }
   std::span<const std::unique_ptr<Device>> devices() const { return devices_; }
-  // By name ("cpu" is "cpu:0"). The text of BP_NOT_FOUND lists the existing names.
+  // Each returns BP_NOT_FOUND if there is no such device. `find` takes a name ("cpu" is "cpu:0"), and its error lists
+  // the existing names. `device` takes bp_device_info_t.index, from 1; `device_of` takes bp_device_info_t.id.
   Result<Device*> find(std::string_view name) const;
   Result<Device*> device(uint32_t index) const;
   Result<Device*> device_of(uint64_t id) const;

@@ -18,7 +18,8 @@ struct Opening;
 
 class Isolation {
  public:
-  // Sets loader.isolate, loader.isolate_sandbox or loader.isolate_paths; `option` is the name without "loader.".
+  // Applies loader.isolate, loader.isolate_sandbox or loader.isolate_paths; `option` is the name without "loader.".
+  // Patterns and paths are added to earlier ones. BP_INVALID_ARGUMENT if the value is invalid.
   Status set(std::string_view option, std::string_view value);
   // Whether a backend runs in a separate process. The last matching pattern decides; without a match, the manifest
   // does.

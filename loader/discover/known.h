@@ -40,19 +40,20 @@ struct KnownBackend {
   std::vector<KnownDevice> devices;
 };
 
-// A hash of everything on which a plugin's devices may depend, except its library: its options, the environment
-// variables that it may read, the folders in its option "path" and in variables named *_PATH, and the devices and
-// system libraries of this machine.
+// A hash of the state, apart from the library, on which a plugin's devices usually depend: its options, the environment
+// variables of minimal_environment() (child.h), the paths in its option "path" and in variables named *_PATH, and the
+// machine's /dev, /dev/dri and /etc/ld.so.cache. Of paths, only the facts count (FileFacts).
 std::string situation(const Host::Options& options);
 
 // nullopt if there is no valid entry, or if the library has changed since the entry was stored or less than two seconds
 // before (a later change could have the same time stamp).
 std::optional<KnownBackend> recall_backend(const std::filesystem::path& library, std::string_view situation,
                                            CheckedFolders& checked);
+// Both ignore failures.
 void remember_backend(const std::filesystem::path& library, std::string_view situation, const KnownBackend& known);
 void forget_backend(const std::filesystem::path& library, std::string_view situation);
 
-// The stored form of an entry.
+// The stored form of an entry. read_known returns nullopt if it is damaged.
 std::string write_known(const KnownBackend& known);
 std::optional<KnownBackend> read_known(std::string_view bytes);
 

@@ -19,7 +19,9 @@ Refusal check_library(const std::filesystem::path& path, const File& file);
 // Loads the library, with all symbols resolved and none visible to other libraries, and finds bp_plugin_query. `path`
 // must name the open `file`, whose bytes have the hash `content`, before and after loading. Loads by path, so that
 // $ORIGIN, debuggers and the plugin find files in the same folder; check_writers() ensures that other users cannot
-// replace it. Never unloads, because drivers leave threads and handlers behind. BP_REFUSED_LINK, _SYMBOL, _UNTRUSTED.
+// replace it. Never unloads, because drivers leave threads and handlers behind. If this process has loaded
+// `path` before, returns that library's function, or BP_REFUSED_UNTRUSTED if its content was another. BP_REFUSED_LINK,
+// _SYMBOL, _UNTRUSTED.
 Refusal load_library(const std::filesystem::path& path, const File& file, const std::string& content,
                      bp_plugin_query_t& out_query);
 

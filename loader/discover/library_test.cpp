@@ -42,7 +42,8 @@ TEST_P(BadPlugin, IsRefusedWithItsReason) {
   if (GetParam().in_text == std::string_view("in time")) sandbox.set("BACKPLANE_SCAN_TIMEOUT_MS", "1500");
   const fs::path library = kPlugins / ("bad_" + std::string(GetParam().fault) + ".so");
   ASSERT_TRUE(fs::exists(library)) << library;
-  // The id is checked only with a manifest. All other refusals name the library.
+  // An id is expected only with a manifest. Then the refusal names the library, not the file that was passed, so
+  // expect_refused cannot check it.
   const std::string id = GetParam().code == BP_REFUSED_ID ? "bad" : "";
   if (id.empty()) return expect_refused(library, GetParam().code, GetParam().in_text);
   const fs::path file = sandbox.write("bad.json", manifest(id, library.string()));

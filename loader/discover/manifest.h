@@ -33,7 +33,8 @@ struct Manifest {
   std::string sha256;                     // of the library: 64 hexadecimal digits, or empty
   std::string conformance_level, conformance_bundle;
   std::string key, signature;  // Ed25519: 64 and 128 hexadecimal digits; empty: not signed
-  // The text that the signature covers: the JSON without "signature", with sorted keys and no spaces.
+  // The text that the signature covers, after the prefix in signature.cpp: the JSON without "signature", with sorted
+  // keys and no spaces. Empty if not signed.
   std::string signed_text;
 
   bool disables = false;  // the file is empty: it disables manifests of the same file name in later folders
@@ -42,8 +43,9 @@ struct Manifest {
 // [a-z0-9_]{1,32}
 bool legal_backend_id(std::string_view id);
 
-// BP_REFUSED_MANIFEST if it is malformed; read_manifest also returns BP_REFUSED_MISSING if the file cannot be read, and
-// BP_REFUSED_UNTRUSTED if other users can write to it. Errors name `file`; `library` is relative to its folder.
+// BP_REFUSED_MANIFEST if the manifest is malformed; read_manifest also returns BP_REFUSED_MISSING if the file cannot be
+// read, and BP_REFUSED_UNTRUSTED if other users can write to it or replace it. Errors name `file`, whose folder is the
+// base of a relative path in "library". `checked`: see writers.h.
 Refusal parse_manifest(std::string_view json, const std::filesystem::path& file, const Log& log, Manifest& out);
 Refusal read_manifest(const std::filesystem::path& file, const Log& log, Manifest& out,
                       CheckedFolders* checked = nullptr);

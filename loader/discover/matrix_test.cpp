@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tries each fault of a plugin with the probe, without the probe (except faults that end the process), and with the
-// backend isolated. The host survives, another backend still works, and the refusal is the expected one. Prints a
-// table.
+// Tries each fault of a plugin with the probe, without the probe (except kFatal faults), and with the backend
+// isolated. The host survives, another backend still works, and the refusal is the expected one. Prints a table.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -25,7 +24,7 @@ using testing::kPlugins;
 using testing::Request;
 using testing::Sandbox;
 
-// A value of Fault::in_process: the fault ends the whole process, and no loader could prevent that.
+// A value of Fault::in_process: the fault ends, blocks or damages the whole process, and no loader could prevent that.
 constexpr uint32_t kFatal = UINT32_MAX;
 
 struct Fault {
@@ -199,7 +198,7 @@ TEST(Matrix, EveryFaultIsSurvivedAndNamed) {
       EXPECT_EQ(shown(inside.refusal), shown(fault.in_process)) << inside.text;
     }
     const Cell apart = look_apart(fault, "never", "bad*");
-    EXPECT_TRUE(apart.lived) << "the host, the other backend or the signal mask of an isolated backend's";
+    EXPECT_TRUE(apart.lived) << "isolated: the host, the other backend or the signal mask";
     EXPECT_EQ(shown(apart.refusal), shown(isolated(fault))) << apart.text;
     if (fault.in_process == fault.probed) {
       EXPECT_THAT(std::string(apart.text), ::testing::HasSubstr(expected(fault.in_text)));

@@ -80,7 +80,7 @@ Refusal check_id(const bp_plugin_t& plugin, std::string_view file, std::string_v
   return {};
 }
 
-// Copies the plugin's tables and reports the first that is missing or too small.
+// Copies the plugin's tables and reports the first table or slot that is missing, or the first table that is too small.
 class Tables {
  public:
   template <class T>

@@ -15,15 +15,15 @@ namespace backplane {
 // When plugins are probed; set by option loader.probe.
 enum class ProbePolicy {
   kAlways,      // every library, at every start
-  kCached,      // once per content, and the verdict is stored; the default
+  kCached,      // once per content and loader build, because the verdict is stored; the default
   kIfPossible,  // as kCached, but a library is loaded without a probe if no child can be started
-  kNever,
+  kNever,       // every library is loaded without a probe, and a warning is logged
 };
 
 struct ProbeSettings {
   ProbePolicy policy = ProbePolicy::kCached;
   std::chrono::milliseconds limit{20'000};  // for the whole probe of one plugin
-  std::filesystem::path helper;             // empty: backplane-probe next to the loader
+  std::filesystem::path helper;             // empty: backplane-probe, as found by find_helper
 };
 
 // `library` is the open file at `path`, `content` its BLAKE2b hash. BP_REFUSED_CRASHED if the plugin crashed, hung,

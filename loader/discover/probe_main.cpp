@@ -71,7 +71,8 @@ void ask_about_an_operator(const Device& device, bp_device_t* handle) {
   call_plugin(error, [&] { return api.query(handle, &query, &sink, error.get()); });
 }
 
-// Reports each step when it is done. A plugin that returns an error has survived: the remaining steps are skipped.
+// Reports each step when it is done. A plugin that creates no backend or lists no devices, but returns, has survived:
+// the remaining steps are skipped.
 void use(Backend& backend, const std::string& folder, ProbeReporter& reporter) {
   bp_env_desc_t desc{};
   desc.size = sizeof desc;

@@ -11,7 +11,8 @@
 
 namespace backplane {
 
-// The steps of a probe. Each is reported as soon as the plugin has completed it, in this order.
+// The steps of a probe. Each is reported when it has ended, in this order. Those after an error of the plugin are left
+// out, except kDone.
 enum class ProbeStep : uint8_t { kNone, kLoaded, kCreated, kListed, kOpened, kAnswered, kClosed, kDone };
 
 using ProbeKey = std::array<unsigned char, 32>;
@@ -34,7 +35,7 @@ ProbeProgress read_probe_report(const ProbeKey& key, std::string_view report);
 // The probe's side of the reports.
 class ProbeReporter {
  public:
-  // Reads the key from descriptor `input` and closes it. Reports are written to descriptor `output`.
+  // Reads the key from descriptor `input` and closes that descriptor. Reports are written to descriptor `output`.
   ProbeReporter(int input, int output);
   ~ProbeReporter();
   ProbeReporter(const ProbeReporter&) = delete;

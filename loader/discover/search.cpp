@@ -64,7 +64,7 @@ class Search {
   std::set<fs::path> seen_;
 };
 
-// The base folders of the XDG Base Directory Specification, which ignores relative paths.
+// Searches the base folders of the XDG Base Directory Specification. Ignores relative paths, as it requires.
 void base_folders(Search& search, const char* home_variable, const char* below_home, const char* list_variable,
                   const char* otherwise) {
   auto folder = [&](const fs::path& base, std::string_view found_by) {

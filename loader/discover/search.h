@@ -14,8 +14,8 @@ namespace backplane {
 struct Found {
   std::filesystem::path path;  // absolute, and may not exist; a manifest if it ends in .json, otherwise a library
   std::string found_by;        // "backend_files", "BACKPLANE_BACKEND_FILES", …
-  bool named;                  // the user or framework named this file or folder, so a warning is logged if it is bad
-  bool folder = false;         // a folder that the framework named and that cannot be read
+  bool named;           // the user or framework named this file or its folder, so a refusal is logged as a warning
+  bool folder = false;  // a folder that the framework named and that cannot be read
   // Found in a folder. Such a manifest is masked by an earlier one with the same id, and disabled by an earlier empty
   // one with the same file name.
   bool listed = false;

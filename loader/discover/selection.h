@@ -18,9 +18,9 @@ class Selection {
   void select(std::string_view patterns);
   void disable(std::string_view patterns);
 
-  // Why a backend is not used; empty if it is. `id` is the short id ("cpu"), `full_id` the one in the manifest
-  // ("org.backplane.cpu") or empty. Disabling takes precedence over selecting. If nothing was selected, all backends
-  // are.
+  // Why the user does not want a backend, as a text that completes "backend cpu …"; empty if it may be used. `id` is
+  // the short id ("cpu"), `full_id` the one in the manifest ("org.backplane.cpu") or empty. Disabling takes precedence
+  // over selecting. If nothing was selected, all backends are.
   std::string_view unwanted(std::string_view id, std::string_view full_id) const;
 
  private:

@@ -25,8 +25,9 @@ constexpr uint32_t kMaxStride = 4096;
 
 using Create = decltype(bp_plugin_t::create);
 
-// Held while a library creates a backend: one at a time, also for several environments of the process. A library is
-// known by its function, as several paths may lead to it. A forked child has mutexes of its own. Never destroyed.
+// The mutex that is held while a library creates a backend. A library creates one at a time, even for several
+// environments of the process. The key is the library's function, because several paths may lead to one library, and
+// the process, because a thread of the parent may hold the mutex at a fork. Never destroyed.
 std::mutex& create_mutex(Create create) {
   static std::mutex& all_mutex = *new std::mutex;
   static auto& all = *new std::map<std::pair<pid_t, Create>, std::mutex>;

@@ -21,8 +21,8 @@ Refusal create_backend(Backend& backend, const std::string& folder, std::shared_
 // Checks the sizes in a device's description. Returns an error text, or an empty string if they are valid.
 std::string wrong_size(const bp_device_info_t& info);
 
-// Appends the plugin's descriptions of its devices, whose texts and arrays the plugin owns. BP_REFUSED_DEVICES if there
-// are no devices, or if a description fails or contains an invalid size.
+// Appends the plugin's descriptions of its devices, whose texts and arrays the plugin owns. BP_REFUSED_DEVICES if the
+// plugin reports an error, no devices or too many, or if a description contains an invalid size.
 Refusal survey_devices(Backend& backend, std::vector<bp_device_info_t>& out_devices);
 
 }  // namespace backplane

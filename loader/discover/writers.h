@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks who could replace a file. World-writable files and folders are not trusted, even if their present content is
-// good.
+// Checks who could change or replace a file. World-writable files and folders are not trusted, even if their present
+// content is good.
 #pragma once
 
 #include <filesystem>
@@ -11,13 +11,14 @@
 
 namespace backplane {
 
-// Folders that were already checked, so that only the files in them are checked again. Valid during one search.
+// Folders that were already checked, so that of later files in them only the file itself is checked. Valid during one
+// search.
 using CheckedFolders = std::set<std::string>;
 
 // Follows `path` through every folder and link to its file. BP_REFUSED_UNTRUSTED if the file or any folder on the way
 // is world-writable. A world-writable folder with the sticky bit, such as /tmp, is accepted if the path
 // continues with a folder in it that belongs to the user or root. With elevated privileges everything must belong to
-// root and must not be group-writable. A missing file is not refused.
+// root and must not be group-writable. A missing file is not refused. `checked` may be null.
 Refusal check_writers(const std::filesystem::path& path, CheckedFolders* checked = nullptr);
 
 }  // namespace backplane

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Implements bp_cancel_t: a flag that users can set but not clear. It may follow another flag, and links call back when
-// it is set.
+// Implements bp_cancel_t: a flag that users can set but not clear. A flag may follow another one. A CancelLink calls
+// back when its flag is set.
 #pragma once
 
 #include <atomic>
@@ -35,7 +35,8 @@ inline bool cancelled(const bp_cancel_t* token) {
 
 // Calls what(self) once, on a thread of the loader, when the token becomes set or if it already is. The token must
 // outlive the link. After the link's destructor returns, the call has ended or will not be made. The call must not
-// block, and must not destroy the link. Throws std::system_error if the thread or its eventfd cannot be created.
+// block, and must not create or destroy a link. Throws std::system_error if the thread or its eventfd cannot be
+// created.
 class CancelLink {
  public:
   CancelLink(const bp_cancel_t& token, void (*what)(void* self), void* self);

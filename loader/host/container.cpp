@@ -190,7 +190,9 @@ const bp_container_api_t* container_api() {
 
 Result<std::unique_ptr<bp_container_t>> make_container(uint32_t kind) {
   if (kind != BP_KIND_SEQUENCE && kind != BP_KIND_OPTIONAL && kind != BP_KIND_MAP)
-    return Status(BP_INVALID_ARGUMENT, fmt::format("kind {} is not a container: sequence 3, optional 4, map 5", kind));
+    return Status(
+        BP_INVALID_ARGUMENT,
+        fmt::format("kind {} is not a container: use BP_KIND_SEQUENCE, BP_KIND_OPTIONAL or BP_KIND_MAP", kind));
   return std::make_unique<bp_container_t>(kind);
 }
 

@@ -48,7 +48,7 @@ namespace backplane {
 
 // The functions of bp_container_t as a table of the ABI. Exceptions become status codes.
 const bp_container_api_t* container_api();
-// Returns BP_INVALID_ARGUMENT if `kind` is not a sequence, optional or map.
+// BP_INVALID_ARGUMENT if `kind` is not BP_KIND_SEQUENCE, BP_KIND_OPTIONAL or BP_KIND_MAP.
 Result<std::unique_ptr<bp_container_t>> make_container(uint32_t kind);
 
 }  // namespace backplane

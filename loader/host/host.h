@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loader's bp_host_t. The services belong to an environment. A Host offers them to one backend, together with that
-// backend's options, and labels its log lines with its id.
+// backend's options, and labels the backend's log lines with its id.
 #pragma once
 
 #include <atomic>
@@ -28,8 +28,9 @@ class Services {
   void parallel_for(const bp_loop_t& loop);
   // Documented at bp_host_t.submit in host.h of the ABI.
   Status submit(const bp_task_t& task);
-  // After `share_large_memory`, sizes of at least kSharedFrom (services.cpp) are allocated in shared blocks, unless the
-  // framework supplies an allocator.
+  // Returns NULL if memory is exhausted or `alignment` is not a power of two up to 4096. After `share_large_memory`,
+  // sizes of at least kSharedFrom (services.cpp) are allocated in shared blocks, unless the framework supplies an
+  // allocator.
   void* allocate(uint64_t bytes, uint64_t alignment);
   void release(void* memory, uint64_t bytes, uint64_t alignment);
   // Makes later allocations of large sizes shared, so that the processes of isolated backends can map them.

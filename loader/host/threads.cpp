@@ -55,8 +55,8 @@ Threads::~Threads() = default;
 void Threads::parallel_for(const bp_loop_t& loop) {
   const uint64_t count = loop.count;
   if (count == 0) return;
-  // The lengths of pieces differ by at most one and are never below the grain. oneTBB's blocked_range, which is
-  // halved repeatedly, would not ensure that.
+  // The lengths of pieces (chunks) differ by at most one, and none is below the grain, unless the loop is. oneTBB's
+  // blocked_range, which is halved repeatedly, would not ensure that.
   const uint64_t pieces = std::min(count / std::max<uint64_t>(loop.grain, 1), count_ * kPiecesPerThread);
   const auto worker = [] {
     return static_cast<uint32_t>(std::max(0, oneapi::tbb::this_task_arena::current_thread_index()));

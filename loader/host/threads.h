@@ -11,7 +11,8 @@ namespace backplane {
 
 class Threads {
  public:
-  // `count` 0: one thread for each core that the process may use. Threads are started by the first loop.
+  // `count` 0: one thread for each core that the process may use, but no more than cgroup_cpu_limit(). Threads are
+  // started by the first loop.
   explicit Threads(uint32_t count);
   ~Threads();
 

@@ -21,8 +21,9 @@ class Trace {
   bool active() const { return active_.load(std::memory_order_relaxed); }
   // Starts collecting, and drops all spans collected earlier.
   void start();
-  // Copies the span and its nodes. Does nothing if the trace is not active. Fields that the caller's older struct lacks
-  // must be zero (see abi::read).
+  // Copies the span and its nodes. Does nothing if the trace is not active. From kMaxEvents (trace.cpp) on, spans are
+  // only counted, as "dropped" in the timeline. Fields that the caller's older struct lacks must be zero (see
+  // abi::read).
   void add(const bp_span_t& span);
   // Names a device in the timeline. Device 0 is the host.
   void name_device(uint64_t device, std::string name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds models in memory for a framework. Values are numbered from 0 in order of creation.
+// Builds models in memory for a framework. In each graph, values are numbered from 0 in order of creation.
 #pragma once
 
 #include <map>
@@ -30,14 +30,15 @@ class Builder {
   // Adds an owner of borrowed bytes. It lives as long as the model, or as the builder if no model was finished.
   Owner& add_owner();
 
-  // Returns the symbol named `name`, for Type::dims; adds it if it is new.
+  // Returns the symbol named `name`, for Type::dims; adds it if it is new. BP_NONE if `name` is empty.
   uint32_t symbol(std::string_view name);
   // Adds a graph input. In a body, if an outer graph has a value `name`, returns a reference to that value instead.
   Result<ValueId> add_input(std::string_view name, Type type);
   // Adds a dense constant. Its bytes are borrowed for the lifetime of the model.
   Result<ValueId> add_weight(std::string_view name, bp_dtype_t dtype, std::span<const int64_t> dims, const void* data,
                              uint64_t bytes);
-  // Add the value of an attribute of type TENSOR, GRAPH or TYPE, and return its index. `body` is empty afterwards.
+  // Add the value of an attribute of type TENSOR, GRAPH or TYPE, and return its index. The bytes of a tensor are
+  // borrowed, as by add_weight. `body` is empty afterwards.
   Result<uint32_t> add_attribute_tensor(bp_dtype_t dtype, std::span<const int64_t> dims, const void* data,
                                         uint64_t bytes);
   Result<uint32_t> add_attribute_body(Builder& body);
@@ -46,7 +47,8 @@ class Builder {
   // the first. `names` may be shorter than `outputs`; unnamed outputs get a generated name.
   Result<ValueId> add_node(Node node, size_t outputs, std::span<const std::string_view> names);
   Status add_output(ValueId value);
-  // Returns the canonical model. The builder is empty afterwards.
+  // Returns the canonical model. The builder is empty afterwards, even if the model is refused. BP_BAD_STATE for the
+  // builder of a body.
   Result<std::shared_ptr<Model>> finish();
 
  private:

@@ -25,7 +25,7 @@ Result<const ExternalFiles::File*> ExternalFiles::open(std::string_view location
   if (location.find('\0') != location.npos) return Status(BP_INVALID_MODEL, name + " is not a file name");
   if (directory_.empty()) {
     return Status(BP_INVALID_MODEL,
-                  name + " cannot be found: the model comes from memory and no directory was given with it");
+                  name + " cannot be found: the model does not come from a path and no directory was given with it");
   }
   const fs::path relative(location);
   if (relative.is_absolute() || std::find(relative.begin(), relative.end(), "..") != relative.end()) {

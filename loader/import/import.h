@@ -15,13 +15,15 @@ namespace backplane::model {
 
 // Where a model comes from. Exactly one of `path`, `bytes` and `descriptor` must be set.
 struct Source {
-  std::string path;             // a file; its folder is searched for external data
+  std::string path;             // a file
   const void* bytes = nullptr;  // borrowed for the lifetime of the model
   uint64_t size = 0;
-  int descriptor = -1;    // an open file; not closed
-  std::string directory;  // the folder of external data, for `bytes` and `descriptor`; empty: none is allowed
-  // Weights passed separately. Each replaces the model's initializer or graph input of the same name. Borrowed like
-  // `bytes`.
+  int descriptor = -1;  // an open file; not closed
+  // The folder of external data. If it is empty, that of `path`; for `bytes` and `descriptor`, no external data is
+  // allowed then.
+  std::string directory;
+  // Weights passed separately. Each replaces the model's initializer or graph input of the same name; BP_NOT_FOUND if
+  // there is none. Borrowed like `bytes`.
   std::vector<std::pair<std::string, bp_tensor_t>> weights;
   ImportLimits limits;
   bool exact = false;  // declared types that contradict the inferred ones, extents included, are BP_TYPE_MISMATCH

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fuzzes the import: any bytes lead to a result or an error, never a crash or a hang. An imported model can be
-// serialized and imported again, with the same inferred types.
+// serialized, and shape inference of a copy of it succeeds again.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

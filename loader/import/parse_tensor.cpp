@@ -334,7 +334,8 @@ NamedWeight Parser::parse_sparse(Reader reader) {
       inside = inside && index >= 0 && index < extent;
       if (inside) place = place * static_cast<uint64_t>(extent) + static_cast<uint64_t>(index);
     }
-    if (!inside || place >= *count) malformed(label + ": index " + std::to_string(i) + " is outside of its extents");
+    if (!inside || place >= *count)
+      malformed(label + ": the index of value " + std::to_string(i) + " is outside its extents");
     std::memcpy(dense.data() + place * width, static_cast<const char*>(values.data) + i * width, width);
   }
   Weight weight;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Internals of the parser: one method for each message type. Methods throw Malformed, Budget::Exhausted or an
-// exception of protozero; parse() converts each to a Status. Only the parser's own files include this header.
+// Internals of the parser: one method for each message type. Methods throw Malformed, Budget::Exhausted, an exception
+// of protozero, or std::bad_alloc or length_error; parse() converts each to a Status. Only the parser's own files
+// include this header.
 #pragma once
 
 #include <deque>

@@ -15,7 +15,7 @@ namespace backplane::model {
 class ReadAhead {
  public:
   // Reads from a copy of the descriptor, on a thread. Does nothing for files smaller than 64 MiB, for files larger than
-  // half of the machine's memory, and while 8 such threads run.
+  // half of the machine's memory, or while 8 such threads run.
   ReadAhead(int descriptor, size_t bytes);
   // Stops reading. Waits only for the piece that is being read.
   ~ReadAhead();

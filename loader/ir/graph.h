@@ -4,8 +4,8 @@
 //   parse → check → inline functions → lift constants → upgrade → differentiate → infer (folds)
 //   → merge legacy softmax → prune → find function calls → view/view.h: the ABI's arrays
 //
-// Ids are indices into the vectors of the graph that holds them. A removed value stays as an unused entry. After
-// `check`, nodes are always in topological order.
+// A ValueId or WeightId is an index into the vector of the graph that holds it. A removed value stays as an unused
+// entry. After `check`, nodes are in topological order before and after each pass.
 #pragma once
 
 #include <cstdint>
@@ -53,8 +53,8 @@ struct Weight {
   std::shared_ptr<const std::vector<char>> owned;  // set if the loader created the bytes (typed data fields, folding)
   std::string file;                                // the file that contains the bytes, or empty
   uint64_t file_offset = 0;
-  uint64_t id = 0;  // unique in the model
-  // Types, shapes or other constants of the model follow from the elements, so that a refit cannot replace them.
+  uint64_t id = 0;  // differs from that of all other weights of the model, except copies of this one
+  // Types, shapes, other constants or the removal of a node follow from the elements, so a refit cannot replace them.
   bool consumed = false;
 };
 
@@ -68,8 +68,8 @@ struct Value {
   ValueId outer = BP_NONE;    // in sub-graphs: the value of the enclosing graph that this one refers to
 };
 
-// Attributes of type tensor, graph or type hold indices into Graph::weights, Graph::subgraphs and
-// Graph::attribute_types; sparse tensors hold three each, as bp_attribute_t does.
+// Attributes of type tensor, graph or type hold indices into Graph::weights, Graph::subgraphs or
+// Graph::attribute_types, respectively; sparse tensors hold three each, as bp_attribute_t does.
 struct Attribute {
   std::string name;
   uint32_t type = 0;  // BP_ATTR_*
@@ -101,7 +101,7 @@ struct Node {
   const ops::Schema* schema = nullptr;  // null if the loader has no schema for the operator
   std::string op_type;
   std::string domain;          // "" is ai.onnx; the importer writes it that way
-  uint32_t since_version = 0;  // the opset in which the operator got its present form
+  uint32_t since_version = 0;  // the opset that defined this form; without a schema: the imported opset, or 1
   uint32_t call = BP_NONE;     // the innermost call whose body contains this node, an index into Graph::calls
   uint64_t id = 0;             // unique in the model, including sub-graphs; ascends in file order
   std::string name;
@@ -127,12 +127,13 @@ struct Symbol {
   int64_t expected = kOpenExtent;  // the extent that cost estimates assume (formula.h)
 };
 
-// A call of one of the model's functions. The nodes of its body are consecutive in the graph. A device that supports
-// the function as a whole sees `node` instead of them.
+// A call of one of the model's functions. A device that supports the function as a whole sees `node` instead of the
+// nodes of its body.
 struct Call {
-  Node node;                      // inputs and outputs are values of the graph that contains the call
-  uint32_t caller = BP_NONE;      // the call whose body contains this call; BP_NONE: none
-  uint32_t first = 0, count = 0;  // the nodes of the body; count 0: `node` cannot replace them (function_calls.cpp)
+  Node node;                  // inputs and outputs are values of the graph that contains the call
+  uint32_t caller = BP_NONE;  // the call whose body contains this call; BP_NONE: none
+  // The nodes of the body, which are consecutive; count 0: `node` cannot replace them (function_calls.cpp).
+  uint32_t first = 0, count = 0;
 };
 
 struct Graph {
@@ -215,7 +216,8 @@ uint64_t size_of(const Type& type);
 uint64_t size_of(const Attribute& attribute);
 uint64_t size_of(const Node& node);
 
-// Copies the model without the bodies of its functions. The copy shares the weights.
+// Copies the model without the bodies of its functions. The copy shares the bytes of the weights and their hashes, and
+// has a new budget with the same limits.
 std::shared_ptr<Model> copy(const Model& model);
 
 }  // namespace backplane::model

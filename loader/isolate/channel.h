@@ -66,12 +66,13 @@ class Channel {
   // Waits for this side's turn. Spins first, up to 30 µs, and less if recent spins did not help. Calls `check` after
   // every `slice_us` µs of sleep.
   Status await(Check& check, uint32_t slice_us);
-  // Wakes this side's thread out of `await`, so that it calls `check`.
+  // Wakes this side's thread if it sleeps in `await`, so that it calls `check` now. Thread-safe.
   void wake() const;
   // The turn that the other side passed. It is not checked, and may be any number.
   Turn turn() const { return static_cast<Turn>(page().turn.load(std::memory_order_relaxed)); }
 
   // Sends a message. Call `pass` first, so that the other side is reading if the message exceeds the socket's buffer.
+  // `send` and `receive` return BP_DEVICE_LOST if the other side has closed its end.
   Status send(Operation operation, const std::string& bytes, const std::vector<int>& files, Check& check) const;
   // Receives a message. BP_CORRUPT if it is malformed or longer than `most` bytes.
   Result<Message> receive(uint64_t most, Check& check) const;
@@ -90,8 +91,8 @@ class Channel {
   Mapping mapping_;
 };
 
-inline constexpr uint64_t kMostRequest = uint64_t{2} << 30;  // bytes of a message to the backend's process
-inline constexpr uint64_t kMostReply = uint64_t{256} << 20;  // bytes of a message to the loader
+inline constexpr uint64_t kMostRequest = uint64_t{2} << 30;  // most bytes of a message to the backend's process
+inline constexpr uint64_t kMostReply = uint64_t{256} << 20;  // most bytes of a message to the loader
 inline constexpr uint32_t kSliceUs = 20'000;
 inline constexpr size_t kMostFiles = 4;  // descriptors that one message can carry
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs in messages between the loader and a backend's process. A message contains the arrays of a bp_graph_t, and of
-// all graphs around and inside it. The bytes of large weights are left out: the backend's process requests them when it
-// needs them.
+// Graphs in messages from the loader to a backend's process. A message contains the arrays of every graph of a tree:
+// the outermost graph and all graphs inside it. The bytes of weights that are large or not in memory yet are left out:
+// the backend's process requests them when it needs them.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plugin's library in a separate process. It has the interface of an ordinary plugin: a descriptor with tables,
-// whose functions forward every call to that process.
+// whose functions forward calls to that process.
 #pragma once
 
 #include <chrono>
@@ -33,22 +33,24 @@ struct Rejection {
 
 class Library {
  public:
-  // Starts the process and loads the library in it. Returns null if the library is refused.
+  // Starts the process and loads the library in it. Returns null and sets `out_rejection` if the process cannot be
+  // started, or the library crashes it or is refused.
   static std::shared_ptr<Library> load(Settings settings, Rejection& out_rejection);
 
   // The descriptor, as bp_plugin_query returns it. This object owns it, and must outlive every backend that was created
   // through it.
   const bp_plugin_t* plugin() const { return &plugin_; }
-  // Put this into bp_backend_create_t.chain, where `create` finds its library.
+  // Must be in bp_backend_create_t.chain, because the descriptor's `create` finds this object by it.
   const bp_chain_t* chain() const { return &link_.chain; }
 
-  // Ends the process that was started by `load`. The next `create` starts a new one.
+  // Ends the process that `load` started, unless a backend uses it already. The next `create` starts a new one.
   void rest() { first_ = nullptr; }
 
   // ---- for the functions in the tables ----
   static Library* of(const bp_chain_t* chain);
   const Settings& settings() const { return settings_; }
   // Returns a process that has loaded the library: the one that `load` started if no backend uses it, or a new one.
+  // BP_STALE: the new process refuses the library or describes another plugin.
   Result<std::shared_ptr<Process>> process();
   const std::string& name() const { return name_; }
 

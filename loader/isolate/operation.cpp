@@ -6,7 +6,7 @@ namespace backplane::isolate {
 const char* activity(Operation operation) {
   switch (operation) {
     case Operation::kLoad:
-      return "was loaded and asked";
+      return "was loaded and queried";
     case Operation::kCreate:
       return "was created";
     case Operation::kDestroy:

@@ -33,8 +33,8 @@ struct Patience {
   const bp_cancel_t* cancel = nullptr;
 };
 
-// Answers the process's requests during a call. The returned status is sent back, with `out` and `out_files` if it is
-// OK. `out_files` are then closed.
+// Answers the process's requests during a call. The returned status is sent back, with `out` and `out_files` if the
+// status is OK. `out_files` are closed in any case.
 class Answers {
  public:
   virtual ~Answers() = default;
@@ -69,13 +69,15 @@ class Process {
   Status lost(Operation during);
   // Waits up to `grace` for the process to exit, then kills it.
   void end(std::chrono::milliseconds grace);
+  // Kills the process. Later errors say "was killed: " and the first `why`. Does nothing after the process has ended.
   void kill(std::string why);
 
   // Sends a request and returns the bytes after the reply's status. BP_DEVICE_LOST if the process ended; BP_TIMED_OUT
   // if it was killed because it had not replied a second after the caller's deadline.
   Result<std::string> call(Operation operation, const std::string& request, const std::vector<int>& files,
                            const Patience& patience, Answers* answers = nullptr);
-  // Runs an instance without containers. Sends only numbers, and makes no heap allocation if a lane is idle.
+  // Runs an instance without containers. Sends only numbers. A successful run makes no heap allocation if a lane is
+  // idle and the process sends no requests.
   Status run(const RunNumbers& run, const Patience& patience, Answers& answers);
 
  private:

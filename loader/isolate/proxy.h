@@ -32,7 +32,8 @@ class ProxyBackend {
   Library& library() const { return library_; }
   const bp_host_t* host() const { return host_; }
   // Returns the process in which the backend was created. If it has ended, starts a new one and creates the backend
-  // there. Waits first if a short pause after repeated failures is not over; BP_DEVICE_LOST if it is a long one.
+  // there. If the pause after repeated failures is not over, waits for its end if that is near (0.4 s at most), else
+  // returns BP_DEVICE_LOST.
   Result<std::shared_ptr<Process>> running();
   // Called after a successful run. Resets the count of failures.
   void succeeded() { failures_.store(0, std::memory_order_relaxed); }
@@ -45,7 +46,8 @@ class ProxyBackend {
   std::string identity_of(uint32_t index);
   void identify(uint32_t index, std::string identity);
 
-  // Copy strings and options of a device's description. The backend owns the copies.
+  // Keep strings and option lists of device descriptions until the backend is destroyed. The first copies the string;
+  // the strings in `options` must be kept already.
   bp_text_t keep(std::string_view text);
   const bp_option_t* keep(std::vector<bp_option_t> options);
 

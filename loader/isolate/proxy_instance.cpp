@@ -46,8 +46,8 @@ struct Slot {
   bp_container_t* container = nullptr;
 };
 
-// An output whose size was not known before the run. The run writes `mapping`, whose bytes are then copied to
-// `address`.
+// An output whose size was not known before the run, and whose memory is not shared. The run writes `mapping`, whose
+// bytes are then copied to `address`.
 struct Found {
   char* address;
   uint64_t bytes;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plugin that runs another plugin in a separate process, for programs that load plugins themselves, such as the
 // harness. BACKPLANE_ISOLATED_LIBRARY names the other plugin, BACKPLANE_ISOLATE_SANDBOX the sandbox, and
-// BACKPLANE_ISOLATE_PATHS the paths that the process may read. A program may compare a plugin's id with its file name:
-// give it a link to this file that has the other plugin's name.
+// BACKPLANE_ISOLATE_PATHS more paths, separated by ':', that the process may read. A program may compare a plugin's id
+// with its file name: give it a link to this file that has the other plugin's name.
 #include <dlfcn.h>
 #include <fcntl.h>
 
@@ -45,7 +45,7 @@ void start() {
   const char* name = secure_getenv("BACKPLANE_ISOLATED_LIBRARY");
   Dl_info own{};
   if (!name || dladdr(reinterpret_cast<const void*>(&start), &own) == 0)
-    return refuse("BACKPLANE_ISOLATED_LIBRARY does not name a plugin");
+    return refuse("BACKPLANE_ISOLATED_LIBRARY is not set: it must be the path of a plugin's library");
   isolate::Settings settings;
   std::error_code error;
   settings.library = fs::absolute(name, error);

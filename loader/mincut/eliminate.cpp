@@ -49,7 +49,8 @@ Elimination::Elimination(CutCosts costs) : costs_(std::move(costs)) {
 
 void Elimination::consider(uint32_t v) {
   if (gone_[v] || waiting_[v]) return;
-  // Parallel arcs may go to one neighbor, so a vertex with up to 8 arcs may have only two neighbors.
+  // Several arcs may go to one neighbor, so a vertex with more than two arcs may have only two neighbors. Up to 8 arcs
+  // are tried.
   const int64_t sink_cost = costs_.sink_cost[v];
   if (degree_[v] > 8 && sink_cost < here_[v] && -sink_cost <= there_[v]) return;
   waiting_[v] = true;

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reduces a minimum-cut problem without changing its cost.
+// Reduces a minimum-cut problem to a smaller one. A cheapest cut of the smaller one extends to a cheapest cut of all.
 #pragma once
 
 #include "mincut/minimum_cut.h"
 
 namespace backplane {
 
-// Removes vertices while one of two rules applies:
-// - A vertex that costs more on one side than all its arcs together belongs to the other side. The costs of its arcs
-//   become costs of its neighbors.
+// Removes vertices by two rules:
+// - A vertex whose extra cost on one side exceeds all that its arcs can cost if it is on the other side belongs to the
+//   other side. The costs of its arcs become costs of its neighbors.
 // - The best side of a vertex with at most two neighbors u and w follows from their sides, so its costs become costs of
-//   u, w and the pair. With E[u][w] the vertex's lowest cost for given sides of u and w, E[0][1] + E[1][0] >= E[0][0] +
-//   E[1][1] holds because it holds for each arc. Therefore the pair's cost can be written as an arc.
+//   u, w and the pair. With E[u][w] the vertex's lowest cost for given sides of u and w (0: source, 1: sink),
+//   E[0][1] + E[1][0] >= E[0][0] + E[1][1] holds because it holds for each arc. Therefore the pair's cost can be
+//   written as an arc. Vertices with more than eight arcs are not tried.
 // Runs in time linear in the size of the network.
 class Elimination {
  public:

@@ -27,8 +27,8 @@ void CutCosts::add_arc(uint32_t from, uint32_t to, int64_t cost, int64_t reverse
 
 namespace {
 
-// Whether the source or the sink has less than a quarter of the other's flow left to send, so that all of that can
-// probably arrive.
+// Whether one of source and sink has less than a quarter of the other's flow left to send. Then all of the smaller
+// amount can probably arrive.
 bool lopsided(const Residual& network) {
   const auto [less, more] = std::minmax({network.unsent(), network.unsent_to_sink()});
   return less < more / 4;

@@ -7,7 +7,8 @@
 
 namespace backplane {
 
-// Costs of vertices, and of pairs of vertices that are on different sides. The sum of all costs must stay below 2^62.
+// Costs of vertices, and of pairs of vertices that are on different sides. Costs of arcs must not be
+// negative, and the sum of all costs must stay below 2^62.
 struct CutCosts {
   struct Arc {
     uint32_t from, to;

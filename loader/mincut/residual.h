@@ -37,7 +37,8 @@ struct Residual {
   void mirror();
 };
 
-// True for vertices that can still reach the sink. Once all flow is sent, they are the sink's side of the minimum cut.
+// True for vertices that can still reach the sink. Once no more flow can be sent, they are the sink's side of the
+// minimum cut.
 std::vector<bool> reaches_sink(const Residual& network);
 
 }  // namespace backplane

@@ -10,8 +10,8 @@ namespace {
 
 // A wave starts with a breadth-first search from the vertices with excess. Then each vertex, starting with the one
 // found last, passes its demand (capacity to the sink) to the neighbors that were found before it, as far as capacities
-// allow and in proportion to them. Thus one pass moves all demand as close to the source as possible. The next wave
-// searches again, because demand that got stuck is then farther from the source.
+// allow and in proportion to them. Thus one pass can move demand over any number of arcs. The next wave searches again,
+// because demand that got stuck is then farther from the source.
 class Waves {
  public:
   explicit Waves(Residual& network) : network_(network), rank_(network.count) {}

@@ -33,7 +33,7 @@ class BackendId {
 
 // All devices of this process, by handle. The first call finds them.
 const std::vector<std::pair<void*, std::shared_ptr<BackendId>>>& backend_ids();
-// Null if `handle` is not an id or has been released.
+// Null if `handle` is not an id, or has been released as often as it was returned.
 std::shared_ptr<BackendId> backend_id(void* handle);
 
 // A device in use, with the program's properties.

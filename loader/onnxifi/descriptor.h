@@ -9,7 +9,7 @@
 
 namespace backplane::onnxifi {
 
-// A validated descriptor. The program owns the memory.
+// A validated descriptor. The program owns the memory and the name.
 struct Described {
   std::string_view name;  // empty: the tensor is identified by its position
   bp_dtype_t dtype;
@@ -21,7 +21,8 @@ struct Described {
 };
 
 // Validates a descriptor. Throws the first status that applies: UNSUPPORTED_TAG, INVALID_SHAPE, INVALID_DATATYPE,
-// INVALID_MEMORY_TYPE, INVALID_MEMORY_LOCATION.
+// INVALID_MEMORY_TYPE, INVALID_MEMORY_LOCATION. Extents whose product overflows are INVALID_SHAPE too, but only after
+// INVALID_DATATYPE was checked.
 Described read(const onnxTensorDescriptorV1& descriptor);
 // Validates `count` descriptors. Throws INVALID_POINTER if `descriptors` is NULL and `count` is not 0.
 std::vector<Described> read(const onnxTensorDescriptorV1* descriptors, uint32_t count);

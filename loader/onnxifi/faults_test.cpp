@@ -109,7 +109,7 @@ class OnnxifiFaults : public ::testing::Test {
     for (onnxBackendID id : ids_) EXPECT_EQ(onnxReleaseBackendID(id), ONNXIFI_STATUS_SUCCESS);
   }
 
-  // Every handle that is not valid for an object of this kind: NULL, released, foreign, and those of other kinds.
+  // Handles that are not valid for an object of this kind: NULL, released, foreign, and those of other kinds.
   std::vector<std::pair<std::string, void*>> wrong_handles(void* valid, void* stale) {
     std::vector<std::pair<std::string, void*>> result = {
         {"NULL", nullptr}, {"a foreign handle", this}, {"a handle plus one", static_cast<char*>(valid) + 1}};

@@ -7,7 +7,8 @@
 
 namespace backplane::onnxifi {
 
-// Whether this process is a fork of the one that first called this function, which is called when devices are found.
+// Whether this process is a fork of the one that first called this function. The library makes the first call when it
+// looks for devices.
 bool is_forked();
 
 // The lock of all tables of handles. A fork waits for it, so that no thread holds it in the child.

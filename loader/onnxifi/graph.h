@@ -22,15 +22,15 @@ class Graph {
   // Sets the memory for later runs. If this throws, no memory is set.
   void set_io(const std::vector<Described>& inputs, const std::vector<Described>& outputs);
   void unset_io();
-  // Submits a run that starts when `before` (may be null) is signalled. Returns the event that is signalled when it
-  // ends.
+  // Submits a run that starts when `before` is signalled, or at once if that is null. Returns the event that is
+  // signalled when the run ends. Throws UNIDENTIFIED_NAME if no memory is set.
   std::shared_ptr<Event> run(std::shared_ptr<const Event> before);
-  // Both in one step: the run uses this memory, whatever other threads set.
+  // set_io and run in one step: the run uses this memory, whatever other threads set.
   std::shared_ptr<Event> set_io_and_run(const std::vector<Described>& inputs, const std::vector<Described>& outputs);
 
  private:
   // Temporary memory for an output that overlaps an input, because a run may read inputs after it has written outputs.
-  // The run writes `from`, which is copied to `to` when the run has ended.
+  // The run writes `from`, which is copied to `to` when the run has ended without an error.
   struct Copy {
     std::unique_ptr<char[]> from;
     char* to;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // libonnxifi.so: the functions of ONNXIFI 1.0, implemented with loader.h. Arguments are checked in the order in which
-// ONNXIFI's header lists the statuses. A call that fails sets its output handles to NULL.
+// ONNXIFI's header lists the statuses. A call that creates an object and fails sets the output handle to NULL. A call
+// that runs a graph does so only after it has found the graph and the fences valid.
 #include <cstring>
 #include <unordered_set>
 

@@ -121,7 +121,7 @@ class Checker {
       if (newest > 0 && version > newest) {
         return Status(BP_UNSUPPORTED, "opset " + std::to_string(version) + " of " + std::string(domain_name(domain)) +
                                           " is newer than " + std::to_string(newest) +
-                                          ", the newest that this build supports");
+                                          ", the newest that this build supports: export the model with an older one");
       }
     }
     return {};

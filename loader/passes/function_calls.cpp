@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // For each function call, finds the nodes of its body that remain after the passes. The call can replace these nodes if
-// they are adjacent, no other node reads their intermediate values, and the values that the call reads still exist.
+// they are adjacent, no other node reads their intermediate values, and each input of the call is still read by them,
+// or is a constant or a graph input. (Any other value may have been removed.)
 #include <algorithm>
 
 #include "ir/subgraphs.h"

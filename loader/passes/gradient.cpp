@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replaces Gradient nodes in two stages. `bind` turns the names in a Gradient's attributes into data flow: the node's
-// inputs become the tensors named by `xs` and `y`, and the attributes are removed. `expand` then replaces each Gradient
-// by nodes that compute it. If y depends on another Gradient, that one is expanded in an earlier round.
+// inputs become the tensors named by `xs` and `y`, and the attributes are removed. If the node is passed other tensors
+// than `xs` and `zs` name, its inputs become those passed for `xs`, and a y computed from them. `expand` then replaces
+// each Gradient by nodes that compute it. If y depends on another Gradient, that one is expanded in an earlier round.
 #include "passes/gradient.h"
 
 #include <algorithm>
@@ -23,7 +24,7 @@ namespace {
 
 constexpr uint32_t kMaxRounds = 16;       // one for each level of gradients of gradients
 constexpr uint64_t kMaxWork = 1'000'000;  // nodes visited and inserted; real models need far fewer
-constexpr uint32_t kLater = BP_NONE - 1;  // in made_by_: written by a Gradient that is not expanded yet
+constexpr uint32_t kLater = BP_NONE - 1;  // in made_by_: written by a Gradient at the start of the round
 
 bool is_gradient(const Node& node) {
   return node.domain == "ai.onnx.preview.training" && node.op_type == "Gradient";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replaces calls of the model's own functions by the nodes of their bodies. These nodes refer to the call, because a
 // device may support it as a whole (coverage/coverage.h). The checker has already resolved each body node in the
-// function's own opsets, so bodies are copied unchanged.
+// function's own opsets, so their operators are copied unchanged.
 #include <algorithm>
 #include <unordered_map>
 

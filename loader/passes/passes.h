@@ -1,30 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes from a parsed model to the canonical one, in the order in which import/import.cpp calls them. Between
-// lift_constants and merge_legacy_softmax it also calls ops/upgrade/upgrade.h, gradient.h and ops/infer/infer.h.
+// The passes from a parsed model to the canonical one, in the order in which import/import.cpp calls them. Three passes
+// between lift_constants and merge_legacy_softmax are declared elsewhere: upgrade (ops/upgrade/upgrade.h),
+// differentiate (gradient.h) and infer (ops/infer/infer.h).
 #pragma once
 
 #include "ir/graph.h"
 
 namespace backplane::model {
 
-// Checks ONNX's rules: opsets are known, operators exist, attributes and the numbers of inputs and outputs fit the
-// schemas, every value has one producer, and there is no cycle. Sets Node::schema and since_version, in function bodies
-// too, and sorts nodes topologically.
+// Checks ONNX's rules: the IR version and the opsets are not newer than this build, operators of known domains exist,
+// attributes and the numbers of inputs and outputs fit the schemas, no value has two producers, each value that is read
+// has one, and there is no cycle. Sets Node::schema and since_version, in function bodies too, and sorts nodes
+// topologically.
 Status check(Model& model);
 // A part of `check`, which the inliner calls for nodes that it changes. Checks a node against its schema: the numbers
 // of inputs and outputs, and the attributes. Removes trailing omitted inputs and outputs.
 Status check_node(Node& node);
-// Replaces calls of the model's own functions by their bodies. Graph::calls records which nodes belong to which call.
+// Replaces calls of the model's own functions by their bodies. Graph::calls lists the calls, and Node::call refers to
+// the call that a node belongs to.
 Status inline_functions(Model& model);
 // Turns Constant nodes into weights.
 Status lift_constants(Model& model);
 // Merges the nodes Flatten → Softmax → Reshape, which the upgrade inserts while shapes are unknown, into one node where
 // possible.
 void merge_legacy_softmax(Model& model);
-// Removes nodes without effect in inference: Identity, Dropout, casts to the same type, and nodes whose results are not
-// read.
+// Removes nodes without effect in inference: Identity, Dropout unless its mask is read or it may be in training mode,
+// casts to the same type, and nodes whose results are not read. A node that only passes a graph input, a constant or
+// another output on to a graph output stays.
 void prune(Model& model);
-// For each call, finds the nodes of its body that remain, and whether the call can still replace them.
+// Sets Call::first and count for each call: the nodes of its body that remain, if the call can still replace them.
 void find_function_calls(Model& model);
 
 }  // namespace backplane::model

@@ -76,7 +76,7 @@ void drop_dead(Graph& graph) {
   }
 }
 
-// Removes nodes that return their input. Returns whether there were any.
+// Removes nodes that return their input, where possible. Returns whether any were removed.
 bool bypass(Graph& graph) {
   std::vector<bool> fixed(graph.values.size());  // outputs of the graph, which keep their names
   std::vector<uint32_t> made_by(graph.values.size(), BP_NONE);

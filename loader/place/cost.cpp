@@ -17,7 +17,7 @@ constexpr double kCopyLatency = 10e-6;
 constexpr double kLinkBandwidth = 10e9;
 
 // In operations per second, bytes per second and seconds. The rates are assumed for devices that report none. They are
-// low, so that reporting the real rate never makes a device look slower. `operator_seconds` counts for all devices.
+// low, so that a device rarely looks slower for reporting its real rate. `operator_seconds` counts in every estimate.
 struct DefaultSpeed {
   double flops, bandwidth, operator_seconds;
 };
@@ -30,7 +30,8 @@ constexpr DefaultSpeed kDefaultSpeed[] = {
     {1e9, 2e9, 1e-6},     // BP_DEVICE_OTHER
 };
 
-// Operations per element of the result, for operators whose operation count does not follow from the operands' shapes.
+// Operations per element of the result, for operators that `operations` has no formula for. Operators that are not
+// listed count 1.
 struct OperatorClass {
   std::string_view op_type;
   double operations;

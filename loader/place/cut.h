@@ -6,7 +6,7 @@
 
 namespace backplane {
 
-// Fills in Placement::islands and Placement::copies. One pass over nodes and operands.
+// Fills in Placement::islands and Placement::copies. Takes time linear in the numbers of nodes and operands.
 void cut(const model::Graph& graph, const Problem& problem, const Solution& found, Placement& placement);
 
 }  // namespace backplane

@@ -6,8 +6,8 @@
 namespace backplane {
 namespace {
 
-// Bytes of memory; 0: unlimited. Host memory is unlimited here, because weights are mapped and unused pages can be
-// dropped.
+// Bytes of memory; 0: unlimited, or the device does not report them. Host memory counts as unlimited, because weights
+// are mapped and unused pages can be dropped.
 double memory_of(const Device& device) {
   return in_host_memory(device) ? 0 : static_cast<double>(device.info().memory_bytes);
 }

@@ -13,9 +13,9 @@ class MemoryLimits {
   MemoryLimits(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage);
 
   // Whether every device with its own memory can hold the weights of its nodes, each once, plus the inputs, outputs and
-  // scratch of its largest node. If a device cannot, the result is false and `assignment` is no longer valid: the last
-  // of its nodes that another device supports become impossible on it and are listed in `no_room`.
-  // BP_RESOURCE_EXHAUSTED if none of its nodes can be moved.
+  // scratch of its largest node. If a device cannot, the result is false and `assignment` is no longer valid: those of
+  // its nodes that do not fit and that another device supports become impossible on it and are added to `no_room`.
+  // BP_RESOURCE_EXHAUSTED if no other device supports any of them.
   Result<bool> hold(Problem& problem, const Assignment& assignment, std::vector<NoRoom>& no_room) const;
 
  private:
@@ -24,8 +24,8 @@ class MemoryLimits {
   bool bounded_ = false;  // whether any device reports the size of its memory
 };
 
-// Cuts islands of more than `max_nodes` nodes into several consecutive islands. Atomic groups stay whole, even if they
-// are larger.
+// Cuts islands of more than `max_nodes` nodes into several consecutive islands. Atomic groups stay whole, so an island
+// that contains one may be larger.
 void limit_islands(const Problem& problem, uint32_t max_nodes, Solution& found);
 
 }  // namespace backplane

@@ -77,7 +77,7 @@ TEST(Limits, ADeviceGetsNoMoreThanItsMemoryHolds) {
   EXPECT_NE(full.status().text().find("'b' has 32080 bytes"), std::string::npos) << full.status().text();
 }
 
-// What a node needs while it runs does not count for the nodes after it once it is to run elsewhere.
+// The scratch memory of a node that does not fit on a device does not count for the device's other nodes.
 TEST(Limits, ANodeThatNeedsTooMuchLeavesTheOthersWhereTheyAre) {
   const model::Graph graph = chain(10);
   const FakeDevices devices(2, 0, 4000);

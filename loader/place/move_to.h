@@ -13,7 +13,8 @@ namespace backplane {
 // If `sequence` is given (an order of the nodes, see order.h), launches count too. Each run of consecutive nodes of one
 // device in that order counts as at least one launch, times `launch_weight`.
 //
-// Nodes with the same number in `together` (except BP_NONE) all move or all stay, which makes the cut smaller.
+// Of the nodes that can move, those with the same number in `together` all move or all stay, which makes the cut
+// smaller. Numbers are less than the number of nodes, or BP_NONE for nodes that decide alone.
 //
 // The result is exact if every node is on `target` or on one other device. With two devices, start with as many nodes
 // as possible on one and move to the other. With more devices, the cost of copies to a third device is overestimated

@@ -9,8 +9,8 @@
 namespace backplane {
 namespace {
 
-// The graph with each atomic group that is on its device merged into one node, its unit. The unit has the number of the
-// group's first node.
+// The graph with atomic groups merged: a group whose nodes are all on its device is one unit, which has the number of
+// the group's first node. Every other node is a unit of its own.
 class Units {
  public:
   Units(const Problem& problem, const Assignment& assignment)
@@ -34,7 +34,7 @@ class Units {
     for (uint32_t i : problem_.groups[g].nodes) visit(i);
   }
 
-  // Visits each unit that reads a value written by `unit`, once for each value.
+  // Visits each unit that reads a value written by `unit`, once for each value and each node that reads it.
   void for_each_reader(uint32_t unit, const auto& visit) const {
     for_each_node(unit, [&](uint32_t i) {
       for (uint32_t l = problem_.first_link[i]; l < problem_.first_link[i + 1]; ++l)

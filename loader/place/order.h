@@ -6,8 +6,8 @@
 
 namespace backplane {
 
-// The islands in an order in which they can run: each reads only values that earlier ones wrote. Such an order exists
-// because islands are convex and the graph of islands is acyclic.
+// The islands in an order in which they can run: each reads only graph inputs, weights and values that earlier islands
+// wrote. Such an order exists because islands are convex and the graph of islands is acyclic.
 struct Order {
   std::vector<uint32_t> sequence;  // the nodes, island by island
   std::vector<uint32_t> island;    // by node: the index of its island
@@ -17,8 +17,8 @@ struct Order {
 // Forms islands. An owner is a device and a part (from review). An island starts with all ready nodes of one owner and
 // grows by that owner's nodes that become ready, until there are none. The next owner is the one whose ready nodes have
 // the most owner changes on a path to the end of the graph; on a tie, the one with the cheaper launch. With two owners,
-// no order has fewer islands. Atomic groups stay together: the assignment must keep them whole, and cyclic_groups must
-// be empty. O(n log n).
+// no order has fewer islands. Atomic groups stay together. Every node must have a device, the assignment must keep
+// atomic groups whole, and cyclic_groups must be empty. O(n log n).
 Order arrange(const Problem& problem, const Assignment& assignment);
 
 // Returns the atomic groups on cycles, in ascending order, when each group whose nodes are all on its device counts as

@@ -23,7 +23,8 @@ std::vector<uint32_t> uncovered_nodes(const model::Graph& graph, const std::vect
 }
 
 // Makes the device support the nodes, at their estimated cost. They get a separate part, so that no island mixes them
-// with other nodes. Removes the device's groups that contain any of them.
+// with other nodes. Removes the device's groups that contain any of them; the other nodes of a removed atomic group
+// become unsupported on the device.
 void claim_all(DeviceCoverage& device, const std::vector<uint32_t>& nodes) {
   std::vector<NodeVerdict>& verdicts = device.nodes;
   std::erase_if(device.groups, [&](const NodeGroup& group) {

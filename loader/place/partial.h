@@ -6,9 +6,10 @@
 
 namespace backplane {
 
-// Like place(), but nodes that no device supports are not an error: their device and island are BP_NONE. The other
-// nodes are placed as if the first device ran the unsupported ones, at their estimated cost. Such a placement cannot
-// run, and has no copies, missed speedups or cost.
+// Like place(), but nodes that no device supports (with BP_FALLBACK_FORBID: that the first device does not support) are
+// not an error: their device and island are BP_NONE. The other nodes are placed as if the first device ran the
+// unsupported ones, at their estimated cost, and without a limit on the number of islands. Such a placement cannot run,
+// and has no copies, missed speedups or cost.
 Result<Placement> place_partly(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage,
                                const Policy& policy, const PlaceLimits& limits = {});
 

@@ -39,8 +39,8 @@ struct Island {
   uint32_t device = 0;                  // index in the coverage list
   std::vector<uint32_t> nodes;          // ascending
   std::vector<model::ValueId> inputs;   // without constants; in the order of their first readers
-  std::vector<model::ValueId> outputs;  // read by other islands or by the graph's outputs
-  double seconds = 0;                   // of its nodes, without the launch
+  std::vector<model::ValueId> outputs;  // values that other islands read or that are outputs of the graph
+  double seconds = 0;                   // expected time of its nodes, without the launch
   double launch_seconds = 0;
 };
 
@@ -73,15 +73,15 @@ struct Placement {
 // Places the graph by `policy`:
 // - BP_FALLBACK_ALLOW: the cheapest placement found (search.h).
 // - BP_FALLBACK_PREFER: each node runs on the first listed device that supports it.
-// - BP_FALLBACK_FORBID: the first device must run all nodes.
-// Pins apply in all three cases. Atomic groups stay whole.
+// - BP_FALLBACK_FORBID: the first device must run all nodes without a pin.
+// A pinned node runs on the device of its pin in all three cases. Atomic groups stay whole.
 //
 // With `max_islands`, ALLOW and PREFER move nodes to other devices until there are few enough islands. With
-// `max_island_nodes`, larger islands are cut, except that an atomic group may be larger. A device that reports its
-// memory size gets no more than fits (limits.h). Errors: BP_UNSUPPORTED (no device supports a node; too many islands),
-// BP_NOT_FOUND (a pin names a device that is not listed), BP_DEVICE_LOST (a pin names a device that was given up),
-// BP_RESOURCE_EXHAUSTED (too little memory on a device, or more than `limits` allows), BP_TIMED_OUT, BP_CANCELLED.
-// Deterministic.
+// `max_island_nodes`, larger islands are cut, but atomic groups stay whole. A device that reports its memory size gets
+// no more than fits (limits.h). Errors: BP_UNSUPPORTED (no device supports a node, or the device of its pin does not;
+// too many islands), BP_NOT_FOUND (a pin names a device that is not listed), BP_DEVICE_LOST (a pin names a device that
+// was given up), BP_RESOURCE_EXHAUSTED (too little memory on a device, or more than `limits` allows), BP_TIMED_OUT,
+// BP_CANCELLED. Deterministic.
 Result<Placement> place(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage, const Policy& policy,
                         const PlaceLimits& limits = {});
 

@@ -17,8 +17,8 @@ namespace backplane {
 using Assignment = std::vector<uint32_t>;
 
 struct Problem {
-  // A value that nodes read or that is an output of the graph. It is copied once to each device that reads it, and to
-  // the host if it is an output.
+  // A value that nodes read or that is an output of the graph; constants are left out. The value is copied once to each
+  // device that reads it, and to the host if it is an output.
   struct Link {
     model::ValueId value;
     uint32_t producer;  // node, or BP_NONE for a value that comes from the host
@@ -69,8 +69,8 @@ struct Problem {
   }
   // Forbids the nodes of an atomic group on its device and empties the group.
   void ban(uint32_t group);
-  // Whether another device can run the node. If the node is in an atomic group of `device`, whether others can run all
-  // nodes of the group.
+  // Whether another device can run the node. If the node is in an atomic group of `device`, whether each node of the
+  // group can run on some other device.
   bool elsewhere(uint32_t node, uint32_t device) const;
   // Forbids the node on the device, or the whole atomic group that contains it.
   void exclude(uint32_t node, uint32_t device);

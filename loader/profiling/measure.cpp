@@ -66,10 +66,11 @@ Result<double> measure_node(const std::shared_ptr<Environment>& environment, con
 
 // A device that has not ended a copy after this long is given up. At 1 MB/s, kLargeCopy takes 4.2 s.
 constexpr uint64_t kCopyLimitNs = 5'000'000'000;
-// If the creation of the session is cancelled during a copy, the copy must end this long after that.
+// If the creation of the session is cancelled during a copy, the copy has this much longer to end, but no more than
+// kCopyLimitNs in all.
 constexpr uint64_t kCancelledCopyLimitNs = 1'000'000'000;
 
-// Makes a copy of `bytes` bytes in the lane and waits for it.
+// Makes a copy of `bytes` bytes in the lane and waits for it. Gives the device up if the copy does not end in time.
 template <class Start>
 Status copy_in(const Lane& lane, uint64_t bytes, const bp_cancel_t* cancel, const Start& start) {
   const uint64_t deadline = monotonic_now() + kCopyLimitNs;

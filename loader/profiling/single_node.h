@@ -20,7 +20,7 @@ class SingleNode {
   static Result<SingleNode> of(const model::Model& model, const model::Node& node);
 
   const std::shared_ptr<const model::Model>& model() const { return model_; }
-  // In host memory, in the order of the model's inputs.
+  // In host memory that this object owns, in the order of the model's inputs.
   const std::vector<bp_tensor_t>& inputs() const { return inputs_; }
 
  private:

@@ -127,7 +127,7 @@ TEST(Exec, ADimensionIsSetInEveryInput) {
   EXPECT_EQ(failure([&] { env.compile(model, how); }).status(), BP_NOT_FOUND);
 }
 
-// The program asks for memory in the run only for outputs whose extents it cannot compute before.
+// The program requests memory in the run only for outputs whose extents it cannot compute before.
 TEST(Exec, ExtentsKnownBeforeTheRunAreBoundBesideThoseThatAreNot) {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {-1}, {"n"});

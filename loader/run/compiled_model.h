@@ -31,12 +31,13 @@ class CompiledModel {
   // The current weight of a value; null if the value is not a weight. Thread-safe.
   virtual std::shared_ptr<const model::Weight> weight_of(model::ValueId value) const = 0;
 
-  // The model to use from now on: this one, or its replacement after a device failed or a weight was replaced.
-  // Thread-safe.
+  // The model to use from now on: this one, or its replacement after a device failed or programs were compiled again
+  // with other weights. Thread-safe.
   virtual std::shared_ptr<const CompiledModel> current() const = 0;
   virtual bool is_current() const = 0;
-  // Replaces this model with one that does not use the failed device, or does not run the failed island on it.
-  // BP_UNSUPPORTED: the session's policy forbids that, or no other device can take over. Thread-safe.
+  // Replaces this model with one that does not use the failed device, or does not run the failed island on it. Does
+  // nothing if it has been replaced already. BP_UNSUPPORTED: the session's policy forbids that, or it is not known what
+  // failed. Otherwise the errors of placing and compiling, if no other device can take over. Thread-safe.
   virtual Status fail_over(const Fault& fault) const = 0;
 };
 

@@ -139,7 +139,8 @@ Status Exec::check(model::ValueId value, bp_dtype_t dtype, uint32_t rank, const 
   if (type.dtype && dtype != type.dtype)
     return {BP_TYPE_MISMATCH,
             "expects " + std::string(dtype_name(type.dtype)) + ", got " + std::string(dtype_name(dtype))};
-  if (rank > BP_MAX_RANK || (rank && !extents)) return {BP_INVALID_ARGUMENT, "rank is too large, or extents are NULL"};
+  if (rank > BP_MAX_RANK || (rank && !extents))
+    return {BP_INVALID_ARGUMENT, "the rank is above BP_MAX_RANK, or the extents are NULL"};
   bool fits = type.rank < 0 || static_cast<uint32_t>(type.rank) == rank;
   for (uint32_t i = 0; i < rank; ++i) {
     if (extents[i] < 0) return {BP_INVALID_ARGUMENT, "extents " + format(rank, extents) + " must not be negative"};
@@ -417,8 +418,8 @@ void Exec::release() {
 
 namespace {
 
-// Returns `run`, or a copy in `room` if it is null, lacks newer fields, or has the deadline BP_FOREVER, which becomes
-// 0.
+// Checks `run` and returns it, or a copy of it in `room` if it lacks newer fields or has the deadline BP_FOREVER, which
+// becomes 0. If `run` is null, the copy has the default values.
 Result<const bp_run_t*> read_run(const bp_run_t* run, bp_run_t& room) {
   if (!run) {
     room = {};

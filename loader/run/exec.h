@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a compiled model, one run at a time. Keeps the framework's bindings and everything derived from them. Implements
-// bp_exec_t.
+// bp_exec_t. While `run` or a submitted run is in progress, other calls return BP_BUSY. Changes of bindings and extents
+// first wait for the exec's runs in a stream of the framework.
 #pragma once
 
 #include <atomic>
@@ -25,7 +26,9 @@ class Exec {
   static Result<std::unique_ptr<Exec>> create(const std::shared_ptr<const CompiledModel>& model);
   ~Exec();
 
-  // Slots are numbered as in plugin.h. Extents may change before every run; the run is planned again only if they did.
+  // Slots are numbered as in plugin.h. Memory and containers are borrowed until others are bound, the slot is unbound
+  // or the exec is destroyed. After each `bind` the next run is planned again; after `extents` and `symbols` only if an
+  // extent has changed.
   Status bind(uint32_t slot, const bp_tensor_t& tensor);
   Status bind_container(uint32_t slot, bp_container_t* container);
   Status unbind(uint32_t slot);

@@ -21,7 +21,7 @@ Status lacks(const Device& device, const char* what) {
 
 Status event_signals_it(const Device& device) {
   return {BP_UNSUPPORTED,
-          "an imported semaphore of device '" + device.name() + "' is of a single value: only its event signals it"};
+          "a semaphore of device '" + device.name() + "' was imported from an event: only its event signals it"};
 }
 
 }  // namespace

@@ -24,11 +24,11 @@ class FrameworkStream {
 
   Device& device() const { return *device_; }
   bp_stream_t* plugin_stream() const { return stream_; }
-  // Waits until all work in the stream has ended. Reports failures of runs without `done`, including those kept by
-  // `drain`.
+  // Waits until all work in the stream has ended. Returns the first failure that no `done` has reported, including one
+  // kept by `drain`. BP_TIMED_OUT without BP_ERROR_OF_RUN: the deadline passed, and some work may not have ended.
   Status wait(uint64_t deadline);
-  // Waits like `wait`, but keeps failures of the work for the next `wait`. Returns BP_TIMED_OUT, BP_CANCELLED or
-  // BP_DEVICE_LOST if some work may not have ended.
+  // Waits like `wait`, but keeps the first failure of the work for the next `wait` or `done` of a run. Returns
+  // BP_TIMED_OUT, BP_CANCELLED or BP_DEVICE_LOST if some work may not have ended.
   Status drain(uint64_t deadline = BP_FOREVER, const bp_cancel_t* cancel = nullptr);
   // Waits like `wait`. No other wait reports the failure in the result, unless the caller passes it to runs().keep.
   StreamEnd work_end(uint64_t deadline, const bp_cancel_t* cancel) const;
@@ -49,7 +49,8 @@ class FrameworkStream {
   std::shared_ptr<StreamRuns> runs_;
 };
 
-// A native semaphore that the framework created. Thread-safe; returns BP_DEVICE_LOST once the device is given up.
+// A native semaphore that the framework created. Thread-safe. Once the device is given up, members return
+// BP_DEVICE_LOST instead of calling the plugin.
 class FrameworkSemaphore {
  public:
   static Result<std::shared_ptr<FrameworkSemaphore>> create(std::shared_ptr<Environment> environment, Device& device,
@@ -59,7 +60,8 @@ class FrameworkSemaphore {
 
   Device& device() const { return *device_; }
   bp_native_semaphore_t* plugin_semaphore() const { return semaphore_; }
-  // Returns BP_CANCELLED if `cancel` (may be null) is set before the semaphore reaches the value.
+  // Waits until the semaphore reaches the value. BP_TIMED_OUT: the deadline passed. BP_CANCELLED: `cancel` (may be
+  // null) was set. BP_INVALID_ARGUMENT: it can never reach the value.
   Status wait(uint64_t value, uint64_t deadline, const bp_cancel_t* cancel = nullptr) const;
   bool follows_event() const { return follows_event_; }  // imported from a CUDA or OpenCL event, which alone signals it
   Status can_reach(uint64_t value) const;  // returns an error if the semaphore follows an event and `value` exceeds 1
@@ -96,7 +98,8 @@ inline FrameworkSemaphore& semaphore_of(const bp_point_t& point) {
   return *reinterpret_cast<SemaphoreHandle*>(static_cast<uintptr_t>(point.handle))->object;
 }
 
-// Checks the rules for every bp_run_t of a framework: points and flags are known, and `output` is null.
+// Checks the rules for every bp_run_t of a framework: `output` is null, no flags are unknown, each point names a
+// semaphore of the loader and its device, waits can be reached, and no signal is of an imported event.
 Status check_run(const bp_run_t& run);
 // Returns an error if neither `done` nor a host semaphore would report the end of a run that is not in a stream.
 Status check_reported(const bp_run_t& run);
@@ -110,8 +113,8 @@ class DeviceRun {
   // `order` must outlive the result. BP_INVALID_ARGUMENT if its stream and points belong to different devices.
   static Result<DeviceRun> of(const bp_run_t& order);
   const bp_run_t& run() const { return run_; }
-  // Must be called with the status of the plugin's call with `run()`, which it returns. After BP_OK the plugin has
-  // accepted the run, so only the plugin ends it.
+  // Must be called with the status that the plugin returned for `run()`. Returns that status. After BP_OK the plugin
+  // has accepted the run: the plugin ends it, or StreamRuns does once the device is given up.
   Status passed(Status status);
   Device* device() const { return device_; }  // null: `order` has no stream and no native point
 

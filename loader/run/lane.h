@@ -87,8 +87,8 @@ class Mark {
   Mark(const Mark&) = delete;
   ~Mark();
 
-  // Lets lane `to`, which has index `number`, wait for signals of `from`. If the devices do not support that, does
-  // nothing, and the host waits instead.
+  // Lets lane `to`, which has index `number`, wait for signals of `from`. Creates `mark` if it is null. If the devices
+  // do not support that, `mark` does not change, and the host waits instead.
   static void share(std::unique_ptr<Mark>& mark, const Lane& from, const Lane& to, uint32_t number);
   bp_native_semaphore_t* own() const { return own_; }
   // The semaphore as imported by the device of the lane with this index; null: not imported.

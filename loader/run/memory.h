@@ -17,11 +17,12 @@ class Memory {
  public:
   // Host memory whose buffers start at multiples of `alignment`.
   explicit Memory(Services& services, uint64_t alignment = 64) : services_(&services), alignment_(alignment) {}
-  // The memory in which a device works. That is host memory if the device's first space is host memory or the device
-  // reports no spaces. Opens the device.
+  // The memory in which a device works. That is host memory if the device's first space is host memory or its plugin
+  // has no function `space`. Opens the device.
   static Result<Memory> of(Device& device, Services& services);
   // An additional space of a device that works on host memory. It holds buffers that the framework allocated there,
   // values that only this device's islands use, and copies of values that several of them read. Opens the device.
+  // BP_UNSUPPORTED: the space is host memory, or the plugin cannot copy.
   static Result<Memory> of_space(Device& device, uint32_t space, Services& services);
   // The index of the first space that is the device's own memory and not host memory; BP_NONE if there is none, or if
   // the backend does not allocate, release and copy memory. May open the device.
@@ -39,9 +40,10 @@ class Memory {
   bool zero_copy() const { return zero_copy_; }
 
   Result<bp_buffer_t> allocate(uint64_t bytes) const;
-  // Imports `bytes` bytes of host memory as a buffer. BP_UNSUPPORTED if the device does not support it.
+  // Imports `bytes` bytes of host memory as a buffer. Only for a memory that `shares_host`; returns the plugin's error
+  // if it refuses this memory.
   Result<bp_buffer_t> import(void* host, uint64_t bytes) const;
-  // Frees an allocated or imported buffer.
+  // Frees an allocated or imported buffer and clears `buffer`. Keeps the memory if the device was given up.
   void release(bp_buffer_t& buffer) const;
   // Makes writes to imported memory visible: with BP_MAP_WRITE the host's writes to the device, with BP_MAP_READ the
   // device's writes to the host.
@@ -86,7 +88,8 @@ bp_buffer_t part(const bp_buffer_t& whole, uint64_t offset, uint64_t bytes);
 // The host address of a buffer in host memory.
 char* host_address(const bp_buffer_t& buffer);
 
-// A buffer that grows when needed and never shrinks.
+// Owns one buffer: an allocation, which grows when needed and never shrinks, or an import of host memory. Each `memory`
+// must outlive the buffer.
 class Block {
  public:
   Block() = default;

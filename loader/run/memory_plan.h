@@ -9,13 +9,13 @@ namespace backplane {
 
 struct Lifetime {
   uint64_t bytes = 0;
-  uint32_t first = 0;   // the step that writes the buffer
-  uint32_t last = 0;    // the last step that reads the buffer; at least `first`
+  uint32_t first = 0;   // number of the first task that uses the buffer
+  uint32_t last = 0;    // number of the last task that uses the buffer; at least `first`
   uint64_t offset = 0;  // set by plan_memory
 };
 
 // Sets the offset of each buffer to a multiple of `alignment`; buffers with overlapping lifetimes do not overlap.
-// Returns the size of the block in bytes. Best fit in the order of the steps, O(n log n).
+// Returns the size of the block in bytes. Best fit in the order of the tasks, O(n log n).
 uint64_t plan_memory(std::span<Lifetime> buffers, uint64_t alignment);
 
 }  // namespace backplane

@@ -167,7 +167,7 @@ void StreamRuns::done(void* self, bp_status_t code, const bp_error_t* error) {
   runs->recycle(run);
 }
 
-// The run's points must last until they were signaled, also if the plugin ends the run meanwhile.
+// Recycles the run only once its points have been signaled, even if the plugin ends it in the meantime.
 void StreamRuns::end_before_plugin(Run& run, const Status& status, std::unique_lock<std::mutex>& lock) noexcept {
   end(run, status, lock);
   lock.lock();

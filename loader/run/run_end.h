@@ -17,7 +17,8 @@ namespace backplane {
 
 // Calls the framework's `done`, if the run has one.
 void call_done(const bp_run_t& run, const Status& status);
-// Signals host and native points of the framework. Host points carry the failure.
+// Signals host and native points of the framework. After a failure, host points carry it; native points reach their
+// values nevertheless.
 void signal_points(std::span<const bp_point_t> points, const Status& status);
 
 // The runs in a stream of the framework, and the first failure in the stream that the framework has not yet seen. The
@@ -43,7 +44,7 @@ class StreamRuns : public std::enable_shared_from_this<StreamRuns> {
     friend StreamRuns;
     std::shared_ptr<StreamRuns> runs_;
     Run* run_ = nullptr;
-    uint64_t number_ = 0;  // Run::number; another number means that the run has ended and its object is in use again
+    uint64_t number_ = 0;  // of `run_`; if Run::number differs, the run has ended and its object was recycled
   };
 
   // `owner` is for messages: "device 'opencl'".
@@ -57,13 +58,14 @@ class StreamRuns : public std::enable_shared_from_this<StreamRuns> {
   void keep(Status failure) noexcept;
   // Returns the failure that is kept, if any, and forgets it.
   Status take_failure();
-  // Ends all runs with `lost`, because the device was given up. If the plugin ends one of them later, nothing happens.
+  // Ends all accepted runs, and those accepted later, with `lost`, because the device was given up. If the plugin ends
+  // one of them later, nothing happens.
   void give_up(const Status& lost) noexcept;
 
  private:
   static void done(void* self, bp_status_t code, const bp_error_t* error);
   void keep_locked(Status failure) noexcept;
-  // These are called with the lock, which `end` releases and `end_before_plugin` holds again when it returns.
+  // `end` and `end_before_plugin` are called with the lock held. `end` returns without it, `end_before_plugin` with it.
   void end(Run& run, const Status& status, std::unique_lock<std::mutex>& lock) noexcept;
   void end_before_plugin(Run& run, const Status& status, std::unique_lock<std::mutex>& lock) noexcept;
   void recycle(Run& run) noexcept;

@@ -9,8 +9,8 @@
 namespace backplane {
 namespace {
 
-// A value in host memory is copied to a device that works on host memory only if at least this many of its islands read
-// it. For fewer, the copy costs more than it saves.
+// A value in host memory is copied to a device that works on host memory only if at least this many of the device's
+// islands read the value. For fewer, the copy costs more than it saves.
 constexpr uint32_t kCopiedReaders = 3;
 
 class Maker {
@@ -281,8 +281,9 @@ class Maker {
     return {};
   }
 
-  // Assigns a stream to each device with several tasks, so that they follow each other without the host, and to each
-  // device that copies, because a copy outside a stream blocks the calling thread even if the device hangs.
+  // Assigns a stream, if the device has them, to each device with several tasks, so that the tasks follow each other
+  // without the host, and to each device that copies, because a copy outside a stream blocks the calling thread even if
+  // the device hangs.
   void make_lanes() {
     struct Candidate {
       Device* device;

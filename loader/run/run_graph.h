@@ -30,7 +30,7 @@ struct BoundLocations {
 // One copy of a value, in one memory.
 struct Replica {
   uint32_t memory = 0;            // index in RunGraph::memories
-  uint32_t writer = BP_NONE;      // the task that writes it; BP_NONE: the framework does
+  uint32_t writer = BP_NONE;      // the task that writes it; BP_NONE: the framework, or a copy after all tasks
   std::vector<uint32_t> readers;  // the tasks that read it, ascending
 };
 
@@ -41,7 +41,7 @@ struct RunValue {
   bp_dtype_t dtype = BP_DTYPE_UNDEFINED;  // undefined: not known until the value is bound
   bool output = false;  // it is an output of the graph: no other value may share the memory of its `user_replica`
   uint32_t producer = BP_NONE;      // the step that writes it
-  uint32_t user_replica = BP_NONE;  // the replica that the framework binds, as input or output; BP_NONE: it binds none
+  uint32_t user_replica = BP_NONE;  // of an input or output tensor: the replica that the framework may bind
   std::vector<Replica> replicas;    // empty for containers
 
   // The index of the replica in a memory, or BP_NONE.

@@ -362,8 +362,8 @@ std::vector<uint32_t> RunPlan::readers_of(uint32_t input) const {
 }
 
 // If the framework bound an output to the memory of an input, the output may be written only after all other tasks have
-// read the input, and an island that reads the input itself must be able to update it in place. Also checks that the
-// framework bound one buffer to each pair that a program can only update in place.
+// read the input, and if the writing island reads the input itself, it must be able to update it in place. Also checks
+// that each input that a program can only update in place has the same buffer as its output.
 Status RunPlan::check_in_place() {
   updates_inputs_ = false;
   for (uint32_t o : graph_.outputs) {

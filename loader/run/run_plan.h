@@ -30,15 +30,17 @@ class RunPlan {
   // Both arguments must outlive the plan.
   RunPlan(const RunGraph& graph, RunState& state);
 
-  // Plans for the input extents in `state`. Allocates the buffers there and binds them to the islands.
+  // Plans for the input extents in `state`. Allocates the buffers there and binds them to the islands, except dynamic
+  // steps. BP_UNSUPPORTED if the framework bound memory of an input to an output and the run cannot work in place.
   Status make();
   // Plans one dynamic step in the same way, once the steps before it have run.
   Status plan_dynamic_step(uint32_t step) const;
 
   TaskGraph& tasks() const { return *tasks_; }
   const Issue& issue(uint32_t task) const { return issues_[task]; }
-  // Whether the step's extents are known only after the steps before it have run.
+  // Whether the extents of an input of the step are known only after the steps before it have run.
   bool is_dynamic_step(uint32_t step) const { return dynamic_steps_[step]; }
+  // Whether the value's extents are known only after the step that writes it has run, or has been planned in the run.
   bool is_dynamic_value(uint32_t value) const { return dynamic_values_[value]; }
   // Whether a replica for several islands of a device that works on host memory is too large to be copied, so that the
   // islands use the value's replica in host memory instead.

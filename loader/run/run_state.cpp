@@ -95,7 +95,7 @@ void RunState::stop() {
     if (bp_instance_t* const instance = std::exchange(steps_[s].instance, nullptr))
       program.device->given_up() ? keep_handle(instance) : program.plugin->instance->destroy(instance);
   }
-  lanes_.clear();  // waits for the work in the streams, which signals the marks, after `done` was called
+  lanes_.clear();  // waits for the work in the streams, which may signal a mark even after its `done` was called
   marks_.clear();
 }
 
@@ -254,7 +254,7 @@ Status RunState::bind(uint32_t number) {
   if (step.program->device->given_up()) return step.program->device->lost();
   std::vector<Slot>& slots = steps_[number].slots;
   const uint32_t inputs = static_cast<uint32_t>(step.inputs.size());
-  bool is_bound = false;  // an output that the program must ask for in this run
+  bool is_bound = false;  // some output is still bound, although the program must request its memory in this run
   for (uint32_t o = 0; o < step.outputs.size(); ++o)
     is_bound |= slots[inputs + o].bound && !values_[step.outputs[o].value].known;
   if (is_bound) drop_instance(number);

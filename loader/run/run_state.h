@@ -42,7 +42,8 @@ class RunState {
   static Result<std::unique_ptr<RunState>> make(const RunGraph& graph);
   RunState(const RunState&) = delete;
   ~RunState() { stop(); }
-  // Destroys the instances and streams. After it returns, plugins make no more callbacks.
+  // Destroys the instances and streams. After it returns, plugins make no more callbacks. Objects of a device that was
+  // given up are kept, and that plugin may still make callbacks.
   void stop();
 
   const Value& value(uint32_t value) const { return values_[value]; }
@@ -79,7 +80,8 @@ class RunState {
   Status import_from_host(ReplicaRef ref);
   // Records that the replica is, or will be, an import of the replica in host memory.
   void set_imported(ReplicaRef ref) { at(ref).imported = true; }
-  // Binds the slots of an island whose extents are known and whose binding has changed.
+  // Binds those slots of the island whose extents are known and whose binding has changed. Creates the instance again
+  // if an output was bound for earlier extents and is now unknown.
   Status bind(uint32_t step);
 
   // ---- what a run computes ----

@@ -37,8 +37,8 @@ Status did_not_return(bool late, const std::string& devices) {
 }
 
 // Most drivers cannot stop work that is in a stream. A bounded run (one with a deadline or a cancel token) therefore
-// has at most kAhead unfinished tasks in streams, and only islands of at most kMostNodes nodes. Larger islands run
-// outside of streams, where backends check between kernels whether to stop.
+// has at most kAhead unfinished tasks in streams, and only islands of at most kMostNodes nodes. Larger islands, and all
+// islands if tasks may run at once, run outside of streams, where backends check between kernels whether to stop.
 constexpr uint32_t kAhead = 4;
 constexpr uint32_t kMostNodes = 4;
 
@@ -330,8 +330,8 @@ Status Runner::fits(const FrameworkStream& stream) const {
                                   " is in host memory that has to be flushed for the device: bind device memory"};
   }
   if (!graph_.passthroughs.empty())
-    return {BP_UNSUPPORTED,
-            "output " + name_of(graph_.passthroughs.front().value) + " is computed by no island: the host copies it"};
+    return {BP_UNSUPPORTED, "output " + name_of(graph_.passthroughs.front().value) +
+                                " is computed by no island and is copied outside of streams: run without a stream"};
   if (graph_.steps.empty()) return {BP_UNSUPPORTED, "the session has no islands"};
   return {};
 }

@@ -23,14 +23,15 @@ class Runner {
   // All four arguments must outlive the runner.
   Runner(const CompiledModel& model, const RunGraph& graph, RunState& state, const RunPlan& plan);
 
-  // Makes no heap allocation unless a step is dynamic.
+  // After the first run, a successful run makes no heap allocation unless a step is dynamic or a trace is recorded.
   Status run(const bp_run_t& options);
   // Puts a run into the framework's stream. BP_UNSUPPORTED if part of the run cannot be put into a stream.
   Status enqueue_in(FrameworkStream& stream, const bp_run_t& order);
   // The island (or BP_NONE) and the device (or null) in which the last run failed.
   uint32_t failed_step() const { return failed_step_; }
   const Device* failed_device() const { return failed_device_; }
-  // Whether a call to a device did not end. If so, graph, state and plan must be kept forever and never used again.
+  // Whether a call to a device did not end. If so, this runner, its model, graph, state and plan must be kept forever
+  // and never used again.
   bool abandoned() const { return abandoned_; }
 
  private:

@@ -42,7 +42,8 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
   // A task may end before the call that started it returns. The run waits for that call too.
   bool is_over() const { return starting == 0 && running == 0 && (left == 0 || stopped); }
 
-  // Starts helper threads for ready tasks. If memory for helpers is exhausted, the current thread runs all tasks.
+  // Requests helper threads for ready tasks. If memory for a request is exhausted, the run goes on with the threads
+  // that it has.
   void invite() {
     try {
       for (size_t i = 0; i < ready.size() && helpers < helpers_wanted; ++i) {
@@ -73,7 +74,7 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
     return *kKept;
   }
 
-  // The list entry is allocated once and moves between the lists, so a run allocates nothing.
+  // The list entry is allocated once and moves between the lists, so that keeping the state allocates nothing.
   void keep() {
     const std::lock_guard lock(kept().mutex);
     entry.front() = shared_from_this();

@@ -16,7 +16,7 @@ namespace backplane {
 
 class TaskGraph {
  public:
-  // At most `width` tasks run at once.
+  // At most `width` threads start tasks at once, including the caller of `run`. Pending tasks do not count.
   TaskGraph(uint32_t count, uint32_t width);
   ~TaskGraph();
   TaskGraph(const TaskGraph&) = delete;
@@ -39,7 +39,7 @@ class TaskGraph {
   // Starts each task when its predecessors allow it, and returns when no task is pending. After a failure no further
   // task starts. `start` is called from several threads. `end` must be called once for each pending task, from any
   // thread. Returns false if `must_abandon` returned true; some tasks may then still be pending. Makes no heap
-  // allocation.
+  // allocation of its own; helper threads are requested from oneTBB.
   bool run(const std::function<Started(uint32_t task)>& start, const Watch& watch);
   void end(uint32_t task, bool failed);
   // After `run` returned false: waits until no task is pending.

@@ -87,7 +87,9 @@ Status Session::refit_programs(const Replacements& wanted) const {
 
 Result<model::WeightId> Session::find_weight(std::string_view name, const bp_tensor_t& tensor) const {
   if (!refit_.possible || !compiled_)
-    return Status(BP_BAD_STATE, "the session was not created with BP_SESSION_REFIT: its weights are fixed");
+    return Status(BP_BAD_STATE,
+                  "the session was created without BP_SESSION_REFIT or with BP_SESSION_PLACE_ONLY: its weights can be "
+                  "neither read nor replaced");
   const model::Graph& graph = model_->graph;
   const auto value =
       std::ranges::find_if(graph.values, [&](const model::Value& v) { return v.weight != BP_NONE && v.name == name; });

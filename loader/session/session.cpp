@@ -12,8 +12,9 @@
 namespace backplane {
 namespace {
 
-// If a backend rejects an island, placement is repeated. Each round takes nodes away from a device, so the rounds
-// always end. The limit bounds the delay if a backend rejects only a few nodes per round.
+// If a backend rejects or splits an island, placement is repeated. Each round takes nodes away from a device or splits
+// an island. The limit bounds the delay if a backend rejects only a few nodes per round, and ends the rounds of one
+// that always splits.
 constexpr int kMaxReviewRounds = 16;
 
 }  // namespace

@@ -62,10 +62,13 @@ class Session : public CompiledModel {
   bool is_current() const override { return !is_replaced_.load(std::memory_order_acquire); }
   Status fail_over(const Fault& fault) const override;
 
-  // Replaces weights by name: all of them or, after an error, none. The tensors must be in host memory. The session
-  // must have been created with BP_SESSION_REFIT and must be the latest. Programs of backends that cannot replace
-  // weights are compiled again.
+  // Replaces weights by name: all of them or, after an error, none, unless the error says that a device's weights
+  // cannot be restored. The tensors must be in host memory; their elements are copied. BP_BAD_STATE: the session is not
+  // compiled, or was not created with BP_SESSION_REFIT. BP_BUSY: another session has replaced it. If a backend cannot
+  // replace weights, its programs are compiled again in a session that replaces this one.
   Status refit(const std::vector<std::pair<std::string, bp_tensor_t>>& weights) const;
+  // Copies a weight's present elements into the tensor's buffer in host memory. The tensor must have the weight's type
+  // and extents. The session needs BP_SESSION_REFIT for this too.
   Status read_weight(std::string_view weight, bp_tensor_t& tensor) const;
 
  private:

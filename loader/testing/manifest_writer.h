@@ -26,8 +26,9 @@ inline std::string manifest(std::string_view id, std::string_view library, std::
 }
 
 // During its lifetime, the environment variables that discovery reads point into its folder or are unset. The
-// destructor removes the folder. BACKPLANE_ISOLATE_PATHS stays as it is: api/abi/grown_test.sh sets it, because plugins
-// from another build folder open libraries that isolated backends could not read otherwise.
+// destructor restores them, and those changed with `set`, and removes the folder. BACKPLANE_ISOLATE_PATHS stays as it
+// is: api/abi/grown_test.sh sets it, because plugins from another build folder open libraries that isolated backends
+// could not read otherwise.
 class Sandbox {
  public:
   Sandbox() {

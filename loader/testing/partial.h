@@ -39,7 +39,7 @@ inline void wait_until_idle(const partial::Counters& counted) {
   }
 }
 
-// An environment with asynchronous devices whose islands have one node each. They have their own memory, unless
+// An environment with devices that are asynchronous, have their own memory, and get islands of one node each, unless
 // `options` says otherwise.
 inline Environment streaming(std::map<std::string, std::string> options) {
   options.insert({{"partial.async", "1"}, {"partial.max_nodes", "1"}, {"partial.memory", "own"}});

@@ -45,7 +45,8 @@ void SessionFlags::declare(cli::Command command) {
       .separated_by(',');
   command
       .add_option("--fallback", fallback,
-                  "allow: the cheapest placement; prefer: in the order given; forbid: the first alone")
+                  "allow: the cheapest placement; prefer: each node on the first device that supports it; forbid: all "
+                  "nodes on the first device")
       .one_of({"allow", "prefer", "forbid"});
   command
       .add_option("--costs", costs,

@@ -60,11 +60,11 @@ struct SessionFlags {
   std::string costs = "known";
 
   void declare(cli::Command command);
-  // Throws Usage if a device does not exist.
+  // Throws Usage if a device does not exist or a pin is not PATTERN=DEVICE.
   SessionOptions options(const Environment& env) const;
 };
 
-// Splits "a=b" at its last or first '='. If there is none, throws Usage with the option's name.
+// Splits "a=b" at its last or first '='. If there is none, or nothing before it, throws Usage with the option's name.
 std::pair<std::string, std::string> split_setting(std::string_view option, const std::string& setting, bool at_last);
 
 // Names of the devices that run at least one node of the session.

@@ -83,7 +83,7 @@ void Limits::declare(cli::Command command) {
   command.add_option("--timeout", timeout, "Stops the command after so many seconds, with exit status 1");
   command.add_option(
       "--max-memory", memory,
-      "Memory that it may allocate, such as 4G; mapped weights do not count. Exit status 1 if it needs more");
+      "Memory that the command may allocate, such as 4G; mapped weights do not count. Exit status 1 if it needs more");
 }
 
 void Limits::start() const {

@@ -20,7 +20,8 @@ struct Limits {
   void start_clock() const;
 };
 
-// Sets the function that prints the error when the time limit is exceeded. The process then ends with exit status 1.
+// Sets the function that prints the error when the time limit is exceeded. It is called on a thread of its own; then
+// the process ends with exit status 1.
 void report_timeout_by(std::function<void(const std::string& text)> print);
 // The text of the error for exhausted memory.
 std::string no_memory_text();

@@ -10,7 +10,7 @@ namespace backplane::tools {
 
 // Rounds to the nearest float16. Values beyond its range become infinity; NaN becomes a quiet NaN.
 uint16_t float16_bits(double value);
-// Likewise, for bfloat16.
+// Likewise, for bfloat16, after rounding to fp32.
 uint16_t bfloat16_bits(double value);
 
 // Sets element `i` of a tensor of bools, fp16, bf16, fp32, fp64 or integers of at least 8 bits. Returns false if the
@@ -19,8 +19,9 @@ bool set_number(onnx::Tensor& tensor, uint64_t i, double value);
 // Likewise for an integer, which is not converted to double if the tensor has an integer type.
 bool set_integer(onnx::Tensor& tensor, uint64_t i, int64_t value);
 
-// Converts a tensor to another data type, for --cast. Floats are rounded, but integer types must represent each value
-// exactly. Otherwise throws onnx::Malformed, which names the first value that does not fit.
+// Converts a tensor to another data type, for --cast. Float types get rounded values; bools are true for values other
+// than 0. Integer types must represent each value exactly; otherwise throws onnx::Malformed, which names the first
+// value that does not fit. Throws it too if one of the types is a string or has no conversion.
 onnx::Tensor convert(const onnx::Tensor& tensor, bp_dtype_t dtype);
 
 // Parses a literal: "2x3xf32=1,2,3,4,5,6", "2x3xf32=0.5" (the same value for all elements), or "f32=1" (a scalar).

@@ -127,7 +127,7 @@ std::string render(const Json& report) {
     table.row({fmt::format("node {}", cell(differences[i].at("node"))), cell(differences[i].at("op_type")),
                cell(differences[i].at("name")), cell(differences[i].at("value")), cell(differences[i].at("text"))});
   }
-  return fmt::format("{} differs from {} in {} of {} values, first\n{}", cell(devices[1]), cell(devices[0]),
+  return fmt::format("{} differs from {} in {} of {} values; the first are\n{}", cell(devices[1]), cell(devices[0]),
                      differences.size(), cell(report.at("values")), table.text());
 }
 

@@ -58,7 +58,7 @@ std::string place_text(const Json& node) {
   return node.contains("call") ? where + ", within " + cell(node.at("call")) : where;
 }
 
-// The extents that costs are based on where the model leaves them open.
+// The extents that costs assume for dimensions that the model leaves open.
 std::string assumed_text(const Json& extents) {
   std::string list;
   for (const auto& [name, extent] : extents.items())
@@ -105,13 +105,13 @@ std::string render(const Json& report) {
     text += fmt::format("Arithmetic: {}\n", shares);
   }
   if (const std::string uncovered = uncovered_text(uncovered_nodes(report)); !uncovered.empty()) {
-    text += fmt::format("Uncovered: no device takes these, so the model cannot run\n{}", uncovered);
+    text += fmt::format("Uncovered: no device supports these nodes, so the model cannot run\n{}", uncovered);
   }
   if (!report.at("islands").empty()) text += fmt::format("Islands\n{}", islands.text());
   text += fmt::format("Nodes\n{}", nodes.text());
   if (!report.at("copies").empty()) text += fmt::format("Copies\n{}", copies.text());
   if (!report.at("savings").empty()) {
-    text += fmt::format("Saved by not going where a node alone would be faster\n{}", savings.text());
+    text += fmt::format("Saved by not moving nodes to the device that computes them fastest\n{}", savings.text());
   }
   return text;
 }

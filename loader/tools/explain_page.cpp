@@ -6,8 +6,8 @@
 namespace backplane::tools {
 namespace {
 
-// The edges of the graph: each value's producer and readers. A reader is a node and its input slot (null if a body of
-// If, Loop or Scan reads the value).
+// The edges of the graph: each value's producer and readers. A reader is a node and the number of its input; instead of
+// the number, null if a sub-graph of the node reads the value.
 Json values(view::Graph graph) {
   Json out = Json::array();
   const auto index = [](uint32_t i) { return i == BP_NONE ? Json(nullptr) : Json(i); };

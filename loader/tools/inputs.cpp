@@ -196,7 +196,9 @@ class Given {
 }  // namespace
 
 void InputFlags::declare(cli::Command command) {
-  command.add_option("array", array, "The only input that has no --input: a file as there");
+  command.add_option(
+      "array", array,
+      "A file with the value of the only input that has no --input, or a .npz with arrays of the inputs' names");
   command
       .add_option("--input", values,
                   "An input, as NAME=FILE with FILE a .npy, .npz or ONNX .pb, as NAME=2x3xf32=1,2,3,4,5,6 or with one "
@@ -204,7 +206,7 @@ void InputFlags::declare(cli::Command command) {
       .one_each();
   command.add_flag("--cast", cast, "Convert numbers to the type that the model declares");
   declare_dims(command, dims);
-  command.add_option("--seed", seed, "For the inputs that are not given");
+  command.add_option("--seed", seed, "The seed of the random numbers for inputs without a value");
 }
 
 void declare_dims(cli::Command command, std::vector<std::string>& dims) {

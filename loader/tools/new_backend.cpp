@@ -138,6 +138,6 @@ Action declare(cli::Command command) {
 }  // namespace
 
 extern const Verb new_backend_verb = {
-    "new-backend", "writes a backend project for a vendor that compiles, runs and has a test", declare};
+    "new-backend", "writes the project of a new backend, which compiles, runs and has a test", declare};
 
 }  // namespace backplane::tools

@@ -125,7 +125,8 @@ std::vector<std::pair<std::string, onnx::Tensor>> read_npz(std::string_view byte
   std::vector<std::pair<std::string, onnx::Tensor>> arrays;
   uint64_t read = 0;
   for (const Member& member : read_directory(bytes)) {
-    // Rejects overlapping members, with which a small file could contain any number of large arrays.
+    // If the members are together larger than the file, some overlap. Rejects such files, because a small one could
+    // contain any number of large arrays.
     if (member.stored > bytes.size() || (read += member.stored) > bytes.size())
       throw Malformed(fmt::format("member '{}' of the .npz file overlaps another", member.name));
     if (number<uint32_t>(bytes, member.at) != kLocal) throw Malformed("the .npz file's directory is damaged");

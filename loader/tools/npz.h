@@ -16,6 +16,7 @@ namespace backplane::tools {
 std::vector<std::pair<std::string, onnx::Tensor>> read_npz(std::string_view bytes);
 
 // Returns an archive of stored members, like numpy.savez but without timestamps. Requires fits_npy for each array.
+// Throws onnx::Malformed if there are more than 10,000 arrays or 4 GB.
 std::string write_npz(const std::vector<std::pair<std::string, onnx::Tensor>>& arrays);
 
 }  // namespace backplane::tools

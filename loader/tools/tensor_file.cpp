@@ -58,8 +58,8 @@ NamedTensors read_arrays(const fs::path& file) {
 void write_arrays(const fs::path& file, const NamedTensors& arrays) {
   for (const auto& [name, tensor] : arrays) {
     if (!fits_npy(tensor)) {
-      throw Failure(fmt::format("'{}' cannot have '{}': numpy has no type for {}; name a folder instead", file.string(),
-                                name, onnx::describe(tensor)));
+      throw Failure(fmt::format("'{}' cannot have '{}': numpy cannot represent {}; name a folder instead",
+                                file.string(), name, onnx::describe(tensor)));
     }
   }
   std::ofstream out(file, std::ios::binary);

@@ -6,8 +6,8 @@
 
 namespace backplane::model {
 
-// The newest form of the node's operator that exists in version `newest` of its domain and has the same meaning for
-// this node; null if there is none. `node.schema` must be set.
+// The form that the node's operator has in version `newest` of its domain, or null if there is none, or if it has
+// another meaning or cannot express this node. `node.schema` must be set.
 const ops::Schema* older_form(const Graph& graph, const Node& node, uint32_t newest);
 
 }  // namespace backplane::model

@@ -46,7 +46,7 @@ class Serializer {
   Serializer(const bp_graph_t& graph, uint64_t external_above) : graph_(graph), external_above_(external_above) {}
 
   // Writes the graph. ONNX identifies values by name, so values with a missing or duplicate name get a number. `outer`
-  // holds the names of the enclosing graph's values, by value.
+  // holds the names of the enclosing graph's values, by value; `taken` holds all names used so far.
   Status write(Message& out, const std::vector<std::string>* outer, std::set<std::string>& taken) {
     Writer writer(out.head);
     writer.add_string(field::graph::kName, graph_.name.size ? view(graph_.name) : std::string_view("graph"));

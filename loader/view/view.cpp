@@ -347,8 +347,8 @@ Arrays& arrays_of(const bp_graph_t* graph) {
 
 bp_status_t BP_CALL weight_map(const bp_graph_t* graph, uint32_t weight, const void** out_data, bp_error_t* error) {
   if (weight >= graph->weight_count) {
-    return Status(BP_INVALID_ARGUMENT,
-                  "weight " + std::to_string(weight) + " of " + std::to_string(graph->weight_count) + " does not exist")
+    return Status(BP_INVALID_ARGUMENT, "there is no weight " + std::to_string(weight) + ": the graph has " +
+                                           std::to_string(graph->weight_count))
         .write(error);
   }
   *out_data = arrays_of(graph).weight(weight).data;
@@ -368,8 +368,8 @@ void BP_CALL weight_consumed(const bp_graph_t* graph, uint32_t index) {
 
 bp_status_t BP_CALL weight_hash(const bp_graph_t* graph, uint32_t index, uint64_t out_hash[2], bp_error_t* error) {
   if (index >= graph->weight_count) {
-    return Status(BP_INVALID_ARGUMENT,
-                  "weight " + std::to_string(index) + " of " + std::to_string(graph->weight_count) + " does not exist")
+    return Status(BP_INVALID_ARGUMENT, "there is no weight " + std::to_string(index) + ": the graph has " +
+                                           std::to_string(graph->weight_count))
         .write(error);
   }
   const Arrays& arrays = arrays_of(graph);
@@ -427,8 +427,8 @@ void Arrays::publish() {
   abi_.subgraphs = body_graphs_.data();
 }
 
-// The opsets of the view. The import has upgraded known domains to their newest version, of which the view shows at
-// most the one that the plugin supports.
+// The opsets of the view. Of a domain that the loader knows, this is the newest version, to which the import has
+// upgraded the nodes, or an older one if the plugin supports no newer.
 std::vector<bp_opset_t> opsets_of(const Model& model, const KnownOpsets& known) {
   std::map<std::string_view, uint32_t> versions;
   const auto add = [&](const std::map<std::string, uint32_t>& opsets) {

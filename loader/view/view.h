@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ABI's arrays for a graph or for an island of it. The view borrows names and weights from the model and owns the
-// arrays.
+// The ABI's arrays for a graph or for an island of it. The view borrows names and weights from the model, which it
+// keeps alive, and owns the arrays.
 #pragma once
 
 #include <map>
@@ -51,7 +51,8 @@ class View {
   };
   Nodes graph_nodes(uint32_t view_node) const;
   ValueId graph_value(uint32_t view_value) const;
-  // Whether the node's form is too new for the plugin. If so, the loader itself reports BP_REASON_OPSET for it.
+  // Whether the form of the node, or of a node in its sub-graphs, is too new for the plugin. If so, the loader itself
+  // reports BP_REASON_OPSET for the node.
   bool too_new(uint32_t view_node) const;
 
  private:

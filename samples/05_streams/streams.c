@@ -108,7 +108,10 @@ int main(int argc, char** argv) {
   bp_get_api_t get_api = NULL;
   if (library != NULL) *(void**)&get_api = dlsym(library, BP_LOADER_SYMBOL);
   if (get_api == NULL || (api = get_api(BP_ABI_VERSION)) == NULL) {
-    fprintf(stderr, "streams: no loader of this version: %s\n", library == NULL ? dlerror() : "");
+    fprintf(
+        stderr,
+        "streams: libbackplane.so.1 is missing or has another version; install Backplane or set LD_LIBRARY_PATH. %s\n",
+        library == NULL ? dlerror() : "");
     return 1;
   }
   Own own;
@@ -144,7 +147,7 @@ int main(int argc, char** argv) {
   check(api->session_create(env, model, &desc, &session, &error));
   bp_exec_t* exec = NULL;
   check(api->exec_create(session, NULL, &exec, &error));
-  const uint32_t space = info.space_count - 1; /* the last space is that of cl_mem */
+  const uint32_t space = info.space_count - 1; /* of the OpenCL backend's spaces, the last imports cl_mem */
   const bp_buffer_t bound[] = {bind(env, device, space, exec, 0, own.a), bind(env, device, space, exec, 1, own.b),
                                bind(env, device, space, exec, BP_SLOT_OUTPUT, own.y)};
 

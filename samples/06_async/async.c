@@ -65,7 +65,10 @@ int main(int argc, char** argv) {
   bp_get_api_t get_api = NULL;
   if (library != NULL) *(void**)&get_api = dlsym(library, BP_LOADER_SYMBOL);
   if (get_api == NULL || (api = get_api(BP_ABI_VERSION)) == NULL) {
-    fprintf(stderr, "async: no loader of this version: %s\n", library == NULL ? dlerror() : "");
+    fprintf(
+        stderr,
+        "async: libbackplane.so.1 is missing or has another version; install Backplane or set LD_LIBRARY_PATH. %s\n",
+        library == NULL ? dlerror() : "");
     return 1;
   }
   bp_env_t* env = NULL;

@@ -35,7 +35,7 @@ static struct {
 static void load(void* library, const char* name, void* slot) {
   void* const function = dlsym(library, name);
   if (function == NULL) {
-    fprintf(stderr, "%s is missing\n", name);
+    fprintf(stderr, "libonnxifi.so has no function %s\n", name);
     exit(1);
   }
   memcpy(slot, &function, sizeof function);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces the weights of a compiled model: refit MODEL.onnx. Nothing is compiled or planned again, and execs stay
-// bound. This is for training loops, and for models that are fine-tuned for each customer. The model computes y =
-// Relu(a + b) with the weight b, all float[2, 3] (make_model FILE weights writes it).
+// Replaces the weights of a compiled model: refit MODEL.onnx. Execs stay bound. A device that can replace weights
+// compiles nothing again; for others, the loader compiles new programs. This is for training loops, and for models that
+// are fine-tuned for each customer. The model computes y = Relu(a + b) with the weight b, all float[2, 3] (make_model
+// FILE weights writes it).
 #include <backplane/client.hpp>
 #include <iostream>
 
@@ -24,7 +25,7 @@ int main(int argc, char** argv) try {
   const backplane::Environment env;
   const backplane::Model model = env.open(argv[1]);
   backplane::SessionOptions options;
-  options.flags = BP_SESSION_REFIT;  // weights may be replaced later, so constants are not folded
+  options.flags = BP_SESSION_REFIT;  // devices use the weights only in ways that allow replacing them
   const backplane::Session session = env.compile(model, options);
   backplane::Exec exec = session.exec();
   exec.bind("a", backplane::Tensor(BP_DTYPE_FLOAT, {2, 3}));  // zeros

@@ -63,7 +63,7 @@ int main(int count, char** words) {
     return 0;
   }
   if (count != 3 || (strcmp(words[1], "fma") != 0 && strcmp(words[1], "l1") != 0)) {
-    fprintf(stderr, "neighbour: give fma|l1 CORE, or peak BITS SECONDS\n");
+    fprintf(stderr, "usage: neighbour fma|l1 CORE, or neighbour peak BITS SECONDS\n");
     return 2;
   }
   cpu_set_t core;

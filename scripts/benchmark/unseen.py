@@ -28,7 +28,7 @@ TYPES = {"tensor(float)": "f4", "tensor(double)": "f8", "tensor(float16)": "f2",
 def value_of(given, size, stated):
     """A seeded array for an input as onnxruntime describes it. `size` is the extent of unknown dimensions, `stated` has extents by input name."""
     if given.type not in TYPES:
-        raise ValueError(f"input {given.name} is {given.type}")
+        raise ValueError(f"input {given.name} is {given.type}, for which this script has no values")
     extents = stated.get(given.name)
     if extents is None:
         extents = [d if isinstance(d, int) and d > 0 else (1 if i == 0 or given.name in STATES else size) for i, d in enumerate(given.shape)]
@@ -71,7 +71,7 @@ def prepare(path, folder):
         numpy.save(folder / f"input_{i}.npy", value)
     for i, value in enumerate(outputs):
         if not isinstance(value, numpy.ndarray) or value.dtype.kind not in "fiub":
-            raise ValueError("an output is no tensor of numbers")
+            raise ValueError("an output is not a tensor of numbers")
         numpy.save(folder / f"output_{i}.npy", value)
     return [list(value.shape) for value in feed.values()]
 

@@ -65,6 +65,6 @@ def nearest(header: str, sources: dict[str, list[str]]) -> str:
 if __name__ == "__main__":
     flags = read_sources(pathlib.Path(sys.argv[1]))[sys.argv[2]]
     if "-Werror" not in flags:
-        print("skipped: warnings are no errors with this compiler: see cmake/Settings.cmake")
+        print("skipped: warnings are not errors with this compiler: see cmake/Settings.cmake")
         sys.exit(77)
     sys.exit(subprocess.run([*flags, "-fsyntax-only", sys.argv[3]], check=False).returncode)

@@ -6,7 +6,7 @@
 
 BUILD is a build folder of the preset asan whose tests have run. FLOORS (scripts/gates/coverage.txt) has lines 'FOLDER PERCENT': a
 folder below its floor is reported. Tests themselves are not counted. Exit status: 0 if no folder is below its floor, 1 if
-one is, 2 for wrong usage, 77 without llvm-cov.
+one is or if FLOORS names a folder without lines, 2 for wrong usage, 77 without llvm-cov.
 """
 import argparse
 import collections

@@ -54,7 +54,8 @@ some() {
     fi
 }
 
-# find_tool NAME: prints the path of the program that setup.sh installed, so that every machine uses the same release; otherwise of the system's.
+# find_tool NAME: prints the path of the program that setup.sh installed, so that every machine uses the same release; if there is none,
+# that of the system's program.
 find_tool() {
     local data=${BACKPLANE_DATA:-${XDG_CACHE_HOME:-$HOME/.cache}/backplane} tool
     if [[ -x $data/tools/bin/$1 ]]; then

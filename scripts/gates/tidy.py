@@ -21,12 +21,13 @@ import tempfile
 import compile_database
 from compile_database import ROOT
 
-LIMIT = 12  # sources that are checked without --all, so that a test run stays short; scripts/gates.sh passes --all
+LIMIT = 12  # changed sources that are checked, so that a test run stays short; scripts/gates.sh passes --all
 FINDING = re.compile(r"^(.+?):\d+:\d+: (?:warning|error): .*$", re.MULTILINE)
 
 
 def find_tool() -> pathlib.Path:
-    """The path of clang-tidy: preferably the release that .clang-tidy was written for. Older ones check system headers too, in five times the time."""
+    """The path of the clang-tidy that setup.sh installs: the release that .clang-tidy was written for. Older ones check system headers too,
+    in five times the time."""
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
     return pathlib.Path(os.environ.get("BACKPLANE_DATA") or cache / "backplane") / "tools/bin/clang-tidy"
 
@@ -37,7 +38,7 @@ def git(*words: str) -> list[str]:
 
 
 def changed_files() -> list[str]:
-    """The files that were changed last, newest first."""
+    """The changed files: those of uncommitted changes, then those of commits that are not on origin's main and of the last commit."""
     names = git("diff", "--name-only", "HEAD") + git("ls-files", "--others", "--exclude-standard")
     names += git("diff", "--name-only", "origin/main...HEAD") + git("diff", "--name-only", "HEAD~1")
     return list(dict.fromkeys(name for name in names if name))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The API of loader.h in C++17, header-only. Handles are shared pointers: copy them freely and destroy them in any
-// order. A failed call throws backplane::Error.
+// order, except that cancel tokens and semaphores must outlive the runs and waits that use them. A failed call throws
+// backplane::Error.
 //
 //   auto env = backplane::Environment();
 //   auto model = env.open("m.onnx");

@@ -77,7 +77,8 @@ class Tensor {
     const auto bytes = view::dense_bytes(dtype, extents_.data(), static_cast<uint32_t>(extents_.size()));
     if (!bytes || view::dtype_bits(dtype) == 0 || extents_.size() > BP_MAX_RANK) {
       throw std::invalid_argument("a tensor of " + std::string(view::dtype_name(dtype)) + " and extents " + shape() +
-                                  ": extents must be 0 or more, fit in memory, and the type must have a fixed width");
+                                  ": it must fit in memory, with at most 32 extents of 0 or more and a type of fixed "
+                                  "width (strings: of_strings)");
     }
     allocate(*bytes);
   }
@@ -116,8 +117,8 @@ class Tensor {
     std::memcpy(tensor.data_.get() + head, text.data(), text.size());
     return tensor;
   }
-  // Copies a dense tensor in host memory. Throws std::invalid_argument if the layout is not dense, or if elements or
-  // strings exceed the buffer.
+  // Copies a dense tensor in host memory. Throws std::invalid_argument if the layout is not dense, if an extent is
+  // negative, or if elements or strings exceed the buffer.
   static Tensor copy(const bp_tensor_t& from) {
     Tensor tensor;
     tensor.dtype_ = from.dtype;

@@ -15,8 +15,8 @@
  * Buffers keep nothing alive: release them before the environment is destroyed. After a device was abandoned, what it
  * may still use is never released, so the `release` callbacks of that memory do not come.
  *
- * Calls and runs that are not put into a stream use the memory that they are given at once: work that writes it must
- * have ended, unless the run waits for its point.
+ * Calls, and runs that are not put into a stream, may use the memory that they are given from the beginning of the
+ * call: other work that writes it must have ended, unless the run waits for a point that this work signals.
  */
 #ifndef BACKPLANE_LOADER_H
 #define BACKPLANE_LOADER_H
@@ -233,8 +233,8 @@ typedef struct bp_builder_desc_t {
   uint32_t flags; /* none defined */
   void* self;
   /* Called once, from any thread, when the memory of the weights and of the attributes' tensors is no longer used:
-   * after the model and its sessions are destroyed or, if no model was finished, when the builder is destroyed. May be
-   * NULL. */
+   * after the model and its sessions are destroyed or, if no model was finished, when the builder is destroyed. Not
+   * called if bp_builder_create fails. May be NULL. */
   void(BP_CALL* release)(void* self);
   const bp_chain_t* chain;
 } bp_builder_desc_t;
@@ -602,7 +602,7 @@ BP_EXPORT bp_status_t BP_CALL bp_memory_fill(bp_env_t* env, const bp_fill_t* wha
  * device can do the copy in that order), and those of `copy` in plugin.h. */
 BP_EXPORT bp_status_t BP_CALL bp_memory_copy(bp_env_t* env, const bp_copy_t* what, bp_error_t* error);
 
-/* Starts collecting spans of all sessions of the environment. [thread-safe] */
+/* Starts collecting spans of all sessions of the environment, and drops those collected before. [thread-safe] */
 BP_EXPORT bp_status_t BP_CALL bp_trace_start(bp_env_t* env, bp_error_t* error);
 /* Stops collecting, and writes the spans as Chrome/Perfetto JSON. [thread-safe] [blocks]. Errors: BP_BAD_STATE (not
  * started). */

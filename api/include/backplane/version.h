@@ -15,9 +15,9 @@
 /* Padding is declared for 64-bit pointers, and numbers are little-endian. Targets with another layout would need
  * another ABI. */
 #if UINTPTR_MAX != UINT64_MAX
-#error "backplane: the ABI is laid out for 64-bit pointers; there is none for this target yet"
+#error "backplane: the ABI is laid out for 64-bit pointers; it has no layout for this target yet"
 #elif defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "backplane: the ABI is little-endian; there is none for this target yet"
+#error "backplane: the ABI is little-endian; it has no layout for this target yet"
 #endif
 
 #define BP_MAKE_VERSION(major, minor) (((uint32_t)(major) << 16) | (uint32_t)(minor))

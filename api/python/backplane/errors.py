@@ -27,7 +27,7 @@ class CallError(Error):
 
 
 class RetryError(Error):
-    """Nothing is broken: the same call may succeed later."""
+    """Nothing is broken, unless `abandoned` is set: the same call may succeed later."""
 
 
 class LostError(Error):
@@ -107,7 +107,7 @@ class Internal(FatalError, RuntimeError):
 
 
 class Incompatible(FatalError, ImportError):
-    """No common ABI version."""
+    """No common ABI version, or a build for another architecture or with another sanitizer."""
 
 
 class Corrupt(FatalError):
@@ -115,7 +115,7 @@ class Corrupt(FatalError):
 
 
 class IoError(FatalError, OSError):
-    """The file system failed."""
+    """The file system or the network failed."""
 
 
 _CODES: dict[int, type[Error]] = {
@@ -152,7 +152,7 @@ def make_error(
     device_lost: bool = False,
     abandoned: bool = False,
 ) -> Error:
-    """The exception of a status. A code that this version does not know is raised as the class of its family."""
+    """The exception of a status. For a code that this version does not know, it is of the class of the code's family."""
     error = _CODES.get(code, _FAMILIES.get(code & 0xFF00, Error))(text)
     error.code, error.status, error.node = code, status, node
     error.vendor_code, error.device_lost, error.abandoned = vendor_code, device_lost, abandoned

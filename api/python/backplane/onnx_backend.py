@@ -55,7 +55,8 @@ class BackplaneRep(_BackendRep):
 
 
 class BackplaneBackend(_Backend):
-    """All nodes run on the device that `prepare` names, or preparing raises `backplane.Unsupported` with the device's reason."""
+    """All nodes run on the device that `prepare` names, or preparing raises `backplane.Unsupported` with the device's reason (unless its
+    `options` have another `fallback`)."""
 
     default_device = "CPU"
 

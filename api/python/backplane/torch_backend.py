@@ -7,9 +7,10 @@
         y = compiled(x)
 
 `options` are those of `backplane.Model.compile`. A graph that cannot be exported or compiled runs in eager mode, and a warning of the
-logger "backplane.torch" says why: gradients, mutated inputs, operators that ONNX does not have. With {"fallback_to_eager": False} it
-raises instead. Parameters and buffers become weights; when one has changed, the graph is compiled again. Dimensions that Dynamo marks
-as dynamic become symbolic dimensions.
+logger "backplane.torch" says why: mutated inputs, operators that ONNX does not have. A call that needs gradients runs in eager mode too,
+without a warning. With {"fallback_to_eager": False} both raise instead. Parameters and buffers become weights; when one has changed, the
+graph is compiled again. (Changes in place of tensors that were made in torch.inference_mode are not noticed.) Dimensions that Dynamo
+marks as dynamic become symbolic dimensions.
 """
 
 from __future__ import annotations

@@ -89,7 +89,9 @@ nb::object allocate(const PyEnvironment& self, std::vector<int64_t> shape, std::
   const Device where = find(*self, device);
   const auto bytes = view::dense_bytes(type, shape.data(), static_cast<uint32_t>(shape.size()));
   if (!bytes || view::dtype_bits(type) == 0)
-    throw std::invalid_argument("an array of this shape and type cannot be allocated");
+    throw std::invalid_argument(
+        "an array of this shape and type cannot be allocated: extents must be 0 or more, the array must "
+        "fit in memory, and its type must have a fixed width (no strings)");
   uint32_t space = 0;  // the device's own memory, if it has such a space
   for (uint32_t i = 0; i < where.info.space_count; ++i) {
     bp_space_t facts{};
@@ -201,8 +203,9 @@ void add_environment(nb::module_& module) {
       "    only_given: do not search anywhere else.\n"
       "    settings: 'loader.<name>' and '<backend>.<name>', for example {'cpu.threads': 4, 'loader.cache': ''}.\n"
       "    log_level: 'error', 'warning', 'info' or 'debug'; empty: the variable BACKPLANE_LOG, otherwise errors.\n"
-      "    log: called with the level's name and each line, from any thread; None: standard error.\n"
-      "    threads: the number that the backends share; 0: one for each core.\n\n"
+      "    log: called with the level's name and each line, from any thread; None: the file that BACKPLANE_LOG_FILE\n"
+      "        names, otherwise standard error.\n"
+      "    threads: the number that the backends share; 0: one for each core that the process may use.\n\n"
       "Raises:\n"
       "    NotFound: an unknown loader option.\n"
       "    InvalidArgument: an invalid value of a loader option.")

@@ -51,7 +51,7 @@ void add_sync(nb::module_& module) {
       .def("set", &Cancel::set, "Ends all work that has this token, now and in the future.");
   nb::class_<PyStream>(module, "Stream",
                        "A device's queue of work, made by `Environment.stream`. Runs that are put into it start in\n"
-                       "order, and the calls return without waiting.")
+                       "order, and the calls return without waiting, except the first one with new memory or shapes.")
       .def(
           "wait",
           [](PyStream& self, nb::handle timeout) {
@@ -65,7 +65,8 @@ void add_sync(nb::module_& module) {
             self.stream->wait(deadline);
           },
           nb::arg("timeout").none() = nb::none(), nb::sig("def wait(self, timeout: float | None = None) -> None"),
-          "Waits until all work in the stream has ended, at most `timeout` seconds; raises the failure of a run in it.")
+          "Waits until all work in the stream has ended, at most `timeout` seconds; raises the first failure of a\n"
+          "run in it that was not raised before.")
       .def_prop_ro(
           "native", [](const PyStream& self) { return self.stream->native().handle; },
           "The driver's handle (a cl_command_queue, a cudaStream_t) as a number, valid while the stream lives.")

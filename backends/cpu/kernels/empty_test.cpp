@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tensor without elements costs nothing, whatever its other extents are. Every operator of the table runs on such
-// tensors and must return a result or an error at once.
+// A tensor without elements costs nothing, whatever its other extents are. Every operator of the table except kOthers
+// runs on such tensors, and must return a result or an error within kSeconds.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -259,7 +259,8 @@ std::vector<Case> cases() {
   };
 }
 
-// Operators to which this test does not apply: their operands are containers or scalars, or they have none.
+// Operators that cannot succeed on such tensors: their operands are containers or scalars, they have none, or empty
+// ones are invalid.
 const std::set<std::string> kOthers = {"Constant",
                                        "ConcatFromSequence",
                                        "If",

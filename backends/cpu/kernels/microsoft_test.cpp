@@ -179,8 +179,8 @@ TEST_F(Microsoft, SkipSimplifiedLayerNormalizationGivesTheSum) {
   EXPECT_THAT(outcome.outputs[1].as<float>(), ElementsAre(3, -3));
 }
 
-// (10 - 5) * 0.5 + (20 - 4) * 0.25 = 6.5, which rounds to 16 steps of 0.4; added to the zero point 4, that is 20. 255
-// saturates.
+// (10 - 5) * 0.5 + (20 - 4) * 0.25 = 6.5, which rounds to 16 steps of 0.4; added to the zero point 4, that is 20. The
+// second sum saturates.
 TEST_F(Microsoft, QLinearAddRoundsAndSaturates) {
   GraphBuilder b;
   b.input("a", BP_DTYPE_UINT8, {2}).input("b", BP_DTYPE_UINT8, {1});
@@ -208,7 +208,7 @@ HostTensor quarters_of(const std::vector<int64_t>& extents, size_t seed) {
   return HostTensor::of(BP_DTYPE_FLOAT, extents, quarters(count, seed));
 }
 
-// In the rest of this file, the expected numbers are results of ONNX Runtime 1.31.1.
+// Expected numbers in the rest of this file are results of ONNX Runtime 1.31.1.
 TEST_F(Microsoft, MultiHeadAttentionTakesBiasMaskAndCache) {
   GraphBuilder b;
   for (const char* name : {"q", "k", "v"}) b.input(name, BP_DTYPE_FLOAT, {1, 2, 4});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces operators between DequantizeLinear and QuantizeLinear with operators on the quantized values.
+// Replaces operators between DequantizeLinear and QuantizeLinear, and QLinearConv and QLinearMatMul, with kernels that
+// compute on the quantized values.
 #pragma once
 
 #include "runtime/call.h"

@@ -36,7 +36,8 @@ constexpr Head kScaledProducts[] = {
     {"ConvInteger", 5, 1},
 };
 
-// The same for NhwcConv: first with its channels first, where find_nhwc_conv removed a transpose, then with them last.
+// The same for NhwcConv: first with the result's channels first, where find_nhwc_conv removed the transpose after it,
+// then with the channels last.
 constexpr Head kNhwcConvs[] = {{"NhwcConv", 3, 1}, {"NhwcConv", 3, -1}};
 
 // An operator, and the function that looks for a pattern which contains it.
@@ -117,8 +118,8 @@ class Fusion {
     for (uint32_t i : chain.joined) calls_[i].folded = i != chain.last;
   }
 
-  // A depthwise convolution may process channels in any order. If a channel shuffle precedes it, the convolution that
-  // reads its result can therefore do the shuffle instead.
+  // A depthwise convolution may process channels in any order. If a channel shuffle precedes the depthwise convolution,
+  // the convolution that reads the depthwise result can therefore do the shuffle instead.
   bool pass_shuffle(Chain& chain) {
     const FusionGraph::Shuffle* shuffle = g_.shuffle_of(chain.reads[0]);
     if (shuffle == nullptr || g_.is_output(chain.reads[0]) || g_.readers(chain.reads[0]).size() != 1) return false;
@@ -313,7 +314,7 @@ class Fusion {
   }
 
   // x · (1 + erf(x / √2)) / 2 as exporters write it, or its approximation with tanh(√(2/π) · (x + 0.044715 · x³)) in
-  // place of erf.
+  // place of erf(x / √2).
   bool gelu(Chain& chain) {
     const uint32_t x = result(chain);
     if (g_.is_output(x) || g_.readers(x).size() < 2) return false;

@@ -27,15 +27,17 @@ class FusionGraph {
   std::span<const uint32_t> readers(uint32_t value) const {
     return {readers_.data() + read_first_[value], read_first_[value + 1] - read_first_[value]};
   }
-  // The ONNX operator of a call that is not fused yet; empty for other calls.
+  // The operator of a call in ONNX's default domain that is not fused or folded yet; empty for other calls.
   std::string_view op_type(uint32_t call) const;
-  // Whether the call has one of these ONNX operators and is not fused yet.
+  // Whether `op_type` of the call is one of these.
   bool is(uint32_t call, std::initializer_list<std::string_view> op_types) const;
-  // Return the only reader of a value, or its producer, if it has one of these operators; else BP_NONE.
+  // Return the only reader of a value, or its producer, if it has one of these operators; else BP_NONE. The graph
+  // counts as a reader of its outputs.
   uint32_t sole_reader(uint32_t value, std::initializer_list<std::string_view> op_types) const;
   uint32_t maker(uint32_t value, std::initializer_list<std::string_view> op_types) const;
   bool reads(uint32_t call, uint32_t value) const;
-  // Returns the other operand of a call that has two different operands, one of which is `value`; else BP_NONE.
+  // `value` must be an operand of the call. Returns the other operand if the call has two, and they are different; else
+  // BP_NONE.
   uint32_t other(uint32_t call, uint32_t value) const;
   uint32_t result(uint32_t call) const { return calls_[call].outputs[0]; }
 
@@ -62,6 +64,7 @@ class FusionGraph {
     return found == shuffles_.end() ? nullptr : &found->second;
   }
 
+  // Marks a call as fused: `op_type` and `is` no longer find it.
   void take(uint32_t call) { taken_[call] = true; }
   // Replaces these calls: the last one gets `kernel` and `operands`, and the others are marked as folded.
   void replace(std::span<const uint32_t> joined, std::unique_ptr<Kernel> kernel, std::vector<uint32_t> operands);

@@ -28,6 +28,7 @@ class Arena {
     return offset;
   }
 
+  // `bytes`: as passed to `allocate`.
   void release(int64_t offset, int64_t bytes) {
     auto hole = holes_.emplace(offset, align_up(std::max<int64_t>(bytes, 1))).first;
     auto next = std::next(hole);

@@ -15,7 +15,8 @@ namespace backplane::cpu {
 std::string describe(const bp_node_t& node);
 
 // Returns body(). If body throws an sdk::Error that has no node yet, rethrows it with this node's name; cancellations
-// and timeouts pass unchanged. A failed allocation becomes an sdk::Error with the node's name.
+// and timeouts pass unchanged. A failed allocation (std::bad_alloc, std::length_error) becomes an sdk::Error with the
+// node's name.
 template <class Body>
 auto at_node(const bp_node_t& node, const Body& body) {
   try {

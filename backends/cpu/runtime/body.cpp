@@ -5,7 +5,7 @@ namespace backplane::cpu {
 
 namespace {
 
-// Allocates separate memory for each output.
+// Allocates memory for each output that the run writes directly, and receives the values of the others.
 class FreshOutputs final : public Outputs {
  public:
   explicit FreshOutputs(std::span<Value> values) : values_(values) {}

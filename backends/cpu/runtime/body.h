@@ -17,7 +17,8 @@ class Body {
   // Returns the indices of the outer graph's values that the body reads, except those that are known at compile time.
   std::span<const uint32_t> captures() const { return program_.captures(); }
 
-  // One caller's use of the body. Its executor, and so its memory, is returned to the body for later calls.
+  // One caller's use of the body. It takes an idle executor of the body, or creates one. Its destructor returns the
+  // executor, with its memory, to the body for later uses.
   class Use {
    public:
     // `captured`: the values of `captures()`, in the same order.
@@ -25,7 +26,7 @@ class Body {
     ~Use();
     Use(const Use&) = delete;
     Use& operator=(const Use&) = delete;
-    // Moves from `inputs`. Throws sdk::Error.
+    // Moves from `inputs`. Sets `outputs`, whose memory outlives this use. Throws sdk::Error.
     void run(std::span<Value> inputs, std::span<Value> outputs, const RunContext& context);
 
    private:

@@ -17,8 +17,8 @@ struct Call {
   const bp_node_t* node = nullptr;
   std::span<const uint32_t> inputs;
   std::span<const uint32_t> outputs;
-  bool may_fold = true;         // its result may be computed at compile time and kept
-  bool costly_to_plan = false;  // plan it during the run, where planning can be cancelled
+  bool may_fold = true;         // its outputs may be computed before the run, if its inputs are known
+  bool costly_to_plan = false;  // planning it before the run would take too long: plan it during the run
   bool folded = false;          // not planned: computed at compile time, fused into another call, or never read
   std::vector<uint32_t> reads;
 };

@@ -28,16 +28,17 @@ Choices::Choices(std::string_view wanted, std::span<const ImplementationNames> l
     const std::string_view pair = rest.substr(0, rest.find(','));
     rest.remove_prefix(std::min(rest.size(), pair.size() + 1));
     const size_t equals = pair.find('=');
-    if (equals == std::string_view::npos) refuse(wanted, "give 'best', or FAMILY=NAME, separated by commas");
+    if (equals == std::string_view::npos) refuse(wanted, "give 'best', or pairs FAMILY=NAME separated by commas");
     const std::string_view family = pair.substr(0, equals), name = pair.substr(equals + 1);
     const auto list = std::ranges::find(lists, family, &ImplementationNames::family);
     if (list == lists.end()) {
       std::vector<std::string_view> families;
       for (const ImplementationNames& each : lists) families.push_back(each.family);
-      refuse(wanted, "the families are " + join(families));
+      refuse(wanted, "there is no family '" + std::string(family) + "'; the families are " + join(families));
     }
     if (std::ranges::find(list->names, name) == list->names.end())
-      refuse(wanted, "the implementations of " + std::string(family) + " are " + join(list->names));
+      refuse(wanted, "there is no '" + std::string(name) + "'; the implementations of " + std::string(family) +
+                         " are " + join(list->names));
     forced_[std::string(family)] = name;
   }
 }

@@ -12,8 +12,8 @@
 
 namespace backplane::cpu {
 
-// The names in a list of implementations, in the order in which they are tried: family "conv" has "winograd", "tiled",
-// …
+// The names in a list of implementations, in the order in which they are tried. For example, the family "conv" has
+// "winograd", "tiled", …
 struct ImplementationNames {
   std::string_view family;
   std::vector<std::string_view> names;
@@ -22,13 +22,14 @@ struct ImplementationNames {
 class Choices {
  public:
   // `wanted`: "best", or FAMILY=NAME pairs separated by commas. Throws sdk::Error if it is malformed or has an unknown
-  // name.
+  // name. `host` must outlive the object.
   Choices(std::string_view wanted, std::span<const ImplementationNames> lists, const sdk::Host& host);
 
   // Returns the name of the implementation requested for a family, or "".
   std::string_view forced(std::string_view family) const;
 
-  // Logs the implementation of a node's plan, and why earlier ones in the list were refused.
+  // Logs, at debug level, the implementation of a node's plan, and why those before it in the list refused. Logs
+  // nothing if the plan does not come from such a list.
   void report(const std::string& node, const Plan& plan) const;
 
  private:

@@ -26,7 +26,7 @@ Value read_tensor(const bp_tensor_t& tensor, const bp_type_t& type) {
   int64_t elements = 1;
   for (int64_t extent : shape) {
     if (extent < 0 || __builtin_mul_overflow(elements, extent, &elements) || elements > kMaxElements)
-      throw sdk::Error(BP_INVALID_ARGUMENT, "an element of a container has impossible extents");
+      throw sdk::Error(BP_INVALID_ARGUMENT, "an element of a container has extents that are negative or too large");
   }
   void* data = tensor.buffer.address == nullptr ? nullptr
                                                 : static_cast<std::byte*>(tensor.buffer.address) + tensor.buffer.offset;

@@ -29,7 +29,8 @@ Verdict check_type(const bp_graph_t& graph, const bp_type_t& type, Place place, 
   if (type.kind == BP_KIND_SPARSE_TENSOR) return no(BP_REASON_DTYPE, place.with(" is a sparse tensor; make it dense"));
   if (type.kind != BP_KIND_TENSOR) {
     if (type.element >= graph.type_count || depth == kMaxDepth)
-      return no(BP_REASON_DTYPE, place.with(" is a container of elements without a known type"));
+      return no(BP_REASON_DTYPE,
+                place.with(" is a container whose elements have no known type, or is nested too deeply"));
     return check_type(graph, *bp_graph_type(&graph, type.element), place, depth + 1);
   }
   if (type.dtype >= 64 || (supported_dtypes() >> type.dtype & 1) == 0) {

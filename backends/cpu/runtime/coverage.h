@@ -27,7 +27,8 @@ inline constexpr bp_opset_t kNewestOpsets[] = {{{"", 0}, 27, 0},
 // Returns the data types that this device supports.
 bp_dtype_set_t supported_dtypes();
 
-// Returns an estimate of the node's run time in seconds at the device's nominal rates, 0 if extents are unknown.
+// Returns an estimate of the node's run time in seconds, at the rates that the device assumes (Device::flops and
+// bytes_per_second). Returns 0 if an extent of an input or output is unknown.
 double estimate(const Row& row, const Node& node, const Device& device);
 
 // Reports the verdicts on all nodes of a coverage query. Throws sdk::Error.

@@ -16,9 +16,11 @@ namespace backplane::cpu {
 struct Machine {
   std::string name;  // name of the processor
   std::string vendor;
-  std::string arch;           // for example "x86_64-avx512"
-  uint64_t memory_bytes = 0;  // that the process may use: the machine's, or its control group's if that has less
-  int cores = 1;
+  std::string arch;  // for example "x86_64-avx512"
+  // Memory that the process may use: the machine's, or its control group's if that has less. The machine's in any case
+  // if the host does not report the topology.
+  uint64_t memory_bytes = 0;
+  int cores = 1;  // that the process may use
   uint32_t numa_nodes = 1;
   double flops_per_core = 0;  // nominal fp32 operations per second
 };
@@ -27,12 +29,14 @@ struct Machine {
 // if the limit is unknown, or if the option is below what the process already uses.
 Machine read_machine(const sdk::Host& host);
 
-// Read the plugin's settings: the default number of threads and of bytes for its device, and whether operators are
-// computed as their definition says (PlanContext::reference). They throw sdk::Error if the setting is invalid.
+// Read the plugin's settings: the default thread count and memory limit in bytes of its device, and whether operators
+// are computed as they are defined (PlanContext::reference). They throw sdk::Error if the setting is invalid. `cores`
+// and `available` are the values without an option; a thread count from the host takes precedence over `cores`.
 int choose_threads(const sdk::Host& host, int cores);
 int64_t choose_max_bytes(const sdk::Host& host, uint64_t available);
 bool choose_reference(const sdk::Host& host);
-// Parses the option "implementation". Returns nullopt if it is not set.
+// Parses the option "implementation". Returns nullopt if it is not set. Throws sdk::Error if it is invalid. `host` must
+// outlive the result.
 std::optional<Choices> choose_implementations(const sdk::Host& host, const Operators& operators);
 
 // Parses the value of the option "threads". Throws sdk::Error.
@@ -42,7 +46,7 @@ int64_t parse_max_bytes(std::string_view text);
 
 class Device final : public sdk::Device {
  public:
-  // `operators` and `choices` must outlive the device. `choices` may be null.
+  // `machine`, `operators` and `choices` must outlive the device. `choices` may be null.
   Device(const sdk::Backend& backend, const Machine& machine, const Operators& operators, const Choices* choices,
          int threads, int64_t max_bytes, bool reference)
       : sdk::Device(backend),
@@ -56,8 +60,8 @@ class Device final : public sdk::Device {
   // `compute_types`: BP_COMPUTE_* that the session allows.
   PlanContext plan_context(uint32_t compute_types) const;
 
-  // Rates assumed for estimates of run time: half of the cores' nominal fp32 operations per second, and a typical
-  // memory bandwidth.
+  // Rates assumed for estimates of run time: half of the nominal fp32 operations per second of as many cores as there
+  // are threads, and a typical memory bandwidth.
   double flops() const { return machine_.flops_per_core * threads_.count() / 2; }
   double bytes_per_second() const { return 20e9; }
 

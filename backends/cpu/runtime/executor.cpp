@@ -135,7 +135,8 @@ void Executor::resolve() {
   }
 }
 
-// Returns a value that has a location in the schedule. The result of a static step is valid once the step has run.
+// Returns a value at its location in the schedule; without data if it is nowhere. The result of a step of the schedule
+// is valid once the step has run.
 Value Executor::value_of(uint32_t value) const {
   const Location& location = schedule_->locations[value];
   if (location.place == Place::kInput && inputs_[location.index].kind != BP_KIND_TENSOR) return inputs_[location.index];
@@ -189,8 +190,8 @@ const Plan& Executor::plan_deferred(uint32_t index, std::span<const Tensor> inpu
   const PlanContext context = program_.plan_context();
   bool same = planned.by_extents && std::ranges::equal(planned.inputs, inputs, {}, {}, &Tensor::shape);
   if (same) return planned.plan;
-  // Tries first to plan without the values computed in this run, as the Planner does before a run: a plan that succeeds
-  // is valid in all runs with these extents.
+  // Tries first to plan without the data of this run's inputs and results, as the Planner does before a run: a plan
+  // that succeeds is valid in all runs with these extents.
   std::vector<Tensor> bare(inputs.begin(), inputs.end());
   planned.by_extents = false;  // until planning succeeds, since it may throw
   planned.inputs.clear();

@@ -28,10 +28,12 @@ inline bool can_be_blocked(const Shape& shape) {
 // Returns the number of elements in memory, including padding.
 int64_t stored_elements(Format format, const Shape& shape);
 
-// Returns the extents [N, C / block, positions, block] of a blocked tensor viewed as a dense one.
+// Returns the extents [N, C / block, positions, block] of a blocked tensor viewed as a dense one; C / block is rounded
+// up.
 Shape blocked_view(const Shape& shape);
 
-// Whether the dense and the blocked form of a tensor have the same bytes: there is one position and no partial block.
+// Whether the dense and the blocked form of a tensor that can be blocked have the same bytes: there is one position and
+// no partial block.
 bool same_bytes(const Shape& shape);
 
 }  // namespace backplane::cpu

@@ -58,7 +58,7 @@ void Instance::extents(const sdk::Slots& slots) {
   inputs_changed_ = true;
 }
 
-// A tensor output may be requested from bp_run_t.output, if that is set, when its extents are not known before the run.
+// A tensor output may stay unbound if bp_run_t.output is set: the run then requests its memory there.
 bool Instance::may_ask(uint32_t output, const bp_run_t& run) const {
   return run.output != nullptr && program().type_of(program().graph().outputs[output]).kind == BP_KIND_TENSOR;
 }
@@ -85,7 +85,7 @@ void Instance::plan(const bp_run_t& run) {
 }
 
 // Writes outputs to the memory bound to them, or to memory from bp_run_t.output if none is bound. If bp_run_t.output is
-// set, it also provides the memory of outputs whose size is known only during the run.
+// set, it provides the memory of outputs whose size is known only during the run even if memory is bound to them.
 class Instance::RunOutputs final : public Outputs {
  public:
   RunOutputs(Instance& instance, const bp_run_t& run) : instance_(instance), run_(run), given_(instance.given_) {

@@ -7,9 +7,9 @@
 //                      immutable, shared by all threads that run the plan; `run` does the work
 //
 // A plan is created for each set of input extents that occurs. While planning, the values of some inputs are known:
-// weights, results of Shape, and everything computed from known values only. A kernel whose output extents depend on a
-// value that is not known yet returns `deferred()`, and is planned during the run, when the value is known.
-// Data-dependent shapes need no other mechanism.
+// weights, results of Shape, and what was computed from known values before the run (folding). A kernel whose output
+// extents depend on a value that is not known yet returns `deferred()`, and is planned during the run, when the value
+// is known. Data-dependent shapes need no other mechanism.
 #pragma once
 
 #include <cstdint>

@@ -25,7 +25,7 @@ class Operators {
     std::unique_ptr<Kernel> (*create_in_fp32)(const Row& row, const Node& node) = nullptr;
     MakeReorder make_reorder = nullptr;
     // Run in this order, but not in reference mode. Early passes run before nodes of rows with kFoldsLate are folded,
-    // late passes after them.
+    // late passes after that.
     std::vector<Pass> early_passes, late_passes;
     std::vector<ImplementationNames> implementations;
   };

@@ -9,7 +9,7 @@
 
 namespace backplane::cpu {
 
-// A function of one float x. alpha and beta are the attributes of the ONNX operator.
+// A function of one float x. alpha and beta are the attributes of the ONNX operator, or the bounds of Clip.
 struct Activation {
   enum Function : uint8_t {
     kRelu,

@@ -23,7 +23,7 @@ enum class Instructions {
 struct Processor {
   Instructions instructions = Instructions::kBaseline;
   bool vnni = false;  // whether AVX-512's products of 8-bit integers are available
-  bool amx = false;   // whether AMX's registers are (kernels/simd/amx.h), with products of int8 and bf16
+  bool amx = false;   // whether AMX's products of int8 and of bf16 values are available (kernels/simd/amx.h)
   int64_t vector_bytes = 16;
   int64_t l1_bytes = 32 << 10;  // data cache of one core
   int64_t l2_bytes = 256 << 10;

@@ -20,12 +20,12 @@ namespace {
 
 constexpr size_t kMaxSchedules = 64;
 
-// The allowances for folding during compilation and during each scheduling. Results computed from weights are about as
-// large as the weights, or up to 8 times larger if their type is wider.
+// The allowances for folding during compilation and while each schedule is created. Results computed from weights are
+// about as large as the weights, or up to 8 times larger if their type is wider.
 constexpr std::chrono::milliseconds kFoldTime{2000}, kScheduleFoldTime{250};
 constexpr int64_t kFoldBytes = int64_t{256} << 20;
 constexpr int64_t kFoldBytesOfWeight = 8;
-constexpr int64_t kFoldShare = 4;  // folded values take at most 1/4 of the option max_bytes
+constexpr int64_t kFoldShare = 4;  // the values folded in a program or schedule take at most 1/4 of max_bytes
 
 // Stops a compilation that was cancelled.
 class CompileWatch final : public Watch {
@@ -112,7 +112,8 @@ void Program::map_weights() {
     const bp_weight_t& weight = *bp_graph_weight(&graph_, value.weight);
     std::string name(value.name.data, value.name.size);
     if (weight.rank > BP_MAX_RANK)
-      throw sdk::Error(BP_UNSUPPORTED, "weight '" + name + "' has too many dimensions: " + std::to_string(weight.rank));
+      throw sdk::Error(BP_UNSUPPORTED, "weight '" + name + "' has rank " + std::to_string(weight.rank) + "; at most " +
+                                           std::to_string(BP_MAX_RANK) + " is supported");
     Tensor& tensor = values_[v];
     tensor.dtype = weight.dtype;
     for (uint32_t d = 0; d < weight.rank; ++d) tensor.shape.push_back(graph_.dims[weight.first_dim + d].extent);
@@ -233,7 +234,7 @@ void Program::fold_and_fuse() {
   run(device_.operators().late_passes());
 }
 
-// Without input extents, the planner folds exactly the calls that depend on weights only.
+// The planner has no input extents here, so it folds only calls that depend on nothing but weights.
 void Program::fold_constants() {
   Planner planner(plan_context(), calls_, values_, known_, folding_);
   planner.aligned = [&](uint32_t value) { return aligned(value); };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A compiled island: a kernel for each node, the weights, and schedules for the most recently used input extents.
+// A compiled island or sub-graph: a kernel for each node, the weights, and schedules for the most recently used input
+// extents.
 #pragma once
 
 #include <list>
@@ -41,13 +42,14 @@ class Program {
   uint32_t shapes() const { return shapes_; }  // one of BP_SHAPES_*
   // Pairs of an input and the output that is this input with some elements updated. The two may share a buffer.
   std::span<const bp_inplace_t> inplace() const { return inplace_; }
+  // Bytes of copied weights and folded values, those of sub-graphs included. Weights that kernels pack are not counted.
   uint64_t held_bytes() const { return static_cast<uint64_t>(held_bytes_); }
 
   // Returns the declared type of a value of the graph.
   const bp_type_t& type_of(uint32_t value) const {
     return *bp_graph_type(&graph_, bp_graph_value(&graph_, value)->type);
   }
-  // Whether these extents agree with the static extents of a declared type.
+  // Whether these extents agree with the rank and the static extents of a declared type.
   bool admits(const bp_type_t& type, std::span<const int64_t> extents) const;
 
   // Whether all extents of the value's declared type are static.

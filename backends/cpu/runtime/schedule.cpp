@@ -120,8 +120,8 @@ class Layout {
     buffers_[buffer].pending += reads_[node.outputs[0]];
   }
 
-  // If every input can be moved into the output's memory and together they fill it, makes them parts of it and returns
-  // true.
+  // If the inputs can lie one after another in the output's memory and fill it, makes their buffers parts of the
+  // output's buffer and returns true.
   bool become_parts(const Operands& node) {
     const uint32_t output = node.outputs[0];
     if (output == BP_NONE || node.outputs.size() != 1) return false;

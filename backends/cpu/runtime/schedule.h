@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of an island for concrete input extents, in order, and the location of each value. Immutable, shared by
+// The steps of a program for concrete input extents, in order, and the location of each value. Immutable, shared by
 // executors.
 #pragma once
 

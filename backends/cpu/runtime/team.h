@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A team of threads that one run uses for all of its loops. Between loops, its helper threads spin for kSpinTime and
-// then sleep: a loop that soon follows another starts without a system call, and an idle team uses no CPU time.
+// A team of threads that runs the loops of a run that is alone (active_run.h), one loop at a time. Between loops, its
+// helper threads spin for kSpinTime and then sleep: a loop that soon follows another starts without a system call, and
+// an idle team uses no CPU time. While several runs are in progress, helpers sleep at once.
 //
 // If another process takes a helper's core in the middle of a piece, the helper stops for milliseconds, a time slice of
 // the system. The caller detects this, moves the helper to the caller's core and sleeps until the piece is done. The
-// helper then leaves that core and backs off, that is, it sleeps, at most as long as it had worked. Otherwise, the
-// scheduler would give the helper more than its share of the other process's core (docs/decisions/0009).
+// helper then leaves that core and backs off, that is, it sleeps, at most as long as it has worked since it last backed
+// off. Otherwise, the scheduler would give the helper more than its share of the other process's core
+// (docs/decisions/0009).
 #pragma once
 
 #include <pthread.h>
@@ -53,8 +55,8 @@ class Team {
   // How long helpers spin before they sleep, so that loops in quick succession find them awake.
   static constexpr std::chrono::microseconds kSpinTime{50};
 
-  // `threads` includes the caller's thread. Helpers start with the first loop. There are fewer if the process may use
-  // fewer cores, or if the system refuses to create more threads.
+  // `threads` includes the caller's thread. The `threads` - 1 helpers start with the first loop. There are fewer if the
+  // process may use fewer cores, or if the system refuses to create more threads.
   explicit Team(int threads);
   // No loop may be running.
   ~Team();

@@ -54,7 +54,7 @@ UseThreads::~UseThreads() {
 
 namespace {
 
-// These end a scope that an exception may leave too.
+// Destructors, so that an exception that leaves the scope is covered too.
 struct HappensBeforeAtEnd {
   void* point;
   ~HappensBeforeAtEnd() { happens_before(point); }

@@ -13,7 +13,8 @@ namespace backplane::cpu {
 
 struct Elements;
 
-// Cheap to copy: copies share their data, which do not change once they belong to a value.
+// Cheap to copy: copies share their data. Tensor data do not change once they belong to a value; the elements of a
+// container are changed only through `own_elements`.
 struct Value {
   uint32_t kind = 0;  // BP_KIND_*; 0: the value is absent
   Tensor tensor;      // if `kind` is BP_KIND_TENSOR
@@ -41,8 +42,8 @@ Elements& own_elements(Value& value);
 // Returns the value, with a copy of the tensor data if they were borrowed, so that a container can keep it.
 Value own(Value value);
 
-// If `kind` is BP_KIND_OPTIONAL, wraps a value of another kind in an optional. If not, unwraps an optional that has an
-// element.
+// If `kind` is BP_KIND_OPTIONAL, wraps a value of another kind in an optional. For other kinds, unwraps an optional
+// that has an element. Returns any other value, and an absent one, unchanged.
 Value as_kind(Value value, uint32_t kind);
 
 // Returns the size of a tensor in bytes; for strings, that of the offsets and the text.
@@ -75,10 +76,13 @@ Value make_texts(const Shape& shape, std::span<const std::string> texts);
 std::string check_texts(const Tensor& tensor, uint64_t capacity);
 
 // Copies `count` elements of a type, from index `from` of one tensor to index `to` of another. Not for strings.
+// Elements of fewer than 8 bits must be written in ascending order: the first one written to a byte sets the rest of it
+// to 0.
 void copy_elements(bp_dtype_t dtype, const void* source, int64_t from, void* target, int64_t to, int64_t count);
 
-// Join tensors along an existing axis (concatenate) or a new one (stack). `parts` must not be empty. They throw
-// sdk::Error if the parts differ in type or in the extents of other axes.
+// Join tensors along an existing axis (concatenate) or a new one (stack). `parts` must not be empty, `axis` not
+// negative. They throw sdk::Error if the parts differ in type or in the extents of other axes, or if the result would
+// have too many elements or dimensions.
 Value concatenate(std::span<const Value> parts, int axis);
 Value stack(std::span<const Value> parts, int axis);
 // Returns positions [begin, end) along an axis. The result may share the data of `value`.

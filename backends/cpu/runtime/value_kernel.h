@@ -8,11 +8,11 @@
 
 namespace backplane::cpu {
 
-// What a run needs from its caller: host, cancellation, deadline, trace.
+// What a run needs from its caller: host, cancellation, deadline, trace, and the context for planning during the run.
 struct RunContext {
   const sdk::Host* host = nullptr;
   const bp_cancel_t* cancel = nullptr;
-  uint64_t deadline = 0;
+  uint64_t deadline = 0;  // as bp_run_t.deadline; 0: none
   uint64_t trace_id = 0;
   PlanContext plan = {};
 

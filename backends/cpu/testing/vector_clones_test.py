@@ -3,7 +3,8 @@
 """vector_clones_test.py PLUGIN [--list]: disassembles the CPU plugin and fails if a clone of a loop computes one element at a time.
 
 Every function Clones<…>::avx512, ::avx2 and ::baseline (kernels/simd/clones.h) must have a loop with vector instructions of the
-clone's width (512 or 256 bits, 256 bits, 128 bits). No clone may call a libm function, which would keep its loop scalar.
+clone's width (512 or 256 bits, 256 bits, 128 bits). No clone may call a libm function, which would keep its loop scalar. The functions
+in EXCEPT are excepted. --list also prints the verdict on each clone.
 """
 import re
 import shutil

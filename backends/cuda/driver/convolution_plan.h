@@ -26,8 +26,9 @@ struct ConvolutionPlan {
 };
 
 // At most `most` plans that use at most `workspace` bytes, best first by cuDNN's own estimate, for tensors at addresses
-// that are multiples of `alignment` bytes. Plans that round more than the session allows, or differently from run to
-// run, are left out. Throws sdk::Error; BP_UNSUPPORTED if there is no plan.
+// that are multiples of `alignment` bytes. Plans that round more than the problem allows, or differently from run to
+// run, are left out. The result is never empty: throws sdk::Error if there is no plan, with cuDNN's reason if it gave
+// one.
 std::vector<ConvolutionPlan> convolution_plans(const PlanTarget& target, const gpu::ConvolutionProblem& problem,
                                                size_t most, uint64_t workspace, int64_t alignment);
 

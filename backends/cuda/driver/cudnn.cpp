@@ -11,7 +11,8 @@ Functions open_library() {
   Functions all;
 #define BACKPLANE_CUDNN_FIND(name, ...)                                           \
   all.name = reinterpret_cast<decltype(all.name)>(dlsym(library, "cudnn" #name)); \
-  if (all.name == nullptr) throw sdk::Error(BP_UNSUPPORTED, "libcudnn.so.9 has no function cudnn" #name);
+  if (all.name == nullptr)                                                        \
+    throw sdk::Error(BP_UNSUPPORTED, "libcudnn.so.9 has no function cudnn" #name "; install a newer cuDNN 9");
   BACKPLANE_CUDNN_FUNCTIONS(BACKPLANE_CUDNN_FIND)
 #undef BACKPLANE_CUDNN_FIND
   return all;

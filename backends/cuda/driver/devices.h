@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The devices that CUDA reports, queried once.
+// The devices that CUDA reports, with their properties.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ struct FoundDevice {
   gpu::DeviceCaps caps;
 };
 
-// Returns all devices of the driver. If there are none, sets `why_none` to the reason.
+// Queries all devices of the driver. If there are none, or a query fails, sets `why_none` to the reason.
 std::vector<FoundDevice> find_devices(std::string& why_none);
 
 }  // namespace backplane::cuda

@@ -14,12 +14,14 @@ SharedContext make_context(const FoundDevice& device, const bp_native_t* native)
   const auto raw = reinterpret_cast<CUcontext>(given.handle);
   if (given.kind != BP_NATIVE_CUDA_CONTEXT || raw == nullptr)
     throw sdk::Error(BP_UNSUPPORTED, device.caps.name + " cannot be opened on a native object of kind " +
-                                         std::to_string(given.kind) + "; pass a CUcontext");
+                                         std::to_string(given.kind) + "; pass a CUcontext that is not NULL");
   auto context = std::make_shared<const Context>(device.id, raw);
   const Current current(*context);
   CUdevice own = 0;
   check(cuda().cuCtxGetDevice(&own), "device of a context");
-  if (own != device.id) throw sdk::Error(BP_UNSUPPORTED, "the context does not belong to " + device.caps.name);
+  if (own != device.id)
+    throw sdk::Error(BP_UNSUPPORTED,
+                     "the context does not belong to " + device.caps.name + "; pass a context of that GPU");
   return context;
 }
 
@@ -110,8 +112,8 @@ void Driver::check_import(const bp_external_t& external) const {
       (skipped > size || external.offset > size - skipped || external.bytes > size - skipped - external.offset))
     throw sdk::Error(BP_INVALID_ARGUMENT,
                      std::string(address) + " has " + std::to_string(size - std::min(skipped, uint64_t{size})) +
-                         " bytes up to the end of its allocation; " + std::to_string(external.bytes) + " at offset " +
-                         std::to_string(external.offset) + " are imported");
+                         " bytes up to the end of its allocation, but " + std::to_string(external.bytes) +
+                         " at offset " + std::to_string(external.offset) + " are to be imported");
 }
 
 gpu::Buffer Driver::import_memory(const bp_external_t& external) const {
@@ -146,7 +148,7 @@ gpu::Queue Driver::import_queue(const bp_native_t& native) const {
 gpu::Event Driver::import_event(const bp_native_t& native) const {
   if (native.kind != BP_NATIVE_CUDA_EVENT || native.handle == 0)
     throw sdk::Error(BP_UNSUPPORTED, "a semaphore cannot wrap a native object of kind " + std::to_string(native.kind) +
-                                         "; pass a cudaEvent_t");
+                                         "; pass a cudaEvent_t that is not NULL");
   return std::make_shared<const Event>(context_, reinterpret_cast<CUevent>(native.handle));
 }
 

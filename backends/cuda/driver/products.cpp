@@ -124,7 +124,7 @@ class Preference : public Owned<lt::Preference> {
 };
 
 // A problem as the library sees it. A row-major matrix is the transpose of a column-major one, and the transpose of
-// a b is the product of their transposes: the library's A is b, its B is a.
+// a b is the product of the transposes in reverse order: the library's A is b, its B is a.
 struct Description {
   Operation operation;
   Layout a, b, y;

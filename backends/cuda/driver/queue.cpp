@@ -16,7 +16,7 @@ Memory::Memory(SharedContext context, uint64_t bytes) : context_(std::move(conte
               "buffer of " + std::to_string(bytes) + " bytes");
 }
 
-// Need not wait: cuMemFree waits for work that may still use the memory.
+// The destructor need not wait: cuMemFree waits for work that may still use the memory.
 Memory::~Memory() {
   if (!own_) return;
   static_cast<void>(sdk::caught([this] {

@@ -42,14 +42,15 @@ inline CUdeviceptr raw(const gpu::Span& span) {
 class Event final : public gpu::DeviceEvent {
  public:
   Event(SharedContext context, CUevent framework) : context_(std::move(context)), event_(framework), own_(false) {}
-  // Records an event in the stream. Device times count from `base`; without it, times() returns zeros.
+  // Records an event in the stream; the context must be current. `times` counts from `base`. It returns zeros unless
+  // this event, `base` and the event given to `begins_with` exist and were recorded with `timed`.
   Event(SharedContext context, CUstream stream, std::shared_ptr<const Event> base = {}, bool timed = false);
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
   ~Event() override;
   CUevent get() const { return event_; }
   CUresult wait() const;  // blocks until the event has completed
-  // `begin` was recorded just before the command whose end this event marks.
+  // `begin` was recorded just before the command whose end this event marks, with the same `base`.
   void begins_with(std::shared_ptr<const Event> begin) { begin_ = std::move(begin); }
 
   bool ended_well() const override;
@@ -153,7 +154,7 @@ class CommandQueue final : public gpu::CommandQueue {
   void finish(std::string_view what) override;
 
  private:
-  // The thread `reporter_` waits for these events in order, and calls the event's `end` after each.
+  // The thread `reporter_` waits for the entries' events in order, and calls each entry's `end` after its event.
   struct Reports {
     struct Entry {
       std::shared_ptr<const Event> event;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Wakes threads that wait for a device when the device is abandoned: given up because it does not respond. Outlives the
-// device. Thread-safe.
+// device; never reset. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -15,9 +15,10 @@ namespace backplane::gpu {
 
 class Abandonment {
  public:
-  // While a Waiter exists, `set` calls its `wake` on the thread that abandons the device. `wake` must not throw or wait
-  // for the device. It must lock the mutex that the waiting thread holds while it checks `is_set`; otherwise that
-  // thread could miss the wake-up between the check and its wait.
+  // While a Waiter exists, `set` calls its `wake` on the thread that abandons the device. Create the Waiter before
+  // checking `is_set`: an earlier `set` wakes no one. `wake` must not throw or wait for the device. It must lock the
+  // mutex that the waiting thread holds while it checks `is_set`; otherwise that thread could miss the wake-up between
+  // the check and its wait. Do not destroy the Waiter while holding that mutex.
   class Waiter {
    public:
     Waiter(Abandonment& abandonment, std::function<void()> wake) : abandonment_(abandonment) {
@@ -44,7 +45,7 @@ class Abandonment {
   const std::atomic<bool>& is_set() const { return is_set_; }
   // Throws if the device was abandoned.
   void check() const {
-    if (is_set_) throw sdk::Error::device_lost("the device was abandoned: it did not answer");
+    if (is_set_) throw sdk::Error::device_lost("the device was abandoned because it did not respond; open it again");
   }
 
  private:

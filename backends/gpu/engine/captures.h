@@ -18,12 +18,13 @@ class Captures {
   // `clear`.
   using Key = std::vector<uint64_t>;
 
-  // The capture for these bindings, or NULL if they are new. If they are used for the second time, `make` captures
-  // them; if it throws, so does this, and nothing is captured any more.
+  // The capture for these bindings, or NULL if they are not among the kKept that were used most recently. On their
+  // second use, calls `make` to capture them; if `make` throws, calls `disable` and rethrows. The result is valid until
+  // the next call of a function of this object.
   const DeviceCapture* find(const Key& key, const std::function<Capture()>& make);
   // Call this before anything that the commands refer to changes or is freed.
   void clear() { entries_.clear(); }
-  // Destroys the captures; `find` returns NULL from then on.
+  // Destroys the captures; `find` returns NULL from then on and captures nothing.
   void disable() {
     clear();
     disabled_ = true;

@@ -44,7 +44,7 @@ class DeviceEvent {
   // Throws if the command failed. Call this after the command has ended; `what` names the command.
   virtual void check(std::string_view what) const = 0;
   // Calls `end`, with the failure or NULL, when the command has ended: on another thread, or before this function
-  // returns.
+  // returns. Keep the event until then.
   virtual void when_ended(std::function<void(const sdk::Error* failure)> end) const = 0;
   virtual Times times() const = 0;
 };
@@ -94,9 +94,9 @@ class Gate {
   virtual void open() noexcept = 0;
 };
 
-// An in-order queue: a command starts when all earlier ones have ended. Functions that enqueue a command return the
-// event of its end, or an empty pointer if no event was recorded. With `blocking`, they return when the command has
-// ended. `what` names the command in error messages.
+// An in-order queue: a command starts when all earlier ones have ended. The Event that a function returns is that of
+// the command's end, or an empty pointer if no event was recorded. With `blocking`, the function returns when the
+// command has ended. `what` names the command in error messages.
 class CommandQueue {
  public:
   virtual ~CommandQueue() = default;
@@ -106,19 +106,20 @@ class CommandQueue {
   virtual Event launch(DeviceKernel& kernel, const Ranges& ranges, bool timed) = 0;
   virtual Event write(const Span& to, const void* from, uint64_t bytes, bool blocking, std::string_view what) = 0;
   virtual Event read(void* to, const Span& from, uint64_t bytes, bool blocking, std::string_view what) = 0;
+  // `from` may be memory of a peer (DeviceCaps::peers).
   virtual Event copy(const Span& to, const Span& from, uint64_t bytes, std::string_view what) = 0;
   // Fills `bytes` bytes, a multiple of four, with copies of `word`.
   virtual void fill(const Span& to, uint32_t word, uint64_t bytes, std::string_view what) = 0;
   // Enqueues the commands of a capture.
   virtual void replay(const DeviceCapture& capture, std::string_view what);
-  // Whether the framework is capturing this queue: commands are then not executed but added to its capture, which only
-  // launches, fills and copies of device memory may do. Nothing may wait for the queue, and `finish` throws.
+  // Whether the framework is capturing this queue: commands are then not executed but added to the framework's capture.
+  // Only what `Driver::capture` lists may be enqueued. Nothing may wait for the queue, and `finish` throws.
   virtual bool is_captured() const { return false; }
-  // The address at which the host may access device memory until `unmap`. `access`: BP_MAP_*.
   struct Mapped {
-    void* pointer;
+    void* pointer;  // where the host may access the memory, from the end of the command until `unmap`
     Event event;
   };
+  // `access`: BP_MAP_*.
   virtual Mapped map(const Span& range, uint64_t bytes, uint32_t access, bool blocking, std::string_view what);
   virtual Event unmap(const DeviceMemory& memory, void* pointer, std::string_view what);
 
@@ -150,7 +151,8 @@ class Driver {
 
   virtual Buffer buffer(uint64_t bytes) const = 0;                                      // allocates at least one byte
   virtual Buffer part(const Buffer& whole, uint64_t offset, uint64_t bytes) const = 0;  // keeps `whole` alive
-  // Uses host memory without a copy, on devices that share it.
+  // Makes host memory accessible to the device without a copy. The memory must outlive the result. Called only for
+  // devices that share the host's memory (DeviceCaps::unified); other drivers need not implement it.
   virtual Buffer import_host(void* address, uint64_t bytes) const;
   // Pins host memory while the result lives, so that the device copies it without the host's help. The result is empty
   // if the memory was not pinned.

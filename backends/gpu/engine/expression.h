@@ -10,7 +10,8 @@
 
 namespace backplane::gpu {
 
-// A strided view of a tensor along an expression's dimensions, outermost first. A stride of 0 repeats elements.
+// A strided view of a tensor along an expression's dimensions, outermost first. Strides and offset count elements. A
+// stride of 0 repeats elements.
 struct View {
   Tensor tensor;
   std::vector<int64_t> strides;
@@ -51,7 +52,8 @@ struct Expression {
   std::string statements() const;
 };
 
-// Expressions that would exceed these limits are split into several kernels.
+// An operand that is not computed yet is fused into a formula only if both together have fewer leaves and steps than
+// this; otherwise the operand gets a kernel of its own and becomes a leaf. Leaves in memory are added without a limit.
 inline constexpr size_t kMaxLeaves = 8;
 inline constexpr size_t kMaxSteps = 40;
 

@@ -157,7 +157,7 @@ void Island::output_extents(const std::vector<bp_tensor_t>& inputs, std::vector<
     const bp_tensor_t& tensor = inputs[slot];
     if (tensor.buffer.memory != nullptr || tensor.buffer.address == nullptr)
       throw sdk::Error(BP_BAD_STATE,
-                       "extents depend on input " + std::to_string(slot) + ", which is not in host memory");
+                       "extents depend on input " + std::to_string(slot) + ", which must be in host memory");
     return host_copy(tensor);
   };
   const std::shared_ptr<const Plan> made = plan(shapes, read);

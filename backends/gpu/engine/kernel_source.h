@@ -20,7 +20,7 @@ std::string_view kernel_text(std::string_view name);
 // The full source is the driver's prelude, kernels/types.cl, `code` and the file, in this order. Kernels with equal
 // source and options share a module; `entry` selects one of its functions.
 struct KernelSource {
-  std::string_view file;  // in kernels/; empty if `code` is everything
+  std::string_view file;  // in kernels/, without ".cl"; empty if `code` contains the kernel
   std::string entry;      // the kernel function
   std::string options;    // "-DTYPE=f32 -DROWS=4"
   std::string code;       // generated, may be empty

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kCandidates = 4;
 constexpr size_t kMostKnown = 1024;
-// Smaller problems do not fill one tile of a tensor core, and the engine's own kernels take any formula as an epilogue.
+// Smaller problems do not fill one tile of a tensor core, and the engine's own kernels can fuse more kinds of formula.
 constexpr double kLeastOperations = 2.0 * 16 * 16 * 16;
 constexpr double kPatienceSeconds = 0.05;  // the expected time of a problem above which candidates are not measured
 constexpr uint64_t kMemoryShare = 8;       // measuring uses at most 1 / kMemoryShare of the device's memory

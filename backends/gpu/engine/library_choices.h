@@ -13,8 +13,8 @@ namespace backplane::gpu {
 
 class Device;
 
-// How a library is used. kMeasured: for problems of at least 2 · 16³ operations, with the fastest algorithm. kLibrary:
-// for all problems, with the library's first algorithm.
+// How a library is used. kMeasured: for problems of at least 2 · 16³ operations, with the fastest algorithm where that
+// was measured. kLibrary: for all problems that the library accepts, with its first algorithm.
 enum class LibraryUse { kMeasured, kLibrary };
 
 template <class Problem>
@@ -26,8 +26,9 @@ class LibraryChoices {
 
   // Why the engine's own kernels compute this problem; empty if the library does.
   std::string refusal(const Problem& problem);
-  // An algorithm for a problem that is not refused. With `measure`, the fastest one, measured once and stored on disk,
-  // otherwise the one stored, or the first.
+  // An algorithm for a problem that is not refused. With LibraryUse::kMeasured, the fastest one as stored on disk; if
+  // none is stored and `measure` is true, it is measured and stored now. In all other cases, and if measuring would
+  // take too long or too much memory, or fails, the library's first algorithm.
   LibraryAlgorithm algorithm(const Problem& problem, bool measure);
 
  private:

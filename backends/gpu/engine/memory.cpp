@@ -173,7 +173,7 @@ bp_buffer_t Device::import_memory(uint32_t index, const bp_external_t& external)
     return buffer;
   }
   throw sdk::Error(BP_UNSUPPORTED, "memory of kind " + std::to_string(external.kind) + " cannot be imported to space " +
-                                       std::to_string(index) + "; its `imports` lists the kinds that can");
+                                       std::to_string(index) + "; `imports` of the space lists the kinds that can");
 }
 
 bp_external_t Device::export_memory(const bp_buffer_t& buffer, uint32_t kind) {

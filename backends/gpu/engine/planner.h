@@ -8,7 +8,8 @@
 //     e.launch("pool", "pool", "-DTYPE=" + e.type(x)).in(x).out(y).arg(height).range(width, height, n);
 //   }
 //
-// A launch that reads only constants runs once, when the plan is prepared, so packing weights needs no special code.
+// A launch that has one result and reads only constants runs once, when the plan is prepared, so packing weights needs
+// no special code.
 #pragma once
 
 #include <functional>
@@ -39,8 +40,8 @@ class LaunchBuilder {
     return bytes(&value, sizeof value);
   }
   LaunchBuilder& arg(int64_t value);  // passed as int: throws if it does not fit
-  // Adds the arguments `GLOBAL int* fault, int node`: a kernel that finds an index out of range writes fault[0] = node,
-  // and the run ends with an error.
+  // Adds the arguments `GLOBAL int* fault, int node`, where `node` is 1 + the node's index: a kernel that finds an
+  // index out of range writes fault[0] = node, and the run ends with an error.
   LaunchBuilder& fault();
   // Starts x × y × z work items, rounded up to whole groups of a size that suits the device, so kernels must check
   // their bounds. Groups extend along x first, up to `widest` items.
@@ -48,9 +49,10 @@ class LaunchBuilder {
   // Starts exactly `count` groups of `local` work items.
   void groups(std::array<int64_t, 3> count, std::array<size_t, 3> local);
   void range(const Ranges& ranges);
-  // Declares that the kernel has an EPILOGUE (kernels/gemm.cl), or that a library computes the launch: if only one
-  // formula reads `y`, which is [.., rows, columns], and the library supports it, it becomes the launch's last step.
-  // Call this after setting the arguments and the range.
+  // Declares that a formula can be fused into the end of the launch: its kernel has an EPILOGUE (kernels/gemm.cl), or a
+  // library computes it. `y`, the result, is [.., rows, columns]. If a formula is the only reader of `y` and the kernel
+  // or library supports that formula, it becomes the launch's last step. Call this after setting the arguments and the
+  // range.
   void allow_epilogue(const Tensor& y, int64_t rows, int64_t columns);
 
  private:
@@ -90,8 +92,8 @@ class Emit {
   std::vector<double> numbers(uint32_t slot) const;
   std::optional<float> scalar(uint32_t slot) const;  // a float weight's only element, else nullopt
 
-  Tensor output(uint32_t slot, Shape shape);  // memory to be written
-  void alias(uint32_t slot, const Tensor& source, Shape shape);
+  Tensor output(uint32_t slot, Shape shape);                     // memory to be written
+  void alias(uint32_t slot, const Tensor& source, Shape shape);  // output `slot` is `source` with other extents
   Tensor scratch(bp_dtype_t dtype, Shape shape);
   // A constant that this operator computes on the host, such as a table of positions and weights.
   template <class T>
@@ -108,7 +110,7 @@ class Emit {
   void elementwise(std::string code);  // of all inputs, of input 0's type
   // Sets output 0 to a formula over views with strides along `shape`: $k is operands[k].
   void formula(std::string code, bp_dtype_t dtype, const Shape& shape, const std::vector<Operand>& operands);
-  // Like `formula`, but computes the result now, into scratch memory of this node.
+  // Like `formula`, but adds the launch now instead of deferring it. The result is scratch memory of this node.
   Tensor computed(std::string code, bp_dtype_t dtype, const Shape& shape, const std::vector<View>& operands);
   // Sets output `slot` to a view of another tensor, such as a transposed, sliced or repeated one.
   void moved(uint32_t slot, Shape shape, const View& source);
@@ -135,7 +137,7 @@ using ReadInput = std::function<std::vector<std::byte>(uint32_t slot)>;
 // Thrown if a plan depends on an input's bytes and they cannot be read.
 struct InputsUnknown {};
 
-// What a plan depends on besides the island.
+// What a plan depends on besides the island and its inputs.
 struct PlanContext {
   const Table& table;
   const DeviceCaps& caps;
@@ -148,8 +150,8 @@ class Planner {
  public:
   // `inputs` are the extents of the island's inputs; `read` may be empty.
   Planner(const PlanContext& context, const sdk::Graph& graph, const std::vector<Shape>& inputs, ReadInput read);
-  // Emits every node. The plan's kernels are not built yet, and its arena is not packed. Throws InputsUnknown, or an
-  // sdk::Error that names the node.
+  // Emits every node; may be called once. The plan's kernels are not built yet, and its arena is not packed. Throws
+  // InputsUnknown, or an sdk::Error that names the node.
   Plan make();
 
  private:
@@ -200,7 +202,8 @@ class Planner {
   Plan plan_;
   std::vector<State> states_;         // indexed by value
   std::vector<uint32_t> storage_of_;  // indexed by tensor id
-  // Launches that can still take an epilogue, by the id of the tensor that they write. No launch has read it yet.
+  // Launches that can still take an epilogue, by the id of the tensor that they write. No launch has read that tensor
+  // yet.
   std::map<uint32_t, Open> open_;
   uint32_t node_ = 0;
   Tensor fault_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An instance's runs. `submit` starts a run and returns. When the commands started so far have ended, the driver calls
-// `reached`, which starts the next commands or reports the end, and never blocks.
+// An instance's runs. `submit` starts a run and returns. In a stream it enqueues all commands, and the stream reports
+// the end. Without a stream, the driver calls `reached` when the commands started so far have ended; `reached` starts
+// the next commands or reports the end, and never blocks.
 #include <thread>
 
 #include "engine/instance.h"

@@ -74,12 +74,13 @@ class Stream final : public sdk::Stream {
   void wait(uint64_t deadline) override;
   bp_native_t native() override { return queue_->native(); }
 
-  // Makes later commands in the queue wait for the points of `sync`: on the device if the events of all points are
-  // known, otherwise on a host thread. Returns the wait as a flight, or NULL if `sync` has no points to wait for.
+  // Makes later commands in the queue wait for the points of `sync` that are not reached yet: on the device if the
+  // events of all of them are known, otherwise on a host thread. Returns the wait as a flight, or NULL if `sync` has no
+  // points to wait for. Throws if all points are reached and a host point has failed.
   std::shared_ptr<Flight> wait_for(const std::shared_ptr<const sdk::RunSync>& sync);
   // Called when the commands of `flight` are in the queue; `wait` is what `wait_for` returned for the run. Enqueues the
-  // run's signals and reports its end to `done`. A flight without `done` is kept until `wait`, or the `done` of a later
-  // run, reports it.
+  // run's signals and, when it has ended, reports that to `done` and to host points. A flight without `done` is kept
+  // until Stream::wait or the `done` of a later run reports it, or until it is known to have succeeded.
   void follow(const std::shared_ptr<const sdk::RunSync>& sync, std::shared_ptr<Flight> wait,
               std::shared_ptr<Flight> flight) noexcept;
 

@@ -46,7 +46,8 @@ std::vector<Tile> tiles_that_fit(const DeviceCaps& caps);
 // The tile whose text() is `text`, or nullopt if there is none.
 std::optional<Tile> tile_named(std::string_view text);
 
-// The device's tile, reduced to fit a product of m × n elements. Types other than fp32 use no vectors.
+// The device's tile for a product of m × n elements. Types other than fp32 use no vectors. Without local memory, the
+// tile is adapted to be no larger than the product.
 Tile tile_for(const DeviceCaps& caps, int64_t m, int64_t n, bp_dtype_t dtype);
 
 }  // namespace backplane::gpu

@@ -67,8 +67,8 @@ inline void store_bf16(GLOBAL ushort* p, int i, float v) {
 }
 
 // The error function within 3 units in the last place, without branches, so that compilers vectorize it. For |x| < 1 it
-// is an odd polynomial, otherwise 1 - e^q, where the polynomial q approximates log(1 - erf). Beyond ±4 the result is
-// ±1.
+// is an odd polynomial, otherwise ±(1 - e^q), where the polynomial q approximates log(1 - erf(|x|)). Beyond ±4 the
+// result is ±1.
 inline float erf_f32(float x) {
   float t = fabs(x);
   t = t > 4.0f ? 4.0f : t;
@@ -96,8 +96,8 @@ inline float erf_f32(float x) {
 // The greater of two; NaN wins.
 #define GREATER(a, b) (a != a || a > b ? a : b)
 
-// Defines a function that combines the values of a group's LANES work items in a fixed order, and returns the result to
-// all of them. `join` is an expression that combines a and b.
+// Defines a function that combines the values of a group's LANES work items, which all must call it, in a fixed order,
+// and returns the result to all of them. LANES is a power of two. `join` is an expression that combines a and b.
 #define JOINED(name, type, join)                                                  \
   inline type name(type mine, LOCAL type* shared) {                              \
     const int lane = (int)get_local_id(0);                                       \

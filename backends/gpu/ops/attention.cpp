@@ -30,8 +30,8 @@ Heads heads_of(const Tensor& x, int64_t heads) {
   return {x, x.shape[0], heads, length, size, {length * heads * size, size, heads * size, 1}};
 }
 
-// Concatenates the past elements and `fresh`, into output `slot` if the node has it. Returns `fresh` if the node has
-// neither past elements nor that output.
+// Returns the past elements followed by `fresh`, along the length; this is also output `slot` if the node has that
+// output. Returns `fresh` itself if the node has neither past elements nor that output.
 Heads with_past(Emit& e, const Heads& fresh, uint32_t past_slot, uint32_t slot) {
   if (!e.has_input(past_slot) && !e.has_output(slot)) return fresh;
   const Tensor past = e.input(past_slot);
@@ -179,7 +179,9 @@ Verdict supports_attention(const Node& node) {
                      "input " + std::to_string(slot) + " cannot be " + std::string(view::dtype_name(each.dtype())));
     if (slot == kPastKey || slot == kPastValue ? each.rank() != 4
                                                : slot != kLengths && each.rank() != node.input(0).rank())
-      return sdk::no(BP_REASON_SHAPE, "input " + std::to_string(slot) + " has rank " + std::to_string(each.rank()));
+      return sdk::no(BP_REASON_SHAPE,
+                     "input " + std::to_string(slot) + " has rank " + std::to_string(each.rank()) +
+                         "; past_key and past_value must have rank 4, key and value the rank of the queries");
   }
   if (node.input(0).rank() != 3 && node.input(0).rank() != 4)
     return sdk::no(BP_REASON_SHAPE, "the queries must have rank 3 or 4, not " + std::to_string(node.input(0).rank()));

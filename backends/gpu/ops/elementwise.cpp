@@ -38,7 +38,7 @@ void emit_comparison(Emit& e, std::string_view formula) {
   e.elementwise(std::string(formula), BP_DTYPE_BOOL, slots);
 }
 
-// Combines any number of inputs from left to right; `formula` combines two.
+// Combines the inputs, at most kMaxLeaves, from left to right; `formula` combines two.
 void emit_variadic(Emit& e, std::string_view formula) {
   std::string code = "$0";
   std::vector<uint32_t> slots;
@@ -147,7 +147,8 @@ void emit_is_inf(Emit& e, std::string_view) {
   e.elementwise(std::string("isinf($0) && ") + sign, BP_DTYPE_BOOL, {0});
 }
 
-// The formula of the error function. For floats it avoids the built-in erf, which many devices do not vectorize.
+// The formula of the error function. Except for double, it avoids the built-in erf, which many devices do not
+// vectorize.
 std::string erf_of(const Emit& e, const std::string& x) {
   return (e.node.input(0).dtype() == BP_DTYPE_DOUBLE ? "erf(" : "erf_f32(") + x + ")";
 }

@@ -134,7 +134,8 @@ void emit_gather_nd(Emit& e, std::string_view) {
 
 Verdict supports_nd(const Node& node) {
   if (Verdict v = supports_index(node); !accepted(v)) return v;
-  if (node.input(1).rank() == 0) return sdk::no(BP_REASON_SHAPE, "the indices are a scalar");
+  if (node.input(1).rank() == 0)
+    return sdk::no(BP_REASON_SHAPE, "the indices are a scalar, but must have at least one dimension");
   return accept();
 }
 
@@ -290,7 +291,8 @@ void emit_top_k(Emit& e, std::string_view) {
 }
 
 Verdict supports_top_k(const Node& node) {
-  if (node.input(0).rank() == 0) return sdk::no(BP_REASON_SHAPE, "input 0 is a scalar");
+  if (node.input(0).rank() == 0)
+    return sdk::no(BP_REASON_SHAPE, "input 0 is a scalar, but must have at least one dimension");
   const int64_t axis = node.int_attribute("axis", -1), rank = node.input(0).rank();
   if (axis < -rank || axis >= rank)
     return sdk::no(BP_REASON_ATTRIBUTE,

@@ -11,7 +11,7 @@ namespace {
 
 // Copies B into panels: blocks of columns as wide as a tile, whose lines (rows of B) are contiguous. Without panels,
 // each line is in a different page, and lines that are a power of two apart evict each other from caches. Returns an
-// empty tensor if the copy is not worthwhile, or b itself if it is in panels already.
+// empty tensor if a copy is not possible or not worthwhile, or b itself if it is in panels already.
 Tensor in_panels(Emit& e, const Product& p, const Tile& tile) {
   const int64_t width = tile.width();
   if (p.in_panels) return p.b;
@@ -130,7 +130,7 @@ void emit_in_tiles(Emit& e, const Product& product) {
 struct Implementation {
   std::string_view name;
   // Why the product is left to the next implementation; empty if it is not. NULL for the last one, which computes all
-  // products without `c`.
+  // products except those that only the driver's library supports (Product).
   std::string (*refusal)(Emit& e, const Product& p);
   void (*emit)(Emit& e, const Product& p);
 };
@@ -186,7 +186,8 @@ bool emit_transposed(Emit& e) {
   if (!a_transposed) a = e.input(0);
   if (!b_transposed) b = e.input(1);
   const auto batch = [](const Tensor& x) { return x.rank() < 2 ? Shape{} : Shape(x.shape.begin(), x.shape.end() - 2); };
-  // Other batches must be copied to broadcast them, or would fold a transposed A into one tall matrix.
+  // For other batches, matrix_product would copy operands to broadcast them, or fold a transposed A into one tall
+  // matrix.
   const bool suits = batch(a) == batch(b) || (elements(batch(b)) == 1 && !a_transposed) || elements(batch(a)) == 1;
   if (!suits) return false;
   Shape shape;

@@ -24,7 +24,8 @@ struct Product {
   // last panel ends with b's last column, so it may repeat columns of the panel before it.
   bool in_panels = false;
 };
-// Computes the product with the first implementation that does not refuse it (gemm.cpp lists them), and logs which.
+// Computes the product with the first implementation that does not refuse it (gemm.cpp lists them). If the driver has a
+// library, logs which implementation that is.
 void emit_product(Emit& e, const Product& p);
 
 // MatMul of any ranks: [..., m, k] × [..., k, n]; a vector is a matrix of one row or column. Sets the operands and

@@ -154,7 +154,7 @@ Verdict supports_dropout(const Node& node) {
   if (!node.input(2)) return accept();
   const auto training = sdk::weight_elements<uint8_t>(node.input(2), BP_DTYPE_BOOL);
   if (!training || training->size() != 1) return sdk::no(BP_REASON_CONSTANT, "training_mode is not a constant");
-  if (training->front() != 0) return sdk::no(BP_REASON_CONSTANT, "training_mode is true");
+  if (training->front() != 0) return sdk::no(BP_REASON_CONSTANT, "training_mode is true; only inference is supported");
   return accept();
 }
 

@@ -49,8 +49,9 @@ Verdict supports_grid_sample(const Node& node) {
                    "unsupported mode '" + std::string(mode) + "' or padding_mode '" + std::string(padding) + "'");
   const int32_t rank = node.input(0).rank();
   if ((rank != 4 && rank != 5) || node.input(1).rank() != rank)
-    return sdk::no(BP_REASON_SHAPE,
-                   "the inputs have ranks " + std::to_string(rank) + " and " + std::to_string(node.input(1).rank()));
+    return sdk::no(BP_REASON_SHAPE, "the inputs have ranks " + std::to_string(rank) + " and " +
+                                        std::to_string(node.input(1).rank()) +
+                                        "; both must have rank 4, or both rank 5");
   return same_types(node);
 }
 

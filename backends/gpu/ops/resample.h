@@ -18,7 +18,7 @@ struct Taps {
 // The size limit of a table, in input positions.
 inline constexpr int64_t kMaxTaps = int64_t{1} << 26;
 
-// Applies the tables to the input, one after another, and sets output 0 to the result. `fill` is one element of the
+// Applies the tables to input 0, one after another, and sets output 0 to the result. `fill` is one element of the
 // input's type; it may be empty if no table needs a fill value.
 void emit_resample(Emit& e, const std::vector<Taps>& tables, const Tensor& fill);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The devices that OpenCL reports, queried once.
+// The devices that OpenCL reports, with their properties.
 #pragma once
 
 #include "driver/cl.h"
@@ -13,7 +13,8 @@ struct FoundDevice {
   gpu::DeviceCaps caps;
 };
 
-// Returns all usable devices of all platforms. If there are none, sets `why_none` to the reason.
+// Queries all platforms and returns their usable devices: those that are available and have a compiler. If there are
+// none, sets `why_none` to the reason.
 std::vector<FoundDevice> find_devices(std::string& why_none);
 
 }  // namespace backplane::opencl

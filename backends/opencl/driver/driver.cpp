@@ -23,13 +23,13 @@ ClContext make_context(const FoundDevice& device, const bp_native_t* native) {
     const auto raw = reinterpret_cast<cl_context>(given.handle);
     if (given.kind != BP_NATIVE_CL_CONTEXT || raw == nullptr)
       throw sdk::Error(BP_UNSUPPORTED, name + " cannot be opened on a native object of kind " +
-                                           std::to_string(given.kind) + "; pass a cl_context");
+                                           std::to_string(given.kind) + "; pass a cl_context that is not NULL");
     size_t bytes = 0;
     check(clGetContextInfo(raw, CL_CONTEXT_DEVICES, 0, nullptr, &bytes), "devices of a context");
     std::vector<cl_device_id> devices(bytes / sizeof(cl_device_id));
     check(clGetContextInfo(raw, CL_CONTEXT_DEVICES, bytes, devices.data(), nullptr), "devices of a context");
     if (std::find(devices.begin(), devices.end(), device.id) == devices.end())
-      throw sdk::Error(BP_UNSUPPORTED, "the context does not contain " + name);
+      throw sdk::Error(BP_UNSUPPORTED, "the context does not contain " + name + "; pass one that was created for it");
     check(clRetainContext(raw), "import of a context");
     return ClContext(raw);
   }
@@ -136,9 +136,9 @@ gpu::Buffer Driver::import_memory(const bp_external_t& external) const {
                      "device in its context");
   const auto size = queried<size_t>(clGetMemObjectInfo, memory, CL_MEM_SIZE, "size of a cl_mem");
   if (external.offset > size || external.bytes > size - external.offset)
-    throw sdk::Error(BP_INVALID_ARGUMENT, "the cl_mem has " + std::to_string(size) + " bytes; " +
+    throw sdk::Error(BP_INVALID_ARGUMENT, "the cl_mem has " + std::to_string(size) + " bytes, but " +
                                               std::to_string(external.bytes) + " at offset " +
-                                              std::to_string(external.offset) + " are imported");
+                                              std::to_string(external.offset) + " are to be imported");
   return std::make_shared<const Memory>(
       std::move(retained), queried<cl_mem_flags>(clGetMemObjectInfo, memory, CL_MEM_FLAGS, "flags of a cl_mem"));
 }
@@ -159,7 +159,7 @@ gpu::Queue Driver::queue() const {
 gpu::Queue Driver::import_queue(const bp_native_t& native) const {
   if (native.kind != BP_NATIVE_CL_QUEUE || native.handle == 0)
     throw sdk::Error(BP_UNSUPPORTED, "a stream cannot wrap a native object of kind " + std::to_string(native.kind) +
-                                         "; pass a cl_command_queue");
+                                         "; pass a cl_command_queue that is not NULL");
   const auto raw = reinterpret_cast<cl_command_queue>(native.handle);
   check(clRetainCommandQueue(raw), "import of a command queue");
   ClQueue queue(raw);
@@ -176,7 +176,7 @@ gpu::Queue Driver::import_queue(const bp_native_t& native) const {
 gpu::Event Driver::import_event(const bp_native_t& native) const {
   if (native.kind != BP_NATIVE_CL_EVENT || native.handle == 0)
     throw sdk::Error(BP_UNSUPPORTED, "a semaphore cannot wrap a native object of kind " + std::to_string(native.kind) +
-                                         "; pass a cl_event");
+                                         "; pass a cl_event that is not NULL");
   const auto raw = reinterpret_cast<cl_event>(native.handle);
   check(clRetainEvent(raw), "import of an event");
   return std::make_shared<const Event>(ClEvent(raw));

@@ -13,7 +13,7 @@ using StreamsTest = SyncTest;
 
 using ::testing::HasSubstr;
 
-// Copies, a fill and runs, in memory of the device and of the host; only stream_wait blocks.
+// Copies, a fill and runs, in memory of the device and of the host, take effect in the order of the calls.
 TEST_F(StreamsTest, AStreamKeepsItsOrder) {
   bp_stream_t* const stream = this->stream();
   const bp_buffer_t a = buffer(), b = buffer();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls the OpenCL plugin through its tables, without the loader: two instances that compute y = x + 1, and the
-// streams, semaphores and buffers that a test creates.
+// Calls the OpenCL plugin through its tables instead of a session: two instances that compute y = x + 1, and the
+// streams, semaphores and buffers that a test creates. The loader only supplies the model and the host's semaphores.
 #pragma once
 
 #include <dlfcn.h>

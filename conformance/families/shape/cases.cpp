@@ -7,7 +7,7 @@ namespace {
 const bp_dtype_t kTypes[] = {BP_DTYPE_FLOAT, BP_DTYPE_FLOAT16, BP_DTYPE_BFLOAT16, BP_DTYPE_INT64,
                              BP_DTYPE_INT32, BP_DTYPE_BOOL,    BP_DTYPE_UINT8};
 
-// Floats include every special value, because operators that only move data must keep them.
+// Floats are drawn from the special values, because operators that only move data must keep them.
 onnx::Tensor data(Random& random, bp_dtype_t dtype, Extents extents) {
   return random_tensor(random, dtype, std::move(extents), is_float(dtype) ? Fill::kSpecial : Fill::kWide);
 }

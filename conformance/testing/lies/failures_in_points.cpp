@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does not report a failed run in stream_wait if the run signals points, which have carried the failure.
+// Does not report a failed run in stream_wait if the run signals points, as if the points alone had to report it.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

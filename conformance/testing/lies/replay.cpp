@@ -15,7 +15,7 @@ std::string bytes_of(const Bound& bound) {
   return {bound.bytes(), bound.tensor.buffer.bytes};
 }
 
-// Identifies a run by a hash of everything that a device sees of it.
+// Identifies a run by a hash of its operator, its inputs, and the types and extents of inputs and outputs.
 uint64_t question(const Run& run) {
   std::string text = run.op;
   for (const Bound& input : run.inputs) text += bytes_of(input);

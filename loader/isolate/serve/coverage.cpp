@@ -95,7 +95,7 @@ Status Server::coverage(Lane& lane, Message& request, Writer& out) const {
   const bp_status_t code = call_plugin(error, [&] { return api.query(device->handle, &query, &sink, error.get()); });
   if (code != BP_OK) return Status::reported(code, error.get());
   if (!collected.wrong.empty()) return {BP_INTERNAL, "its plugin returned " + collected.wrong};
-  if (collected.full()) return {BP_INTERNAL, "it returned more than 64 MiB of verdicts"};
+  if (collected.full()) return {BP_INTERNAL, "its plugin returned more than 64 MiB of verdicts and groups"};
   out.put(collected.verdict_count).append(collected.verdicts.bytes());
   out.put(collected.group_count).append(collected.groups.bytes());
   return {};
@@ -115,7 +115,7 @@ Status Server::review(Lane& lane, Message& request, Writer& out) const {
   const GraphLane::During during(service, lane);
   BP_ASSIGN(const auto graph, read_graph(in, service));
   const bp_coverage_api_t& api = *tables_->plugin.coverage;
-  if (!api.review) return {BP_UNSUPPORTED, "review"};
+  if (!api.review) return {BP_UNSUPPORTED, "its plugin has no `review`"};
   compile.graph = graph->subject();
   compile.options = options.data();
   compile.option_count = static_cast<uint32_t>(options.size());
@@ -156,7 +156,7 @@ Status Server::infer(Lane& lane, Message& request, Writer& out) const {
   const GraphLane::During during(service, lane);
   BP_ASSIGN(const auto graph, read_graph(in, service));
   const bp_coverage_api_t& api = *tables_->plugin.coverage;
-  if (!api.infer) return {BP_UNSUPPORTED, "infer"};
+  if (!api.infer) return {BP_UNSUPPORTED, "its plugin has no `infer`"};
   infer.graph = graph->subject();
   if (infer.node >= infer.graph->node_count) return corrupt();
   infer.options = options.data();

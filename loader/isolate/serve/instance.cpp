@@ -56,7 +56,7 @@ Result<std::shared_ptr<ServedInstance>> ServedInstance::make(std::shared_ptr<Ser
     made->handle_ = nullptr;
     return Status::reported(code, error.get());
   }
-  if (!made->handle_) return Status(BP_INTERNAL, "it returned BP_OK without an instance");
+  if (!made->handle_) return Status(BP_INTERNAL, "its plugin returned BP_OK without an instance");
   made->inputs_ = std::vector<Slot>(made->program_->info.input_count);
   made->outputs_ = std::vector<Slot>(made->program_->info.output_count);
   BP_TRY(made->bind_containers());
@@ -202,7 +202,7 @@ Status ServedInstance::extents(Reader& in) {
   }
   if (!in.complete()) return corrupt();
   const bp_instance_api_t& api = *plugin().instance;
-  if (!api.extents) return {BP_UNSUPPORTED, "extents"};
+  if (!api.extents) return {BP_UNSUPPORTED, "its plugin has no `extents`"};
   PluginError error;
   const bp_status_t code = call_plugin(error, [&] {
     return api.extents(handle_, slots.data(), static_cast<uint32_t>(count), sizeof(bp_slot_extents_t), error.get());

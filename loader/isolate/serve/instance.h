@@ -14,7 +14,7 @@
 
 namespace backplane::isolate {
 
-// The parameters of a run, read only once from the page or message, which the loader may change.
+// The parameters of a run. Those in the page are read only once, because the loader may change them at any time.
 struct RunOrder {
   uint64_t deadline = 0, id = 0, trace_id = 0;
   int32_t priority = 0;

@@ -94,7 +94,7 @@ Status Server::make_program(Lane& lane, Message& request, Writer& out, bool from
   bp_status_t code;
   const bp_plugin_t& plugin = tables_->plugin;
   if (from_blob) {
-    if (!plugin.cache || !plugin.cache->deserialize) return {BP_UNSUPPORTED, "deserialize"};
+    if (!plugin.cache || !plugin.cache->deserialize) return {BP_UNSUPPORTED, "its plugin has no `deserialize`"};
     const bp_bytes_t blob{made->blob.data(), made->blob.size()};
     code = call_plugin(error, [&] {
       return plugin.cache->deserialize(made->device->handle, &what, blob, &made->handle, error.get());
@@ -107,7 +107,7 @@ Status Server::make_program(Lane& lane, Message& request, Writer& out, bool from
     made->handle = nullptr;
     return Status::reported(code, error.get());
   }
-  if (!made->handle) return {BP_INTERNAL, "it returned BP_OK without a program"};
+  if (!made->handle) return {BP_INTERNAL, "its plugin returned BP_OK without a program"};
   bp_program_info_t& info = made->info;
   info.size = sizeof info;
   PluginError info_error;
@@ -149,7 +149,7 @@ Status Server::output_extents(Lane& lane, Reader& in, Writer& out) const {
   }
   if (!in.complete()) return corrupt();
   const bp_program_api_t& api = *tables_->plugin.program;
-  if (!api.output_extents) return {BP_UNSUPPORTED, "output_extents"};
+  if (!api.output_extents) return {BP_UNSUPPORTED, "its plugin has no `output_extents`"};
   std::vector<bp_shape_t> shapes(program->info.output_count);
   for (bp_shape_t& shape : shapes) shape.rank = BP_NONE;
   bp_shape_query_t query{};

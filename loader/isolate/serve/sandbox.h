@@ -8,8 +8,10 @@
 namespace backplane::isolate {
 
 enum class Sandbox {
-  kStrict,   // no network, no new programs; only libraries and system files are readable
-  kDrivers,  // additionally allows /dev, local sockets, new programs, and files in temporary and cache folders
+  kStrict,   // no network, no new programs, no more memory than the machine has; only the library's folder, system
+             // folders, LD_LIBRARY_PATH and `readable` can be read, and no file can be written
+  kDrivers,  // additionally allows /dev, local sockets, new programs, any amount of memory, and reading and writing
+             // files in temporary and cache folders
   kOff,      // only no core dumps and no new privileges
 };
 
@@ -17,7 +19,7 @@ struct SandboxSettings {
   Sandbox kind = Sandbox::kStrict;
   std::string library;                // its folder is readable
   std::vector<std::string> readable;  // additional files and folders
-  bool limits_memory = true;          // limits memory to that of the machine; a sanitizer reserves more
+  bool limits_memory = true;          // false: kStrict does not limit memory, because a sanitizer reserves more
 };
 
 struct Restrictions {

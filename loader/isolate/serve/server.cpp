@@ -317,7 +317,7 @@ Status Server::health(Reader& in) const {
 Status Server::opsets(Reader& in, Writer& out) const {
   BP_ASSIGN(const auto device, this->device(in));
   const bp_coverage_api_t& api = *tables_->plugin.coverage;
-  if (!api.opsets) return {BP_UNSUPPORTED, "opsets"};
+  if (!api.opsets) return {BP_UNSUPPORTED, "its plugin has no `opsets`"};
   bp_opsets_t known{};
   known.size = sizeof known;
   PluginError error;

@@ -87,7 +87,8 @@ class Context {
   // For rules that derive types and shapes from the elements: marks the weights from which they follow as consumed
   // (Weight::consumed), so that a refit cannot replace them.
   const KnownData* known_data(size_t slot);
-  // The same elements, for rules that derive only known elements of outputs from them. Marks no weights.
+  // The same elements, for rules that derive only known elements of outputs from them. Marks no weights; if an output
+  // becomes a constant, inference marks them.
   const KnownData* elements(size_t slot);
   // As known_data: the elements, if all of them are known integers; nullopt otherwise.
   std::optional<std::vector<int64_t>> numbers(size_t slot);
@@ -119,13 +120,15 @@ class Context {
   // Discards the shape that the model declares for this output.
   void forget_declared_shape(size_t slot);
 
-  // Extents. Each function combines `a` and `b` into `out`, or fails. The error names the extents as `what`.
+  // Extents. `broadcast` combines `a` and `b` into `out` as ONNX broadcasts; `merge` combines extents that must be
+  // equal. Both fail if known numbers contradict each other. The error names the extents as `what`.
   Status broadcast(const Scalar& a, const Scalar& b, Scalar& out, std::string_view what = "extents");
   Status broadcast(const Shape& a, const Shape& b, Shape& out);
   Status merge(const Scalar& a, const Scalar& b, Scalar& out, std::string_view what);
   // Converts axes that may count from the back (-1 is the last axis) to axes counted from the front.
   Status axis(int64_t value, int64_t rank, int64_t& out);
   Status axes(const std::vector<int64_t>& values, int64_t rank, std::vector<int64_t>& out);  // fails on duplicates
+  // Fails if the rank of an input is known and not in this range.
   Status expect_rank(size_t slot, int64_t least, int64_t most);
 
   // Returns BP_INVALID_MODEL with the node's name followed by `words`.
@@ -172,8 +175,9 @@ std::string type_text(const model::Type& type);
 // Merges another type of the same value into `type`. Where both have an extent, `type` keeps its own, except that a
 // number replaces a symbol. Returns false if the types contradict each other, and describes how in `problem`.
 bool merge_types(model::Type& type, const model::Type& other, std::string& problem);
-// Reduces `type` to what it has in common with `other`: extents that differ become unknown. Returns false if kinds or
-// data types differ.
+// Reduces `type` to what it has in common with `other`: ranks and extents that differ become unknown, and so does the
+// whole type if one of the two is unknown. A data type that only one of them has is kept. Returns false if known kinds
+// or data types differ.
 bool join_types(model::Type& type, const model::Type& other);
 
 }  // namespace backplane::ops

@@ -135,7 +135,7 @@ Status scan(Context& c) {
   }
   size_t states = c.inputs() - static_cast<size_t>(scanned);
   if (c.outputs() < states)
-    return c.fail("has " + std::to_string(c.outputs()) + " outputs, but has " + std::to_string(states) + " states");
+    return c.fail("has " + std::to_string(c.outputs()) + " outputs, but " + std::to_string(states) + " states");
   BP_TRY(expect_inputs(c, *body, c.inputs()));
   BP_TRY(expect_outputs(c, *body, c.outputs()));
   const auto &in_axes = c.integers("scan_input_axes"), &out_axes = c.integers("scan_output_axes");

@@ -129,8 +129,8 @@ bool has_elements(const Type& type, size_t count) {
   return product == count;
 }
 
-// Models whose extents were edited often keep outdated declarations, so inferred extents replace declared ones. That
-// applies to numbers that differ, and to declared numbers where inference has a symbol of the inputs.
+// Models whose extents were edited often keep outdated declarations, so inferred extents replace declared ones. This
+// function replaces declared extents where inference has a symbol; `finish` treats numbers that differ.
 Type without_stale_numbers(Type declared, const Type& inferred) {
   if (declared.rank != inferred.rank || declared.dims.size() != inferred.dims.size()) return declared;
   for (size_t i = 0; i < declared.dims.size(); ++i) {

@@ -10,7 +10,8 @@
 namespace backplane::ops {
 
 struct Inference {
-  // Values that inference finds to be known numbers become constants and are removed from the outputs of their nodes.
+  // Values that inference finds to be known numbers become constants and are removed from the outputs of their nodes,
+  // except graph outputs and results of nodes that return their input (Identity, casts to the same type).
   bool fold = true;
   // Declared types that contradict the inferred ones fail with BP_TYPE_MISMATCH, extents included.
   bool exact = false;
@@ -22,7 +23,8 @@ struct Inference {
 // Sets Value::type of every value as far as inputs, weights and attributes determine it. Replaces results of shape
 // arithmetic by constants if their numbers are known. Declared types are kept where inference finds less. Where it
 // finds something else, a different element type is BP_INVALID_MODEL and the error names the node; different extents
-// become one of the model's problems, and the inferred extents are used. Adds symbols for new dimensions, such as
+// become one of the model's problems, and the inferred extents are used (for operators without a schema, they are
+// BP_INVALID_MODEL too). Adds symbols for new dimensions, such as
 // "floor((W + 1)/2)", and "x.2" for axis 2 of input x if the model declares neither a number nor a name for it.
 Status infer(model::Model& model, const Inference& how = {});
 

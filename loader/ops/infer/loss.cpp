@@ -24,7 +24,7 @@ Status optimizer(Context& c, size_t groups, size_t results) {
   size_t tensors = c.inputs() < 2 ? 0 : (c.inputs() - 2) / groups;
   if (tensors * groups + 2 != c.inputs() || c.outputs() > tensors * results) {
     return c.fail("has " + std::to_string(c.inputs()) + " inputs and " + std::to_string(c.outputs()) +
-                  " outputs, which is not a whole number of tensors");
+                  " outputs, which do not fit a whole number of trained tensors");
   }
   for (size_t slot = 0; slot < c.outputs(); ++slot) {
     size_t group =

@@ -68,7 +68,8 @@ Status kernel_shape(Context& c, size_t weights, size_t spatial, Shape& out, int6
                      "kernel_shape and the extents of W"));
     }
     if (out[i].is_number() && (out[i].value < 1 || out[i].value > INT32_MAX)) {
-      return c.fail("kernel_shape has " + std::to_string(out[i].value) + ", but it must be at least 1 and below 2^31");
+      return c.fail("the kernel has extent " + std::to_string(out[i].value) +
+                    ", but it must be at least 1 and below 2^31");
     }
   }
   return {};

@@ -18,7 +18,7 @@ struct Window {
 };
 
 // The spatial extents of the kernel: attribute kernel_shape, or else the extents of input `weights` from axis `first`
-// on.
+// on. Fails if the two contradict each other. If there is no such input, `weights` is BP_NONE.
 Status kernel_shape(Context& c, size_t weights, size_t spatial, Shape& out, int64_t first = 2);
 
 }  // namespace backplane::ops

@@ -136,7 +136,7 @@ Scalar Expressions::floor_divide(const Scalar& a, const Scalar& b) {
   if (a.same(b)) return 1;
   Polynomial dividend, divisor;
   if (!polynomial(a, dividend) || !polynomial(b, divisor) || divisor.size() != 1) return {};
-  // Terms that contain the divisor's product divide exactly. Only the remaining terms need rounding.
+  // Terms that are multiples of the divisor divide exactly. Only the remaining terms need rounding.
   Polynomial quotient, rest;
   const Term& by = divisor.front();
   for (const Term& term : dividend) {
@@ -276,7 +276,7 @@ void Expressions::keep_formulas(model::Graph& graph) const {
       graph.symbols[symbol].formula = position[of_symbol_[symbol]];
 }
 
-// Whether the expression is computed from others: it is no symbol that the model had before.
+// Whether the expression is computed from others, instead of being a symbol that the model had before.
 bool Expressions::is_derived(uint32_t id) const {
   const Expression& one = expressions_[id];
   return one.op != 0 || one.terms.size() != 1 || one.terms[0].factor != 1 || one.terms[0].atoms != std::vector{id};
@@ -416,7 +416,7 @@ void Expressions::bounds(const Polynomial& terms, int64_t& min, int64_t& max) co
     int64_t low = 1, high = 1;
     for (uint32_t atom : term.atoms) {
       const Expression& e = expressions_[atom];
-      if (e.min < 0) low = kLow;  // a product with a negative factor: no bound is computed
+      if (e.min < 0) low = kLow;  // a factor that may be negative: no bound is computed
       low = low == kLow ? kLow : bounded_multiply(low, e.min);
       high = low == kLow || e.max == kHigh || high == kHigh ? kHigh : bounded_multiply(high, e.max);
     }

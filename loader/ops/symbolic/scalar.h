@@ -69,9 +69,9 @@ class Expressions {
   // The bounds of an expression or a number. The limits of int64_t mean "no bound".
   int64_t lower(const Scalar& a) const;
   int64_t upper(const Scalar& a) const;
-  // Adds the formulas of the graph's symbols to the graph, whose symbols these are.
+  // Adds the formulas of the symbols to `graph`, whose symbols must be those that the constructor got.
   void keep_formulas(model::Graph& graph) const;
-  // As text: "3", "W", "floor(W/2)", or "?" if unknown.
+  // As text: "3", "W", "floor(W/2)", "e7" for an expression too long to print, or "?" if unknown.
   std::string text(const Scalar& a) const;
 
  private:

@@ -26,7 +26,7 @@ Status batch_normalization_spatial(Rewrite& r) {
   return {};
 }
 
-// In older forms, BatchNormalization was in training mode if its outputs 1 and 2, the running statistics, were read.
+// In older forms, BatchNormalization was in training mode if output 1 or 2, the running mean and variance, was read.
 Status batch_normalization_outputs(Rewrite& r) {
   if (r.is_read(3) || r.is_read(4)) return r.unsupported("the saved mean and variance are read");
   const bool training = r.is_read(1) || r.is_read(2);

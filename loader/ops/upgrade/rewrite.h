@@ -43,6 +43,7 @@ class Rewrite {
   bp_dtype_t dtype(ValueId value) const;
   int32_t rank(ValueId value) const;  // -1: unknown
   ValueId rank_of(ValueId value);     // a scalar value that holds the rank
+  // Returns `value` with dimensions of extent 1 inserted at `axes` (ascending). Marks a constant as consumed.
   ValueId unsqueeze(ValueId value, const std::vector<int64_t>& axes);
   bool is_read(size_t output) const;  // whether a node or a graph output reads it
   void note(std::string problem);

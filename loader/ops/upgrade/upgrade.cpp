@@ -151,7 +151,8 @@ constexpr Upgrade kUpgrades[] = {
     {kMl, "TreeEnsembleRegressor", 3, unchanged},
 };
 
-// The data type of an output if the schema, or Cast's `to`, determines it; otherwise BP_DTYPE_UNDEFINED.
+// The data type of an output if the schema determines it (alone, or from the type of an input), or Cast's `to` does;
+// otherwise BP_DTYPE_UNDEFINED.
 bp_dtype_t output_dtype(const model::Graph& graph, const Node& node, const Formal& formal) {
   if (formal.kinds == 1u << BP_KIND_TENSOR && std::has_single_bit(formal.dtypes)) {
     return static_cast<bp_dtype_t>(std::countr_zero(formal.dtypes));
@@ -166,7 +167,7 @@ bp_dtype_t output_dtype(const model::Graph& graph, const Node& node, const Forma
   return BP_DTYPE_UNDEFINED;
 }
 
-// Sets the data types that the schemas alone determine. Upgrades run before inference and need them.
+// Sets the data types of outputs that output_dtype determines. Upgrades run before inference and need them.
 void spread_dtypes(model::Graph& graph, const Node& node) {
   for (size_t slot = 0; slot < node.outputs.size() && slot < node.schema->outputs.size(); ++slot) {
     if (node.outputs[slot] == BP_NONE) continue;

@@ -32,7 +32,7 @@ Status unchanged(Rewrite&);
 // Upgrades every node of a known domain to its newest form that is not deprecated, and writes out default attributes.
 // If a node has no equivalent newer form, returns BP_UNSUPPORTED with its name.
 Status upgrade(model::Model& model);
-// Adds the attributes that a node omits, with their defaults.
+// Adds the attributes that a node omits, with their defaults. The node must have a schema.
 void write_defaults(model::Node& node);
 
 }  // namespace backplane::ops

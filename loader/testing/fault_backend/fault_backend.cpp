@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fake backend with one fault, which option "fault.what" selects:
-//   KIND_in_SLOT   a fault in the named slot: crash, exit, hang, throw, kill, stack, nothing, many, wrong, or forge,
-//                  which writes a false message to every descriptor
+//   KIND_in_SLOT   a fault in the named slot: crash, exit, hang, throw, kill, stack, or forge, which writes a false
+//                  message to each of the first 64 descriptors. In some slots also: nothing (no handle is returned),
+//                  many (a count or size that is far too large), wrong (invalid contents)
 //   done_twice, done_never   faults of an asynchronous device
 //   writes_beyond  writes 64 KB past the end of the output during a run
 //   closes_descriptors, leaks_thread, blocks_signals, frees_twice   faults during a run

@@ -3,7 +3,8 @@
 
 Each function with @family("class") yields (name, bytes) or (name, bytes, {options of Case}). Run as
 "corpus.py FOLDER REGEX", this writes one case whose "class/name" matches REGEX into FOLDER for each line on its standard input, and prints
-the case's commands as JSON. With --seeds it writes all matching files of at most 16 KB as CLASS.NAME.onnx, as seeds for a fuzzer.
+a line of JSON with the case's path and commands. With --seeds it writes all matching files of at most 16 KB as CLASS.NAME.onnx, as seeds
+for a fuzzer.
 
 With these sizes, a loader that does what the file requests needs gigabytes or minutes; a loader with limits needs neither.
 """
@@ -23,7 +24,7 @@ class Case:
     family: str
     name: str
     content: bytes
-    commands: tuple = (("info",), ("run", "--device", "cpu"))  # the words before and after the model
+    commands: tuple = (("info",), ("run", "--device", "cpu"))  # of each, the first word goes before the model
     files: dict = dataclasses.field(default_factory=dict)  # next to the model; a number stands for that many zero bytes
     links: dict = dataclasses.field(default_factory=dict)  # symbolic links next to the model: name and target
     fails: bool = False  # every command must end with status 1 or 2

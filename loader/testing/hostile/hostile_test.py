@@ -3,7 +3,8 @@
 """hostile_test.py BACKPLANE MANIFEST [--only REGEX] [--keep FOLDER] [--sanitizer]
 
 Runs `backplane` on every case of corpus.py with a stack of 256 KB for every thread. Each must end by itself, with a documented exit
-status, within 5 s and 1 GB, and write one line of printable text for an error. Prints a table by class, and the cases that failed.
+status, within 5 s of processor time and 1 GB, and write only printable text, in which an error names its cause. Prints a table by class,
+and the cases that failed.
 With --sanitizer the limits and the stack are 4 times as large, because a sanitizer's stack frames, shadow memory and quarantine need more.
 """
 import argparse
@@ -69,7 +70,8 @@ def run(program, case, words):
         _, code, usage = os.wait4(child.pid, 0)
         killer.cancel()
         child.returncode = os.waitstatus_to_exitcode(code)
-        # Counts the child's own processor time, because the machine may be busy. A child that waits forever is killed.
+        # Counts the child's own processor time, because the machine may be busy. A child that waits forever is killed, and its
+        # wall-clock time counts.
         seconds = time.monotonic() - start
         if child.returncode != -signal.SIGKILL:
             seconds = min(seconds, usage.ru_utime + usage.ru_stime)

@@ -25,7 +25,7 @@ struct Counters {
   std::atomic<uint64_t> outputs_asked{0};  // calls of bp_run_t.output
   std::atomic<uint64_t> binds{0};
   std::atomic<uint64_t> runs{0};
-  std::atomic<uint64_t> reports{0};      // runs and copies whose end was reported by `done`
+  std::atomic<uint64_t> reports{0};      // runs and copies with a `done`, which reports their end
   std::atomic<uint64_t> stream_runs{0};  // runs that were put into a stream
   std::atomic<uint64_t> stream_copies{0};
   std::atomic<uint64_t> stream_waits{0};

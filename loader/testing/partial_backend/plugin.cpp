@@ -64,7 +64,7 @@ bp_status_t BP_CALL device_info(bp_backend_t* handle, uint32_t index, bp_device_
   });
 }
 
-// Fails if it exists twice at once.
+// Throws if another object with the same count exists.
 struct Only {
   std::atomic<int>& count;
   explicit Only(std::atomic<int>& counted, const char* what) : count(counted) {

@@ -28,7 +28,7 @@
 //   open_us   minimum time of opening the device and, for device 0, of creating the backend   0
 //   query_us  minimum time of each coverage query                                           0
 //   compile_us minimum time of each compile                                                 0
-//   fault     "KIND@NODE#N": in the Nth run (from 1) of the island that contains the node:  none
+//   fault     "KIND@NODE#N": in the Nth run (from 1) of a program that contains the node:   none
 //             "lost" (for good), "internal", "exhausted", "hang" until cancelled or past the deadline, or
 //             "late": the run takes half a second longer, even if cancelled or past the deadline
 //   cache     1: its programs can be stored; "usable", "recompile": so too, and it reports  0

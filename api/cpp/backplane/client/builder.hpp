@@ -69,7 +69,8 @@ class Builder {
     return Builder(std::shared_ptr<bp_builder_t>(builder, api().builder_destroy), kept_);
   }
 
-  // Adds a graph input. An extent of -1 is a symbolic dimension. `symbols` is empty or has a name for each dimension.
+  // Adds a graph input. An extent of -1 is any extent. `symbols` is empty, or has a name for each dimension; dimensions
+  // of the same name have the same extent, and an empty name stands for none.
   uint32_t input(std::string_view name, bp_dtype_t dtype, const std::vector<int64_t>& extents,
                  const std::vector<std::string>& symbols = {}) {
     std::vector<bp_text_t> names;

@@ -137,7 +137,8 @@ class Environment {
     }
     throw Error(BP_NOT_FOUND, "there is no device with the id " + std::to_string(id));
   }
-  // Every file that discovery considered, with the reason if it was refused. Texts live as long as the environment.
+  // Every file that discovery considered and every plugin linked into the program, with the reason if it was refused.
+  // Texts live as long as the environment.
   std::vector<bp_candidate_t> candidates() const {
     std::vector<bp_candidate_t> result(api().env_candidate_count(get()));
     for (uint32_t i = 0; i < result.size(); ++i) {
@@ -146,14 +147,16 @@ class Environment {
     }
     return result;
   }
-  // Opens a device in the framework's own native context. Must be called before any other use of the device.
+  // Opens a device in the framework's own native context. Call it before any other use of the device: throws
+  // BP_BAD_STATE if the device is open.
   void open_device(uint64_t device, const bp_native_t& native) const {
     bp_device_open_t how{};
     how.size = sizeof how;
     how.native = &native;
     detail::call(api().env_open_device, get(), device, static_cast<const bp_device_open_t*>(&how));
   }
-  // Abandons a device that hangs: runs on it fail, and no call waits for it any longer.
+  // Abandons a device that hangs: runs on it fail, and waits for them and for its streams end. A call that is inside a
+  // function of the plugin, such as compiling or allocating, still returns only when that function does.
   void abandon_device(uint64_t device) const { detail::call(api().env_abandon_device, get(), device); }
   // The plugin's own handle of a device, for the extension functions of its backend.
   bp_device_t* plugin_device(uint64_t device) const {
@@ -240,7 +243,8 @@ class Environment {
     return Session(env_, model, session);
   }
 
-  // Starts collecting spans of all sessions. stop_trace returns them as Chrome/Perfetto JSON.
+  // Starts collecting spans of all sessions, and drops those collected before. stop_trace returns them as
+  // Chrome/Perfetto JSON.
   void start_trace() const { detail::call(api().trace_start, get()); }
   std::string stop_trace() const { return detail::collect(api().trace_stop, get()); }
 

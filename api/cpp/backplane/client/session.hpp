@@ -69,7 +69,9 @@ class Exec {
       const auto wanted = extents.find(std::string(view::text(bp_graph_symbol(graph, i)->name)));
       if (wanted != extents.end()) found.push_back({i, 0, wanted->second});
     }
-    if (found.size() != extents.size()) throw Error(BP_NOT_FOUND, "a given name is not a named dimension of the model");
+    if (found.size() != extents.size())
+      throw Error(BP_NOT_FOUND,
+                  "one of the names is not that of a dimension of the model; bp_graph_t.symbols has them");
     detail::call(api().exec_symbols, get(), found.data(), static_cast<uint32_t>(found.size()),
                  static_cast<uint32_t>(sizeof(bp_symbol_extent_t)));
   }
@@ -103,10 +105,10 @@ class Exec {
     }
   }
   // Starts a run and returns, as bp_exec_submit does. `run` and its arrays are copied. The cancel token and semaphores
-  // must live until the signals advance.
+  // must live until the signals advance. If the device of the run is abandoned, the caller must keep the bound tensors.
   void submit(const bp_run_t& run) { detail::call(api().exec_submit, get(), &run); }
 
-  // Returns an output of the last run without copying it. Valid until the next run or bind.
+  // Returns an output of the last run without copying it. Valid until the next run, bind or unbind.
   bp_tensor_t output_view(uint32_t output) const {
     bp_tensor_t tensor{};
     tensor.size = sizeof tensor;

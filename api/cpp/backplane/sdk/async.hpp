@@ -310,7 +310,8 @@ class HostStream : public Stream {
         std::optional<Error> failure = caught([&] { piece.work(piece.sync); });
         lock.lock();
         std::swap(ended, piece.sync);
-        spare.splice(spare.end(), pieces, pieces.begin());  // makes room for a run that `done` submits
+        // Makes room first, because the next run may follow as soon as `done` is called.
+        spare.splice(spare.end(), pieces, pieces.begin());
         lock.unlock();
         end_in_stream(ended, unreported, std::move(failure));
         lock.lock();

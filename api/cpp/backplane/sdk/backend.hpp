@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The classes that a vendor derives from. Four are required; each creates the next one:
 //   Backend → Device → Program → Instance
-// Methods may throw: the SDK converts exceptions to statuses. The marks of a slot in plugin.h ([thread-safe], [one at a
-// time]) also hold for its method. A method marked "slot" becomes a slot of the ABI only if it is overridden. Otherwise
-// the slot stays NULL, with the meaning documented in plugin.h. Memory, Sync, Cache and Refit are optional additional
-// bases of a Device or Program. Overrides must be public: the SDK calls them, and finds a slot by &MyDevice::health.
+// Methods that are not noexcept may throw: the SDK converts exceptions to statuses. The marks of a slot in plugin.h
+// ([thread-safe], [one at a time]) also hold for its method. A method marked "slot" becomes a slot of the ABI only if
+// it is overridden. Otherwise the slot stays NULL, with the meaning documented in plugin.h. Memory, Sync, Cache and
+// Refit are optional additional bases of a Device or Program. Overrides must be public: the SDK calls them, and finds a
+// slot by &MyDevice::health.
 //
 // Structs that methods receive, and the structs that those point to, are copies made by the SDK: all fields can be
 // read, and fields that an older host lacks are zero. They live until the method returns. Two structs are the host's
@@ -45,7 +46,8 @@ class Backend : public Object {
   const Host& host() const { return host_; }
   const std::string& directory() const { return directory_; }  // the folder of the plugin's file
 
-  // May start the driver. If there are no devices, sets `why_none` to a message with the reason.
+  // May start the driver. If there are no devices, sets `why_none` to a message with the reason. The SDK also calls it
+  // to check the index for `device_info`, which is [thread-safe], and for `open`.
   virtual uint32_t device_count(std::string& why_none) = 0;
   // Texts must live as long as the backend. The SDK fills in `size` and `index`.
   virtual bp_device_info_t device_info(uint32_t index) = 0;
@@ -53,7 +55,8 @@ class Backend : public Object {
   // slot: returns an extension table by name and version, or NULL.
   virtual const void* extension(std::string_view, uint32_t) { return nullptr; }
 
-  // Whether this process is a fork in which the backend is unusable: it stays usable if no device was opened before.
+  // Whether this process is a forked child in which the backend is unusable. A backend that had opened no device before
+  // the fork stays usable.
   bool forked() const noexcept override { return opened_ && Object::forked(); }
   void mark_opened() noexcept { opened_ = true; }
 
@@ -70,12 +73,12 @@ class Compile {
       : host_(host), raw_(raw), graph_(&checked(raw.graph, "what.graph")) {}
 
   const bp_compile_t& raw() const { return raw_; }
-  const Graph& graph() const { return graph_; }                  // lives as long as the program
+  const Graph& graph() const { return graph_; }  // lives as long as the program; in `review`, until it returns
   uint32_t compute_types() const { return raw_.compute_types; }  // BP_COMPUTE_* that are allowed
   bool refit() const { return (raw_.flags & BP_COMPILE_REFIT) != 0; }
   Options options() const { return {raw_.options, raw_.option_count, raw_.option_stride}; }
   void check_cancelled() const { host_.check(raw_.cancel); }
-  // The bytes of a weight, at any alignment. Valid as long as the program.
+  // The bytes of a weight, at any alignment. Valid as long as the program; in `review`, until it returns.
   const void* weight(uint32_t index) const {
     const void* data = bp_graph_weight(raw_.graph, index)->data;
     if (data != nullptr) return data;
@@ -200,10 +203,10 @@ class Instance : public Object {
   // Prepares a run before its waits have ended, so inputs may not have their values yet. Slots are bound as for `run`.
   virtual void plan(const bp_run_t&) {}
 
-  // Implements the slot `run`: waits for the points, calls the method `run` and advances the signals, for devices whose
-  // `run` returns when the work is done. Asynchronous devices override it: wait for the points and start the work; when
-  // the work ends, call `done` and advance the signals. If the override throws, it must not have called `done` or
-  // advanced a signal, because the host then does both.
+  // Implements the slot `run` if it is overridden, as asynchronous devices do: wait for the points and start the work;
+  // when the work ends, call `done` and advance the signals. If the override throws, it must not have called `done` or
+  // advanced a signal, because the host then does both. This version, which an override may call, waits for host
+  // points, calls the method `run` and then `done`, and advances host points.
   virtual void submit(const bp_run_t& what) {
     do_work(what);
     report_end(what);
@@ -216,7 +219,7 @@ class Instance : public Object {
       check_synchronous(what);
       do_work(what);
     }
-    report_end(what);  // not marked as running: the callback may start the next run
+    report_end(what);  // not marked as running: `done` may wake a thread that starts the next run
   }
 
   virtual void bind(const bp_binding_t& binding) {
@@ -251,7 +254,7 @@ class Instance : public Object {
     slot.bound = true;
   }
 
-  // slot: sets the extents of all given slots, or of none if it throws.
+  // Implements the slot `extents`: sets the extents of all given slots, or of none if it throws.
   virtual void extents(const Slots& slots) {
     for (uint32_t i = 0; i < slots.size(); ++i) {
       const bp_slot_extents_t given = slots[i];
@@ -426,8 +429,8 @@ class Instance : public Object {
     }
     all_bound_ = all;
   }
-  // Throws if the container is bound both to an input and to an output, because outputs are written while inputs are
-  // still being read.
+  // Throws if the host has no containers. Also throws if the container is bound both to an input and to an output,
+  // because outputs are written while inputs are still being read.
   void check_container(const bp_binding_t& binding) const {
     if (host().containers() == nullptr)
       throw Error(BP_UNSUPPORTED, where(binding.slot) + " is a container, but the host has no container functions");
@@ -457,12 +460,12 @@ class Instance : public Object {
 class Memory {
  public:
   virtual ~Memory() = default;
-  virtual bp_space_t space(uint32_t index) = 0;  // throws BP_NOT_FOUND
+  virtual bp_space_t space(uint32_t index) = 0;  // throws BP_NOT_FOUND if there is none
   virtual bp_buffer_t allocate(const bp_allocate_t& what) = 0;
   virtual void release(const bp_buffer_t& buffer, bp_stream_t* stream) noexcept = 0;
   virtual void copy(const bp_copy_t& what) = 0;
   virtual void* map(const bp_buffer_t&, uint32_t /*access*/) { return nullptr; }              // slot
-  virtual void unmap(const bp_buffer_t&, void* /*pointer*/) {}                                // slot
+  virtual void unmap(const bp_buffer_t&, void* /*pointer*/) {}                                // slot if `map` is
   virtual void flush(const bp_buffer_t&, uint32_t /*access*/) {}                              // slot
   virtual void fill(const bp_fill_t&) {}                                                      // slot
   virtual bp_buffer_t import_memory(uint32_t /*space*/, const bp_external_t&) { return {}; }  // slot
@@ -520,7 +523,7 @@ class Sync {
   virtual std::unique_ptr<NativeSemaphore> semaphore(const bp_semaphore_create_t&) { return nullptr; }  // slot
 };
 
-// A Device whose programs can be stored. `blob` is untrusted.
+// A Device whose programs can be stored. `blob` is untrusted; that of `deserialize` lives as long as the program.
 class Cache {
  public:
   virtual ~Cache() = default;

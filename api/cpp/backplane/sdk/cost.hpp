@@ -11,8 +11,9 @@
 
 namespace backplane::sdk {
 
-// The number of arithmetic operations of a node; a multiply-add counts as two. 0 if extents are unknown. Products and
-// convolutions are counted by their definition, every other operator as one operation per output element.
+// The number of arithmetic operations of a node; a multiply-add counts as two. 0 if extents are unknown. MatMul,
+// Gemm, Conv, ConvTranspose, MatMulInteger and ConvInteger are counted by their definition, every other operator as one
+// operation per output element.
 inline double operations(const Node& node) {
   const auto is = [&](std::initializer_list<std::string_view> names) {
     return std::find(names.begin(), names.end(), node.op_type()) != names.end();

@@ -52,7 +52,7 @@ class Expect {
     }
     return *this;
   }
-  // At least one and at most `most` outputs are used.
+  // At least one output is used, and none after the first `most`.
   Expect& outputs(uint32_t most) {
     const uint32_t count = given(node_.output_count(), [&](uint32_t i) { return node_.output(i); });
     if (count == 0 || count > most)
@@ -148,8 +148,8 @@ class Expect {
 
   // ---- attributes --------------------------------------------------------------------------------------------------
 
-  // Every attribute has ONNX's type for its name. (The functions that read attributes treat one of another type as
-  // absent.)
+  // Each attribute whose name attribute_type knows has ONNX's type for that name. (The functions that read attributes
+  // treat one of another type as absent.)
   Expect& attributes() {
     for (uint32_t i = 0; ok() && i < node_.raw().attribute_count; ++i) {
       const bp_attribute_t& each = *bp_graph_attribute(node_.graph(), node_.raw().first_attribute + i);
@@ -167,7 +167,7 @@ class Expect {
                                     std::to_string(least) + (most == least ? "" : " to " + std::to_string(most)));
     return *this;
   }
-  // The attribute is absent, or a finite number in this range.
+  // The attribute is absent, or a number in this range; NaN is refused.
   Expect& number(std::string_view name, float least, float most) {
     if (!has(name, BP_ATTR_FLOAT)) return *this;
     const float value = node_.float_attribute(name, least);

@@ -122,8 +122,8 @@ inline uint32_t fork_generation() noexcept {
   return generation.load(std::memory_order_relaxed);
 }
 
-// The base of every handle. Drivers and threads do not survive a fork, so handles are unusable in the child: their
-// slots return BP_FORKED, and destroying them does nothing.
+// The base of every handle. Drivers and threads do not survive a fork, so handles created before it are unusable in the
+// child: their slots return BP_FORKED, and destroying them does nothing.
 class Object {
  public:
   Object() = default;
@@ -148,8 +148,8 @@ bp_status_t fence(const Self* self, bp_error_t* error, Body&& body) noexcept {
 
 [[noreturn]] inline void throw_bad_struct(const char* name, const uint32_t* size, uint32_t least) {
   if (size == nullptr) throw Error(BP_INVALID_ARGUMENT, std::string(name) + " is NULL");
-  throw Error(BP_INVALID_ARGUMENT,
-              std::string(name) + ".size is " + std::to_string(*size) + "; ABI 1.0 has " + std::to_string(least));
+  throw Error(BP_INVALID_ARGUMENT, std::string(name) + ".size is " + std::to_string(*size) + "; ABI 1.0 has " +
+                                       std::to_string(least) + ": set it to sizeof the struct");
 }
 
 // Checks a host's struct and returns it. Guard fields that are newer than ABI 1.0 with BP_HAS.
@@ -283,7 +283,8 @@ inline const bp_run_t* read_order(const bp_run_t* run, bp_run_t& room) {
   if (read_nested(run, "what.run", room) == nullptr) return nullptr;
   check_run(room);
   if (room.stream == nullptr)
-    throw Error(BP_INVALID_ARGUMENT, "what.run.stream is NULL: a copy or fill without a stream has no run");
+    throw Error(BP_INVALID_ARGUMENT,
+                "what.run.stream is NULL: set it, or what.run to NULL for a copy or fill without a stream");
   if (room.output != nullptr) throw Error(BP_INVALID_ARGUMENT, "what.run.output must be NULL: a copy has no outputs");
   return &room;
 }

@@ -22,7 +22,8 @@ namespace backplane::sdk {
 class FileCache {
  public:
   // The cache is in $BACKPLANE_CACHE_DIR, else in $XDG_CACHE_HOME/backplane, else in $HOME/.cache/backplane. If none of
-  // them is an absolute path, nothing is cached. `folder` is a subfolder of the cache.
+  // them is an absolute path, or the process has elevated privileges, nothing is cached. `folder` is a subfolder of the
+  // cache.
   explicit FileCache(std::string_view folder) : folder_(root()) {
     if (!folder_.empty()) folder_ /= folder;
   }
@@ -79,7 +80,7 @@ class FileCache {
   std::filesystem::path folder_;
 };
 
-// Formats numbers as the content of an entry, one per line. Does not depend on the locale.
+// Formats numbers as the content of an entry, one per line, with 6 significant digits. Does not depend on the locale.
 inline std::string write_numbers(std::initializer_list<double> numbers) {
   std::string text;
   for (const double number : numbers) {

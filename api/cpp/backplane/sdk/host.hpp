@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's functions and settings in C++. Where the host leaves a slot NULL, a simple implementation replaces it.
+// The host's functions and settings in C++. Where the host leaves a slot NULL, a simple implementation replaces it, or
+// the call has no effect; only waiting for a semaphore then fails.
 #pragma once
 
 #include <algorithm>
@@ -56,7 +57,7 @@ class Host {
 
   // Calls body(begin, end), or body(worker, begin, end), over [0, count) in chunks of at least `grain`. Concurrent
   // chunks of this loop have different values of `worker`, which is below `thread_count`; other loops may use the same
-  // ones at the same time. Rethrows the first exception of a body.
+  // ones at the same time. If a body throws, the host still runs the other chunks; then rethrows the first exception.
   template <class Body>
   void parallel_for(uint64_t count, uint64_t grain, Body&& body) const {
     if (count == 0) return;
@@ -85,8 +86,8 @@ class Host {
     if (loop.failure) std::rethrow_exception(loop.failure);
   }
   // Runs `task`, which must not throw, on a thread of the host, or on a new thread if the host offers none. Throws
-  // BP_RESOURCE_EXHAUSTED if the task will not run. The backend must outlive the task; a host that offers threads
-  // ensures that.
+  // if the task will not run: Error (BP_RESOURCE_EXHAUSTED), or std::system_error if no thread can be created. The
+  // backend must outlive the task; a host that offers threads ensures that.
   template <class Task>
   void submit(Task&& task) const {
     auto held = std::make_unique<std::decay_t<Task>>(std::forward<Task>(task));

@@ -199,7 +199,7 @@ class NodeProgram : public Program, public Refit {
         use(weights_.at(places_[i].offset), places_[i].bytes);
     }
   }
-  // Throws unless the tensor is dense, in host memory, and has the weight's type and extents.
+  // Throws unless the weight exists, and the tensor is dense, in host memory and has the weight's type and extents.
   void check_fits(uint32_t weight, const bp_tensor_t& tensor) const {
     if (weight >= graph().raw()->weight_count)
       throw Error(BP_NOT_FOUND, "the program has no weight " + std::to_string(weight));
@@ -208,8 +208,8 @@ class NodeProgram : public Program, public Refit {
     bool same = tensor.dtype == own.dtype && tensor.rank == own.rank && tensor.layout == BP_LAYOUT_DENSE;
     for (uint32_t i = 0; same && i < own.rank; ++i) same = tensor.extents[i] == dims[i].extent;
     if (!same)
-      throw Error(BP_TYPE_MISMATCH, "weight " + std::to_string(weight) +
-                                        " cannot be replaced by a tensor of another type, extents or layout");
+      throw Error(BP_TYPE_MISMATCH, "the tensor for weight " + std::to_string(weight) +
+                                        " must be dense, and have the weight's type and extents");
     if (tensor.buffer.memory != nullptr || tensor.buffer.space != 0)
       throw Error(BP_UNSUPPORTED, "the tensor for weight " + std::to_string(weight) + " must be in host memory");
     if (tensor.buffer.bytes < own.bytes || (own.bytes != 0 && tensor.buffer.address == nullptr))

@@ -59,7 +59,7 @@ class StreamedProgram::Run final : public Instance {
       for (uint32_t i = 0; i < flight.inputs.size(); ++i) flight.inputs[i] = address(input(i));
       for (uint32_t i = 0; i < flight.outputs.size(); ++i) flight.outputs[i] = address(output(i));
       stream_for(run).submit(host(), run, [this, &flight](const RunSync& sync) {
-        const Ended ended{*this};  // ends the run before reporting it, because the callback may start the next run
+        const Ended ended{*this};  // before `done` is called, which may wake a thread that starts the next run
         sync.wait();
         program_.launch(flight.inputs, flight.outputs, sync);
       });
@@ -77,7 +77,7 @@ class StreamedProgram::Run final : public Instance {
     std::vector<void*> outputs;
   };
   using Flights = std::list<Flight>;
-  // The destructor ends the oldest run.
+  // Its destructor removes the instance's oldest run from those in flight.
   struct Ended {
     Run& instance;
     ~Ended() {
@@ -86,7 +86,7 @@ class StreamedProgram::Run final : public Instance {
     }
   };
 
-  // Adds a run in flight. Throws BP_BUSY unless it follows all runs in flight in their stream.
+  // Adds a run in flight. Throws BP_BUSY if other runs are in flight, unless all of them are in the same stream.
   Flight& take_off(bp_stream_t* stream) {
     const std::lock_guard lock(mutex_);
     if (!flights_.empty() && (stream == nullptr || stream != stream_))

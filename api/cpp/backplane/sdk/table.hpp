@@ -23,7 +23,7 @@ struct Query<void> {
 };
 
 // A row: one form of an operator, valid from its version until the operator's next row. `supports` decides coverage and
-// is also checked before `create`, so every node that coverage accepts can be compiled.
+// is also checked before `create`, so a node that coverage accepts can be compiled with the same query.
 template <class Kernel, class Caps = void>
 struct Op {
   std::string_view domain;  // "" is ai.onnx
@@ -69,8 +69,8 @@ class RowTable {
     size_t count;
   };
 
-  // Creates a table in which an operator's last row has no upper version. The host never presents a form that is newer
-  // than the backend's `opsets`.
+  // Creates a table in which an operator's last row has no upper version. The host ignores verdicts on forms that are
+  // newer than the backend's opsets.
   explicit RowTable(std::initializer_list<Rows> families) {
     for (const Rows& family : families) {
       for (size_t i = 0; i < family.count; ++i) add(family.first[i]);
@@ -178,7 +178,8 @@ class OpTable : public RowTable<Op<Kernel, Caps>, Caps> {
   template <size_t kCount, size_t kOpsets>
   OpTable(const Op<Kernel, Caps> (&rows)[kCount], const bp_opset_t (&newest)[kOpsets]) : Base({rows}, newest) {}
 
-  // For tables whose verdicts do not depend on the device's capabilities (Caps is void).
+  // For tables whose verdicts do not depend on the device's capabilities (Caps is void). `ask` and `create` without a
+  // query judge a node as if no other compute types were allowed and no options were set.
   Verdict ask(const Node& node) const { return ask(node, {}); }
   void answer(Coverage& coverage) const { answer(coverage, {coverage.compute_types(), coverage.options()}); }
 

@@ -65,7 +65,7 @@ struct Tables {
   static void hand_over(std::unique_ptr<Base> base, Handle** out) {
     *out = reinterpret_cast<Handle*>(static_cast<T*>(&required(base.release(), "the object that the backend created")));
   }
-  // In a forked child, does nothing: driver and threads exist only in the parent.
+  // In a forked child, does nothing to a handle of the parent, whose driver and threads exist only there.
   static void destroy(Object* object) noexcept {
     if (object != nullptr && !object->forked()) delete object;
   }

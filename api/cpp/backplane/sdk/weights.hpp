@@ -10,8 +10,9 @@
 
 namespace backplane::sdk {
 
-// The bytes of a value that is a weight, at any alignment. They stay valid as long as the program that is being
-// compiled; during coverage, until the query returns. Throws Error if they cannot be read.
+// The bytes of a value that is a weight, at any alignment; perhaps NULL if there are none. They stay valid as long as
+// the program that is being compiled; during coverage and review, until the call returns. Throws Error if they cannot
+// be read.
 inline const void* weight_data(const Value& value) {
   const bp_weight_t& weight = *value.weight();
   const void* data = weight.data;

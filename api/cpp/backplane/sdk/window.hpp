@@ -106,7 +106,8 @@ inline Window window_of(const Node& node, const Shape& shape, const std::vector<
 }
 
 // Returns the window of a ConvTranspose. Its `in` has the spatial extents of the input, its `out` those of the output.
-// Throws Error if output_padding or output_shape has another number of dimensions than the input.
+// Throws Error if output_padding or output_shape has another number of dimensions than the input, or if the padding
+// leaves a negative extent.
 inline Window transposed_window(const Node& node, const Shape& shape, const std::vector<int64_t>& kernel) {
   const WindowAttributes attributes(node);
   Window w = attributes.over(shape, kernel);

@@ -153,7 +153,8 @@ Verdict supports_linear(const Node& node) {
         "update_rule '" + rule + "' does not fit the inputs; beta must be given for 'delta' and 'gated_delta' only");
   const int64_t q = node.attr("q_num_heads", int64_t{0}), kv = node.attr("kv_num_heads", int64_t{0});
   if (q < 1 || kv < 1 || q % kv != 0)
-    return no(BP_REASON_ATTRIBUTE, "q_num_heads % kv_num_heads != 0: " + std::to_string(q) + ", " + std::to_string(kv));
+    return no(BP_REASON_ATTRIBUTE, "q_num_heads must be a positive multiple of kv_num_heads, but they are " +
+                                       std::to_string(q) + " and " + std::to_string(kv));
   return yes();
 }
 

@@ -75,11 +75,14 @@ inline constexpr Minifloat kFloat8E5M2FNUZ{5, 2, 16, 0x7f, 0x80, 0x80, true};
 inline constexpr Minifloat kFloat4E2M1{2, 1, 1, 0x07, 0x07, -1, false};
 
 float decode(const Minifloat& format, uint8_t bits);
+// Numbers beyond the largest finite one become that one if `saturate`, otherwise `format.overflow`. NaN becomes -0 if
+// the format has none.
 uint8_t encode(const Minifloat& format, float value, bool saturate);
 
 // FLOAT8E8M0: an unsigned power of two, used for block scales.
 enum class ScaleRounding { kUp, kDown, kNearest };
 float decode_e8m0(uint8_t bits);
+// Ignores the sign. 0 becomes the smallest power, 2^-127.
 uint8_t encode_e8m0(float value, bool saturate, ScaleRounding rounding);
 
 }  // namespace backplane::cpu

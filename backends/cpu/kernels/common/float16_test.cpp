@@ -24,7 +24,7 @@ TEST(Float16, RoundsToNearestTiesToEven) {
   EXPECT_EQ(float_to_half(1 + 0x1p-11f), 0x3c00);      // halfway: rounds down to the even number
   EXPECT_EQ(float_to_half(1 + 3 * 0x1p-11f), 0x3c02);  // halfway: rounds up to the even number
   EXPECT_EQ(float_to_half(1 + 0x1p-11f + 0x1p-20f), 0x3c01);
-  EXPECT_EQ(float_to_half(65519.0f), 0x7bff);  // the largest finite number
+  EXPECT_EQ(float_to_half(65519.0f), 0x7bff);  // rounds to 65504, the largest finite number
   EXPECT_EQ(float_to_half(65520.0f), 0x7c00);  // rounds to infinity
   EXPECT_EQ(float_to_half(0x1p-25f), 0x0000);  // half of the smallest number: rounds to zero, which is even
   EXPECT_EQ(float_to_half(0x1.8p-25f), 0x0001);

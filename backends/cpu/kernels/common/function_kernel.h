@@ -55,6 +55,7 @@ class FunctionStep final : public Step {
   StepTraits traits_;
 };
 
+// Returns a plan whose step calls `run`, or a failed plan if an output is too large for memory.
 template <class Run>
 Plan make_plan(std::vector<Shape> shapes, Run run, StepTraits traits = {}) {
   for (const Shape& shape : shapes)

@@ -19,8 +19,8 @@ class MappedCopy {
 
  private:
   // A row is a line of the result along the last mapped axis. It is filled in one of three ways: by copying runs of
-  // adjacent sources; by repeating each source, if all are repeated equally often (nearest-neighbor enlargement); or
-  // element by element.
+  // adjacent sources; by repeating each source, if elements have 4 bytes and each is repeated 2 or 4 times
+  // (nearest-neighbor enlargement); or element by element.
   struct Run {
     int64_t from, count;  // `from`: the first source position, or -1 to fill
   };

@@ -24,12 +24,13 @@ inline uint8_t load_bits(const void* data, int bits, int64_t i) {
 float decode_bits(bp_dtype_t dtype, uint8_t element);
 
 // How floats are converted to float8. With `saturate`, numbers beyond the largest finite one become that one, otherwise
-// infinity or NaN.
+// infinity or NaN, whichever the format has for them.
 struct EncodeRules {
   bool saturate = true;
   ScaleRounding rounding = ScaleRounding::kUp;  // for FLOAT8E8M0
 };
-// Encodes a value. For an integer type, the value is truncated and wraps around.
+// Encodes a value. For an integer type, the value is truncated and wraps around, and NaN becomes 0. FLOAT4E2M1 always
+// saturates.
 uint8_t encode_bits(bp_dtype_t dtype, float value, EncodeRules rules);
 
 // Convert elements [begin, begin + n) of `data` to or from float. `begin` must be a multiple of 8.

@@ -52,7 +52,7 @@ Verdict attribute_in(const Node& node, std::string_view name, const char* fallba
   const std::string value = node.attr(name, fallback);
   for (std::string_view v : values)
     if (v == value) return yes();
-  return no(BP_REASON_ATTRIBUTE, std::string(name) + " is '" + value + "'");
+  return no(BP_REASON_ATTRIBUTE, std::string(name) + " is '" + value + "', which is not supported");
 }
 
 Verdict same_type(const Node& node, uint32_t a, uint32_t b) {
@@ -64,7 +64,8 @@ Verdict same_type(const Node& node, uint32_t a, uint32_t b) {
 
 Verdict returns_type(const Node& node, std::string_view attribute, int64_t dtype, bp_dtype_set_t types) {
   if (dtype < 0 || dtype >= 64 || (types >> dtype & 1) == 0)
-    return no(BP_REASON_DTYPE, std::string(attribute) + " is " + std::to_string(dtype));
+    return no(BP_REASON_DTYPE,
+              std::string(attribute) + " is " + std::to_string(dtype) + ", which is not a supported type");
   const bp_dtype_t declared = node.output_type(0).dtype;
   if (declared == dtype) return yes();
   return no(BP_REASON_DTYPE, std::string(attribute) + " is " + dtype_name(static_cast<bp_dtype_t>(dtype)) +

@@ -9,7 +9,7 @@
 
 namespace backplane::cpu {
 
-// The minimum number of elements per piece of a parallel loop: for cheap operations (a few instructions), and for
+// The minimum number of elements per chunk of a parallel loop: for cheap operations (a few instructions), and for
 // operations that call a libm function.
 inline constexpr int64_t kCheapGrain = 16384;
 inline constexpr int64_t kMathGrain = 4096;
@@ -62,7 +62,8 @@ inline int axis_of(int64_t axis, int rank) {
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 Plan bad_axis(int64_t axis, int rank);
-// Returns a set with bit i for each axis i in the list, or nullopt if an axis is repeated or out of range.
+// Returns a set with bit i for each axis i in the list, or nullopt if an axis is repeated or out of range. Negative
+// axes count from the back.
 std::optional<uint64_t> axis_set(std::span<const int64_t> axes, int rank);
 
 // Returns the distance in elements between adjacent positions of each dimension of a dense tensor.

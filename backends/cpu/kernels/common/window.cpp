@@ -28,7 +28,8 @@ Verdict check_window(const Node& node, uint32_t slot) {
     }
     for (int64_t value : list) {
       if (value < least || value > INT32_MAX)
-        return no(BP_REASON_ATTRIBUTE, std::string(name) + " contains " + std::to_string(value));
+        return no(BP_REASON_ATTRIBUTE,
+                  std::string(name) + " contains " + std::to_string(value) + ", which is out of range");
     }
     return yes();
   };

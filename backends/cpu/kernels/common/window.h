@@ -27,8 +27,8 @@ struct WindowAttributes {
   bool ceil_mode;
 };
 
-// Checks that input `slot` has one to three spatial dimensions, that the attributes have the lengths for its rank, and
-// that their values are valid.
+// Checks that input `slot` has one to three spatial dimensions and the attributes have the lengths for its rank (both
+// only if the rank is known), and that their values are valid.
 Verdict check_window(const Node& node, uint32_t slot = 0);
 
 // A window with known extents, always in three dimensions.

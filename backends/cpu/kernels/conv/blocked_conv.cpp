@@ -74,7 +74,7 @@ const char* refuse_blocked_conv(const ConvPlan& conv, std::span<const Tensor> in
   if (!is_flat(w)) {
     const int64_t reach = (w.out[2] - 2) * w.stride[2] - w.begin[2] + (w.kernel[2] - 1) * w.dilation[2];
     if (w.stride[2] > 2 || w.begin[2] > w.stride[2] || reach >= w.in[2] || w.out[2] < 4)
-      return "its stride is above 2, or a tile would have padding in its middle";
+      return "its stride is above 2, its rows have fewer than 4 positions, or a tile would have padding in its middle";
   }
   return w.out_size() < 4 ? "its result has fewer than 4 positions" : nullptr;
 }

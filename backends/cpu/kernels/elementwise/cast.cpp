@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cast, CastLike and BitCast. Conversions between integers wrap; from float to integer they saturate, and NaN becomes
-// 0. The 8-bit floats and the types of 2 and 4 bits are converted through float, which represents all their values.
+// 0. The 8-bit floats and the types of 2 and 4 bits are converted through float, which represents all their values;
+// conversions from float to integers of 2 and 4 bits wrap.
 #include <limits>
 
 #include "kernels/common/float16_array.h"

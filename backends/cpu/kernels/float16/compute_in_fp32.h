@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Computes operators on 16-bit floats by their kernels for FLOAT. Inputs are converted, and results are rounded once.
-// Known weights are converted only once.
+// Known weights (the inputs in Row::weights) are converted once for all plans, other known inputs once for each plan.
 #pragma once
 
 #include "runtime/row.h"

@@ -177,7 +177,7 @@ const Image kImages[] = {
 INSTANTIATE_TEST_SUITE_P(Images, IntegerConvolutions, ::testing::ValuesIn(kImages),
                          [](const auto& info) { return info.param.name; });
 
-// 2^53 + 1 has no equal in double.
+// double cannot represent 2^53 + 1.
 TEST(WholeNumbers, OfGemmAreExact) {
   constexpr int64_t kLarge = (int64_t{1} << 53) + 1;
   GraphBuilder b;

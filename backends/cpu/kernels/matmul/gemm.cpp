@@ -55,7 +55,8 @@ bool is_whole(const Gemm& g) {
   return g.alpha == 1 && (g.beta == 0 || g.beta == 1);
 }
 
-// `Sum` is the type in which products are added: for integers uint64_t, if all of it is whole, otherwise double.
+// `Sum` is the type in which products are added: compute_t<T> for floats; for integers uint64_t if is_whole(g),
+// otherwise double.
 template <class T, class Sum>
 void run_plain(const Gemm& g, Tensors in, Tensors out) {
   const T* a = in[0].as<T>();

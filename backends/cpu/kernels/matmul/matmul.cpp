@@ -60,7 +60,7 @@ std::optional<MatMulSize> matmul_size(const Shape& a, const Shape& b, std::strin
     spread(size.a_offsets, ea);
     spread(size.b_offsets, eb);
   }
-  // If there is a single B, the matrices A of the batch are multiplied as one tall matrix.
+  // If B has two dimensions, the matrices A of the batch are multiplied as one tall matrix.
   if (b_batch == 0 && b.rank() > 1 && a.rank() > 2) {
     size.m *= batch.elements();
     size.a_offsets = size.b_offsets = {0};

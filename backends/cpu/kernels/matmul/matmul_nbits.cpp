@@ -159,7 +159,8 @@ Verdict supports(const Node& node) {
     return no(BP_REASON_ATTRIBUTE,
               "block_size is " + std::to_string(w.block) + ", it must be a power of two, at least 16");
   if (w.k < 1 || w.n < 1 || w.k > INT32_MAX || w.n > INT32_MAX)
-    return no(BP_REASON_ATTRIBUTE, "out of range: K is " + std::to_string(w.k) + ", N is " + std::to_string(w.n));
+    return no(BP_REASON_ATTRIBUTE,
+              "K is " + std::to_string(w.k) + " and N is " + std::to_string(w.n) + "; both must be 1 to 2^31 - 1");
   if (node.attr("weight_prepacked", int64_t{0}) != 0)
     return no(BP_REASON_ATTRIBUTE, "weight_prepacked is not supported");
   return yes();

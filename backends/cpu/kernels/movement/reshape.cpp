@@ -90,7 +90,9 @@ std::unique_ptr<Kernel> create_squeeze(const Node&) {
     Shape to;
     for (int i = 0; i < from.rank(); ++i) {
       const bool drop = axes.present() ? (dropped >> i & 1) != 0 : from[i] == 1;
-      if (drop && from[i] != 1) return fail("axis " + std::to_string(i) + " of " + to_string(from) + " is not 1");
+      if (drop && from[i] != 1)
+        return fail("axis " + std::to_string(i) + " of shape " + to_string(from) +
+                    " cannot be removed: its extent is not 1");
       if (!drop) to.push_back(from[i]);
     }
     return renamed(to);

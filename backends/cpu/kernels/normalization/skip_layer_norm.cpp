@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// com.microsoft SkipLayerNormalization and SkipSimplifiedLayerNormalization normalize the sum of two inputs over its
-// last dimension. SimplifiedLayerNormalization normalizes a single input.
+// com.microsoft SkipLayerNormalization and SkipSimplifiedLayerNormalization normalize the sum of two inputs and an
+// optional bias over its last dimension. SimplifiedLayerNormalization normalizes a single input.
 #include "kernels/common/function_kernel.h"
 #include "kernels/float16/compute_type.h"
 #include "kernels/normalization/normalized_row.h"

@@ -45,7 +45,8 @@ dnnl::engine& onednn_engine();
 // Returns the calling thread's own stream.
 dnnl::stream& onednn_stream();
 
-// Returns the descriptor of a float tensor [N, C, D1 …].
+// Returns the descriptor of a float tensor [N, C, D1 …]. `format` is dense, or blocked if there are one to three
+// spatial dimensions.
 dnnl::memory::desc layout_of(const dnnl::memory::dims& dims, Format format);
 
 // Copies a tensor to another layout, on the calling thread.
@@ -68,8 +69,8 @@ struct PrimitiveLayouts {
   explicit PrimitiveLayouts(const dnnl::primitive& primitive);
 };
 
-// One execution of a primitive on the calling thread. Uses oneDNN's C API, because the C++ API would allocate memory
-// about twenty times.
+// One execution of a primitive. The caller must hold a SingleThreaded, or oneDNN may use other threads. Uses oneDNN's C
+// API, because the C++ API would allocate memory about twenty times.
 class Execution {
  public:
   Execution() = default;

@@ -35,7 +35,9 @@ Verdict supports_activation(const Node& node) {
   const bool has_bounds = node.floats("activation_params").size() >= 2 ||
                           (node.find("activation_alpha") != nullptr && node.find("activation_beta") != nullptr);
   if (wanted == "Clip" && !has_bounds)
-    return no(BP_REASON_ATTRIBUTE, "activation Clip needs its two bounds in activation_params");
+    return no(BP_REASON_ATTRIBUTE,
+              "activation Clip needs its two bounds, in activation_params or in activation_alpha and "
+              "activation_beta");
   if (wanted.empty() || activation_of(node)) return yes();
   return no(BP_REASON_ATTRIBUTE, "activation '" + wanted + "' is not supported");
 }

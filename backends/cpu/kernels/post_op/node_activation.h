@@ -10,7 +10,7 @@ namespace backplane::cpu {
 // `activation_params` describe; nullopt if `activation` is absent or unknown.
 std::optional<Activation> activation_of(const Node& node);
 
-// Refuses nodes with an unknown activation.
+// Refuses nodes with an unknown activation, or with Clip but without both bounds.
 Verdict supports_activation(const Node& node);
 
 }  // namespace backplane::cpu

@@ -178,7 +178,7 @@ class LstmStep final : public Step {
     return {zeros(kWZero, m.w_zeros), zeros(kRZero, m.r_zeros)};
   }
 
-  // Sets the initial states of all sequences.
+  // Sets the initial states of all sequences, and the final states of empty ones.
   void begin(const Run& run, int64_t d, const Memory& m) const {
     const int64_t n = layer_.hidden;
     std::fill_n(m.c, e_.batch * units_, 0.0f);

@@ -9,7 +9,7 @@
 
 namespace backplane::cpu {
 
-// Converts a float without a fraction to an integer type, saturating; NaN becomes 0.
+// Converts a float without a fraction to an integer type of at most 16 bits, saturating; NaN becomes 0.
 template <class T>
 T saturate(float value) {
   if (std::isnan(value)) return 0;

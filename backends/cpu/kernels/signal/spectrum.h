@@ -30,9 +30,10 @@ class Spectrum {
   int64_t bins() const { return bins_; }  // number of stored bins per line
   int64_t scratch_bytes() const { return product({threads_, part_bytes_}); }
 
-  // load(line) returns a function point(i), which returns point i of the line as std::complex<double>. For real lines
-  // the imaginary part must be 0, and for points after the last one the result must be 0. store(line) returns a
-  // function bin(i, re, im), which stores bin i. Both are called on several threads.
+  // load(line) returns a function point(i), which returns point i of the line as std::complex<double>, or 0 if the line
+  // has fewer points. point(i) is called for i < length; with kInverseToReal, for i <= length / 2. With kReal,
+  // imaginary parts are ignored. store(line) returns a function bin(i, re, im), which stores bin i or, for an inverse,
+  // point i. `load` and `store` are called on several threads, `load` more than once for a line.
   template <class Load, class Store>
   void run(const Load& load, const Store& store, void* scratch) const;
 

@@ -59,8 +59,8 @@ template <int kTile>
   asm volatile("tilestored %%tmm%c2, (%0,%1,1)" : : "r"(to), "r"(step), "i"(kTile) : "memory");
 }
 
-// Adds to each 32-bit sum the products of the values in four bytes of a row of A with those in four bytes of a column
-// of B. Row i of register B has bytes 4i to 4i + 3 of every column.
+// Adds to each 32-bit sum the products of the values in a row of A (64 bytes) with those in a column of B. Row i of
+// register B has bytes 4i to 4i + 3 of every column.
 #define TILE_PRODUCT(Name, instruction)                                                            \
   struct Name {                                                                                    \
     template <int kSums, int kA, int kB>                                                           \
@@ -75,7 +75,7 @@ TILE_PRODUCT(Bf16s, tdpbf16ps)  // subnormal numbers count as 0
 #undef TILE_PRODUCT
 
 // The functions below work on the sums of one or two tiles of rows by one or two blocks of 16 columns, in registers 0
-// to 3. Blocks of sums are 64 bytes apart.
+// to 3. In memory, the tiles begin at `first` and `second`; rows of sums are `row` bytes apart, blocks 64 bytes.
 template <int kTiles, int kBlocks>
 [[gnu::always_inline]] inline void load_sums(const std::byte* first, const std::byte* second, int64_t row) {
   load<0>(first, row);

@@ -143,10 +143,10 @@ void gelu_tanh_row(const float* x, float* y, int64_t n);
 // y = softmax(scale · x), n > 0; y may be x. If all x are -infinity, all y are NaN.
 void softmax_row(const float* x, float* y, int64_t n, float scale = 1);
 
-// y = (x - mean) / sqrt(variance + epsilon) · gain + bias, n > 0; y may be x, `bias` may be null.
 struct RowStatistics {
   float mean, inverse;  // `inverse` is 1 / sqrt(variance + epsilon)
 };
+// y = (x - mean) / sqrt(variance + epsilon) · gain + bias, n > 0; y may be x, `bias` may be null.
 RowStatistics normalize_row(const float* x, const float* gain, const float* bias, float epsilon, float* y, int64_t n);
 
 }  // namespace backplane::cpu

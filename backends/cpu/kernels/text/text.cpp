@@ -160,8 +160,8 @@ class LetterCase {
   }
 
  private:
-  // Returns the length in bytes of the character at i; 1 for an invalid byte, also of a sequence that is longer than
-  // its character needs.
+  // Returns the length in bytes of the character at i; 1 if the byte there begins no valid sequence, or one that is
+  // longer than its character needs.
   static size_t length_at(std::string_view text, size_t i) {
     auto first = static_cast<uint8_t>(text[i]);
     size_t length = first < 0x80 ? 1 : first >> 5 == 6 ? 2 : first >> 4 == 14 ? 3 : first >> 3 == 30 ? 4 : 1;

@@ -93,7 +93,8 @@ CUresult standin::add(CUstream stream, std::function<void()> next) {
 }
 
 // All threads have the capture mode "global", which is CUDA's default: a call that could disturb a capture is refused
-// on the thread that captures, and on all threads while a capture in global mode is in progress.
+// on all threads while a capture in global mode is in progress, and, during a capture in thread-local mode, on the
+// thread that began it. Captures in relaxed mode refuse nothing.
 CUresult standin::unsafe_call() {
   const std::lock_guard lock(order_mutex);
   CUresult result = CUDA_SUCCESS;

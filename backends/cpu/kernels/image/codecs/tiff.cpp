@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TIFF through libtiff: the first image of a file, with any compression and sample layout. Drops the alpha channel.
+// TIFF through libtiff: the first image of a file, with any compression and sample layout that libtiff converts to
+// 8-bit RGBA. Drops the alpha channel.
 #include <tiffio.h>
 
 #include <algorithm>
