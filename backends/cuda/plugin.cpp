@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CUDA backend: all devices of NVIDIA's driver.
-#include "backplane/sdk/once.hpp"
 #include "driver/driver.h"
 #include "engine/instance.h"
 #include "ops/table.h"
@@ -19,8 +18,7 @@ class Backend final : public sdk::Backend {
   using sdk::Backend::Backend;
 
   uint32_t device_count(std::string& why_none) override {
-    found_([this] { devices_ = find_devices(why_none_); });
-    why_none = why_none_;
+    devices_ = find_devices(why_none);
     return static_cast<uint32_t>(devices_.size());
   }
   bp_device_info_t device_info(uint32_t index) override { return devices_[index].caps.info(); }
@@ -31,9 +29,7 @@ class Backend final : public sdk::Backend {
   }
 
  private:
-  sdk::Once found_;
   std::vector<FoundDevice> devices_;
-  std::string why_none_;
 };
 
 }  // namespace backplane::cuda

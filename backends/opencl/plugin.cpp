@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The OpenCL backend: every usable device of every OpenCL platform.
-#include "backplane/sdk/once.hpp"
 #include "driver/driver.h"
 #include "engine/instance.h"
 #include "ops/table.h"
@@ -19,15 +18,12 @@ class Backend final : public sdk::Backend {
   using sdk::Backend::Backend;
 
   uint32_t device_count(std::string& why_none) override {
-    found_([this] {
-      devices_ = find_devices(why_none_);
-      const bool own_memory = chosen("memory", "shared", "own"), drivers_keep = chosen("binaries", "kept", "driver");
-      for (FoundDevice& device : devices_) {
-        device.caps.unified = device.caps.unified && !own_memory;
-        device.caps.binaries = !drivers_keep;
-      }
-    });
-    why_none = why_none_;
+    devices_ = find_devices(why_none);
+    const bool own_memory = chosen("memory", "shared", "own"), drivers_keep = chosen("binaries", "kept", "driver");
+    for (FoundDevice& device : devices_) {
+      device.caps.unified = device.caps.unified && !own_memory;
+      device.caps.binaries = !drivers_keep;
+    }
     return static_cast<uint32_t>(devices_.size());
   }
   bp_device_info_t device_info(uint32_t index) override { return devices_[index].caps.info(); }
@@ -48,9 +44,7 @@ class Backend final : public sdk::Backend {
                                               std::string(other));
   }
 
-  sdk::Once found_;
   std::vector<FoundDevice> devices_;
-  std::string why_none_;
 };
 
 }  // namespace backplane::opencl

@@ -22,6 +22,7 @@ class Memory final : public gpu::DeviceMemory {
   Memory(SharedContext context, gpu::Buffer whole, CUdeviceptr address)
       : context_(std::move(context)), whole_(std::move(whole)), address_(address), own_(false) {}
   ~Memory() override;
+  bool is_aligned(uint32_t bytes) const override { return address_ % bytes == 0; }
   CUdeviceptr get() const { return address_; }
   const SharedContext& context() const { return context_; }
 

@@ -342,6 +342,12 @@ class PluginInstance {
     ASSERT_EQ(api_->run(instance_, &run, nullptr), BP_OK);
     EXPECT_EQ(end.get_future().get(), BP_OK);
   }
+  bp_status_t run_in(const Stream& stream) {
+    bp_run_t run{};
+    run.size = sizeof run;
+    run.stream = stream.plugin_stream();
+    return api_->run(instance_, &run, nullptr);
+  }
 
  private:
   void* library_;
@@ -387,6 +393,27 @@ TEST_F(CapturesTest, PinnedMemoryIsCopiedByTheGraph) {
     EXPECT_EQ(standin_objects("executable graphs"), 1);
   }
   EXPECT_EQ(standin_objects("executable graphs"), 0);
+}
+
+// Its graph could be launched when the memory is no longer pinned.
+TEST_F(CapturesTest, PinnedMemoryIsNotCopiedByAGraphOfTheFramework) {
+  const Environment env = CapturesTest::env();
+  const std::vector<int64_t> large{128, 160};
+  const Case one{"softmax", large, [](Steps& add, uint32_t x) { return add("Softmax", {x}, {{"axis", int64_t{-1}}}); }};
+  const Session session = env.compile(model_of(one), only("cuda"));
+  const Stream stream = env.stream(device_id(env));
+  std::vector<float> x(128 * 160), y(x.size());
+  PluginInstance instance(session);
+  instance.bind(0, large, x);
+  instance.bind(BP_SLOT_OUTPUT, large, y);
+  instance.run();
+  EXPECT_EQ(standin_objects("registered"), 2);
+  const auto queue = reinterpret_cast<CUstream>(stream.native().handle);
+  ASSERT_EQ(cuStreamBeginCapture(queue, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
+  EXPECT_EQ(instance.run_in(stream), BP_UNSUPPORTED);
+  CUgraph graph = nullptr;
+  EXPECT_EQ(cuStreamEndCapture(queue, &graph), CUDA_SUCCESS);
+  EXPECT_EQ(cuGraphDestroy(graph), CUDA_SUCCESS);
 }
 
 // ---- failures -------------------------------------------------------------------------------------------------------

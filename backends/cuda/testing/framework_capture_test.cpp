@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs in a stream that the framework is capturing: their commands become part of the framework's graph.
 #include "testing/captures_fixture.h"
+#include "testing/small_model.h"
 
 namespace backplane::cuda::testing {
 namespace {
@@ -89,6 +90,40 @@ TEST_F(FrameworkCapture, GetsTheCommandsOfTheRunsInIt) {
       expect_near(y.read(), expected(env, one, numbers(one.x, 4)), one.bound);
     }
   }
+}
+
+// The exec's arena and its buffer for the unaligned input are replaced while the graph exists.
+TEST_F(FrameworkCapture, MayBeLaunchedAfterOtherBindings) {
+  const Environment env = FrameworkCapture::env();
+  Exec exec = env.compile(gpu::testing::small_model(), only("cuda")).exec();
+  Exec cpu = env.compile(gpu::testing::small_model(), only("cpu")).exec();
+  const Stream stream = stream_of(env);
+  RunOptions how;
+  how.stream = &stream;
+  const Floats whole = floats({3 * 8 + 1}), y = floats({3, 8}), large_x = floats({70, 8}), large_y = floats({70, 8});
+  const Floats x{whole.address + sizeof(float), {3, 8}};
+  bind(env, exec, 0, {whole.address, {3, 8}}, sizeof(float));
+  bind(env, exec, BP_SLOT_OUTPUT, y);
+  exec.run(how);
+  stream.wait();
+  begin();
+  exec.run(how);
+  int seed = 0;
+  end_and_launch([&] {
+    if (seed == 0) {
+      bind(env, exec, 0, large_x);
+      bind(env, exec, BP_SLOT_OUTPUT, large_y);
+      exec.run(how);
+      stream.wait();
+    } else {
+      cpu.bind("x", gpu::testing::small_input(3, seed));
+      cpu.run();
+      expect_near(y.read(), cpu.output(0u).values<float>(), 1e-5f);
+    }
+    x.write(gpu::testing::small_input(3, ++seed));
+    std::memset(y.data(), 0, y.count() * sizeof(float));
+    return seed < 4;
+  });
 }
 
 TEST_F(FrameworkCapture, ARunWithDoneEndsAtOnce) {

@@ -98,6 +98,30 @@ TEST_F(Import, MemoryIsBoundWithoutCopies) {
   EXPECT_EQ(read(out_), (Values{-1, -2, -3}));
 }
 
+// A kernel that accesses an element at an address that is not a multiple of its size makes a GPU unusable.
+TEST_F(Import, MemoryThatIsNotAlignedToAnElementIsCopied) {
+  constexpr uint64_t kShift = 2;
+  CUdeviceptr in = 0, out = 0;
+  for (CUdeviceptr* each : {&in, &out}) ASSERT_EQ(cuMemAlloc(each, kShift + kBytes), CUDA_SUCCESS);
+  write(in + kShift, {1, 2, 3});
+  {
+    const Environment env = Import::env();
+    Exec exec = env.compile(neg_model(), reported()).exec();
+    const Buffer a = import_of(env, in + kShift, kBytes), c = import_of(env, out, kBytes, kShift);
+    const Buffer d = import_of(env, out + kShift, kBytes);
+    exec.bind_memory(0, a.tensor(BP_DTYPE_FLOAT, {kN}));
+    for (const Buffer* each : {&c, &d}) {
+      write(out + kShift, {});
+      exec.bind_memory(BP_SLOT_OUTPUT, each->tensor(BP_DTYPE_FLOAT, {kN}));
+      const uint64_t copies = standin_calls("cuMemcpyDtoDAsync_v2");
+      exec.run();
+      EXPECT_EQ(standin_calls("cuMemcpyDtoDAsync_v2"), copies + 2);
+      EXPECT_EQ(read(out + kShift), (Values{-1, -2, -3}));
+    }
+  }
+  for (const CUdeviceptr each : {in, out}) EXPECT_EQ(cuMemFree(each), CUDA_SUCCESS);
+}
+
 TEST_F(Import, OnlyMemoryOfTheDeviceIsAccepted) {
   const Environment env = Import::env();
   float host = 0;

@@ -113,5 +113,46 @@ TEST_F(Runtime, ABoundRunDoesNotWaitForAStream) {
   EXPECT_EQ(standin_calls("cuMemAlloc_v2"), allocated);
 }
 
+// The host signals more than runs that have not ended will, and one more run signals the semaphore: its value has
+// passed the other runs' signals, but their events are still waited for.
+TEST_F(Runtime, AnEventStaysWhileAThreadWaitsForIt) {
+  constexpr uint64_t kSignals = 16;
+  const int64_t events = standin_objects("events");
+  {
+    const Environment env = Runtime::env();
+    uint64_t device = 0;
+    for (const Device& each : env.devices())
+      if (each.name == "cuda") device = each.info.id;
+    const Buffer x = env.allocate(device, 3 * 8 * sizeof(float)), y = env.allocate(device, 3 * 8 * sizeof(float));
+    x.fill(0.0f);
+    const NativeSemaphore points(env.get(), device);
+    const Semaphore go;
+    const Stream stream = env.stream(device);
+    Exec exec = env.compile(gpu::testing::small_model(), only("cuda")).exec();
+    exec.bind_memory(0, x.tensor(BP_DTYPE_FLOAT, {3, 8}));
+    exec.bind_memory(BP_SLOT_OUTPUT, y.tensor(BP_DTYPE_FLOAT, {3, 8}));
+    exec.run();
+    const char* const destruction = "destruction of an event that is waited for";
+    const uint64_t waits = standin_calls("cuEventSynchronize"), before = standin_calls(destruction);
+    RunOptions how;
+    how.stream = &stream;
+    how.waits = {go.at(1)};
+    for (uint64_t value = 1; value <= kSignals; ++value) {
+      how.signals = {points.at(value)};
+      exec.run(how);
+      how.waits.clear();
+    }
+    while (standin_calls("cuEventSynchronize") < waits + kSignals) std::this_thread::yield();
+    points.signal(100);
+    how.signals = {points.at(101)};
+    exec.run(how);
+    EXPECT_EQ(standin_calls(destruction), before);
+    go.signal(1);
+    stream.wait();
+    points.wait(101);
+  }
+  while (standin_objects("events") != events) std::this_thread::yield();  // until the threads have ended
+}
+
 }  // namespace
 }  // namespace backplane::cuda::testing

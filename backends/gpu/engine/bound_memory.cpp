@@ -5,11 +5,13 @@ namespace backplane::gpu {
 BoundMemory::BoundMemory(const Device& device, const Queue& queue, const bp_tensor_t& tensor) : queue_(queue) {
   const Driver& driver = device.driver();
   const bp_buffer_t& memory = tensor.buffer;
+  const uint32_t element = std::max(1u, bytes_of(tensor.dtype));
   if (memory.memory != nullptr) {
     const Allocation& own = allocation(memory);
     source_ = own.buffer;
     offset_ = own.offset + memory.offset;
-    transfer_ = offset_ % device.caps().alignment == 0 ? Transfer::kDirect : Transfer::kDeviceCopy;
+    const bool aligned = offset_ % device.caps().alignment == 0 && source_->is_aligned(element);
+    transfer_ = aligned ? Transfer::kDirect : Transfer::kDeviceCopy;
     buffer_ = transfer_ == Transfer::kDeviceCopy ? driver.buffer(memory.bytes)
               : offset_ == 0                     ? source_
                                                  : driver.part(source_, offset_, memory.bytes);
@@ -17,7 +19,7 @@ BoundMemory::BoundMemory(const Device& device, const Queue& queue, const bp_tens
   }
   host_ = static_cast<char*>(memory.address) + memory.offset;
   capacity_ = memory.bytes;
-  const bool aligned = reinterpret_cast<uintptr_t>(host_) % std::max(1u, bytes_of(tensor.dtype)) == 0;
+  const bool aligned = reinterpret_cast<uintptr_t>(host_) % element == 0;
   transfer_ = device.caps().unified && aligned && capacity_ != 0 ? Transfer::kShared : Transfer::kHostCopy;
   if (transfer_ == Transfer::kShared) {
     buffer_ = driver.import_host(host_, capacity_);

@@ -18,6 +18,7 @@ class BoundMemory {
   const Buffer& buffer() const { return buffer_; }
   // Whether the tensor is in device memory that kernels use in place, so that `begin` and `end` enqueue nothing.
   bool is_direct() const { return transfer_ == Transfer::kDirect; }
+  bool is_on_device() const { return host_ == nullptr; }
   // Whether `begin` and `end` enqueue only what a capture may contain. Captured copies refer to `buffer`: destroy such
   // captures before this object.
   bool can_be_captured() const { return transfer_ != Transfer::kShared && (host_ == nullptr || pinned_ != nullptr); }
@@ -33,7 +34,7 @@ class BoundMemory {
     kDirect,      // device memory, used in place
     kShared,      // host memory, used in place; mapped for the host between runs
     kHostCopy,    // host memory, copied to and from the device
-    kDeviceCopy,  // device memory at an unaligned offset, copied to an aligned buffer and back
+    kDeviceCopy,  // device memory that is not aligned, copied to an aligned buffer and back
   };
   // Maps shared memory for the host once earlier commands have ended; waits for that if `blocking`.
   Event map(CommandQueue& queue, bool blocking);

@@ -48,8 +48,9 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
   // Throws BP_DEVICE_LOST if the driver reports that the device is unavailable, or if its queue rejects a command for
   // any reason other than a lack of memory.
   void health() override;
-  // Ends all waits for streams, semaphores and points. Runs without a stream then start no further kernels, and work in
-  // a stream that waits for a host point is never released. Threads that are blocked inside the driver stay blocked.
+  // Ends all waits for streams, semaphores and points. Runs, copies, fills and mappings that arrive later are refused.
+  // Runs without a stream start no further kernels, and work in a stream that waits for a host point is never released.
+  // Threads that are blocked inside the driver stay blocked.
   void abandon() noexcept override { abandonment_->set(); }
 
   // Memory for the ABI. Space `device_space()` is the device's own memory. If the device shares host memory, space 0 is

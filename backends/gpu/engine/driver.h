@@ -28,6 +28,8 @@ class DeviceMemory {
   // Whether kernels may read and write it. Memory that is imported may allow one of the two only.
   virtual bool is_readable() const { return true; }
   virtual bool is_writable() const { return true; }
+  // Whether it begins at a multiple of `bytes`. Memory that is imported may begin anywhere.
+  virtual bool is_aligned(uint32_t /*bytes*/) const { return true; }
 };
 using Buffer = std::shared_ptr<const DeviceMemory>;
 

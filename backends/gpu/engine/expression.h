@@ -52,8 +52,9 @@ struct Expression {
   std::string statements() const;
 };
 
-// An operand that is not computed yet is fused into a formula only if both together have fewer leaves and steps than
-// this; otherwise the operand gets a kernel of its own and becomes a leaf. Leaves in memory are added without a limit.
+// An operand that is not computed yet is fused into a formula only if the formula then has at most kMaxLeaves leaves,
+// and fewer than kMaxSteps steps; otherwise the operand gets a kernel of its own and becomes a leaf. No operator has
+// more than kMaxLeaves operands.
 inline constexpr size_t kMaxLeaves = 8;
 inline constexpr size_t kMaxSteps = 40;
 

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <set>
 
 #include "engine/bound_memory.h"
 #include "engine/captures.h"
@@ -74,6 +75,7 @@ class Instance final : public sdk::Instance {
   void start();
   void start_in(Stream& stream);
   void add_to_capture();
+  void keep_for_graph();
   void abort_start();
   void begin();
   void proceed();
@@ -103,8 +105,9 @@ class Instance final : public sdk::Instance {
   std::vector<Kernel> kernels_;  // indexed by launch
   std::vector<External> externals_;
   std::vector<std::optional<BoundMemory>> inputs_, outputs_;
-  Captures captures_;           // of runs of plan_; refer to arena_, kernels_ and the buffers of inputs_ and outputs_
-  Captures::Key bindings_key_;  // identifies the present bindings
+  Captures captures_;  // of runs of plan_; refer to arena_, kernels_ and the buffers of inputs_ and outputs_
+  std::set<std::shared_ptr<const void>> kept_;  // for graphs of the framework, whose end is not noticed
+  Captures::Key bindings_key_;                  // identifies the present bindings
   size_t captured_commands_ = 0;
   bool shapes_changed_ = true;
   bool bindings_changed_ = true;

@@ -85,6 +85,7 @@ void Device::release(const bp_buffer_t& buffer, bp_stream_t* stream) noexcept {
 }
 
 void* Device::map(const bp_buffer_t& buffer, uint32_t access) {
+  abandonment_->check();
   if (buffer.memory == nullptr) return host_address(buffer);
   return transfers_
       ->map({allocation(buffer).buffer.get(), offset_of(buffer)}, buffer.bytes, access, true,
@@ -94,6 +95,7 @@ void* Device::map(const bp_buffer_t& buffer, uint32_t access) {
 
 void Device::unmap(const bp_buffer_t& buffer, void* pointer) {
   if (buffer.memory == nullptr) return;
+  abandonment_->check();
   transfers_->unmap(*allocation(buffer).buffer, pointer, "unmapping");
   transfers_->finish("unmapping");
 }
@@ -104,6 +106,7 @@ void Device::copy(const bp_copy_t& what) {
   const bp_run_t* const run = what.run;
   check_reach(from, "from", bytes);
   check_reach(to, "to", bytes);
+  abandonment_->check();
   if (run == nullptr) {
     move(*transfers_, true, from, to, bytes);
     return;

@@ -194,7 +194,9 @@ void Emit::formula(std::string code, bp_dtype_t dtype, const Shape& shape, const
   Expression sum;
   sum.shape = shape;
   std::vector<int> places;
+  size_t later = operands.size();  // the operands after the present one, each of which may add a leaf
   for (const Operand& operand : operands) {
+    --later;
     if (operand.slot == BP_NONE) {
       places.push_back(sum.leaf(operand.view));
       continue;
@@ -203,7 +205,7 @@ void Emit::formula(std::string code, bp_dtype_t dtype, const Shape& shape, const
     // A pending operand (one that is not computed yet) is fused if it has the same extents. If it were broadcast, each
     // of its elements would be computed many times.
     const bool joins = state.pending && state.pending->shape == shape &&
-                       sum.leaves.size() + state.pending->leaves.size() < kMaxLeaves &&
+                       sum.leaves.size() + state.pending->leaves.size() + later <= kMaxLeaves &&
                        sum.steps.size() + state.pending->steps.size() < kMaxSteps;
     places.push_back(joins ? sum.append(*state.pending) : sum.leaf(broadcast_view(input(operand.slot), shape)));
   }

@@ -77,6 +77,7 @@ void Instance::start() {
 
 // Enqueues the complete run: later work may be put into the stream as soon as this returns.
 void Instance::start_in(Stream& stream) {
+  island_.gpu_device().abandonment()->check();
   run_queue_ = stream_queue_ = stream.queue();
   if (run_queue_->is_captured()) return add_to_capture();
   prepare();
@@ -113,14 +114,14 @@ void Instance::add_to_capture() {
   const auto refuse = [](bp_status_t status, const std::string& text) {
     throw sdk::Error(status, "the framework is capturing the stream: " + text);
   };
-  island_.gpu_device().abandonment()->check();
   if (shapes_changed_ || bindings_changed_) refuse(BP_BAD_STATE, "run with these bindings once before the capture");
   if (!plan_->host_inputs.empty()) refuse(BP_UNSUPPORTED, "the host reads an input in every run");
   if (sync_->must_wait() || !sync_->signals().empty())
     refuse(BP_UNSUPPORTED, "a run cannot wait for semaphores or signal them");
   for (const auto* side : {&inputs_, &outputs_})
     for (const auto& memory : *side)
-      if (!memory->can_be_captured()) refuse(BP_UNSUPPORTED, "bind device memory");
+      if (!memory->is_on_device()) refuse(BP_UNSUPPORTED, "bind device memory");
+  keep_for_graph();
   enqueue_captured(*run_queue_);
   const auto sync = std::move(sync_);
   {
@@ -129,6 +130,16 @@ void Instance::add_to_capture() {
     changed_.notify_all();
   }
   sync->end(nullptr);
+}
+
+// Keeps what the commands refer to besides bound memory, as bindings and extents may change while the graph exists.
+void Instance::keep_for_graph() {
+  kept_.insert(plan_);
+  kept_.insert(arena_);
+  kept_.insert(kernels_.begin(), kernels_.end());
+  for (const auto* side : {&inputs_, &outputs_})
+    for (const auto& memory : *side)
+      if (!memory->is_direct()) kept_.insert(memory->buffer());
 }
 
 void Instance::abort_start() {

@@ -102,7 +102,8 @@ void emit_pow(Emit& e, std::string_view) {
   const bp_dtype_t base = e.node.input(0).dtype();
   const std::optional<float> exponent = e.scalar(1);
   if (exponent == 2.0f) return e.elementwise("$0 * $0", base, {0, 1});
-  if (exponent == 0.5f) return e.elementwise("sqrt($0)", base, {0, 1});
+  // Unlike the root, this power of -infinity is infinity, and that of -0 is 0.
+  if (exponent == 0.5f) return e.elementwise("fabs(isinf($0) ? $0 : sqrt($0))", base, {0, 1});
   e.elementwise("pow($0, ($T)$1)", base, {0, 1});
 }
 

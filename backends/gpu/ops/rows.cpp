@@ -12,8 +12,8 @@ Rows rows_of(const DeviceCaps& caps, const Shape& shape, size_t begin, size_t en
   Rows rows{elements(shape, 0, begin), elements(shape, begin, end), elements(shape, end, shape.size())};
   if (rows.inner != 1) return rows;
   // As many lanes as a CPU's vector register has, or up to 64 on a GPU, each with at least 4 elements.
-  const int64_t most = caps.kind == BP_DEVICE_CPU ? std::max<int64_t>(caps.float_lanes, 1)
-                                                  : std::min<int64_t>(64, static_cast<int64_t>(caps.max_group));
+  const int64_t wanted = caps.kind == BP_DEVICE_CPU ? std::max<int64_t>(caps.float_lanes, 1) : 64;
+  const int64_t most = std::min(wanted, static_cast<int64_t>(caps.max_group));
   rows.lanes = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::clamp<int64_t>(rows.n / 4, 1, most))));
   return rows;
 }

@@ -150,6 +150,32 @@ TEST_F(SyncTest, AnAbandonedDeviceEndsWaits) {
   EXPECT_EQ(cl_layer().launches, launches);
 }
 
+// Other threads may have begun calls before the device was abandoned that arrive afterwards.
+TEST_F(SyncTest, AnAbandonedDeviceStartsNothing) {
+  bp_stream_t* const stream = this->stream();
+  bind(0, of(x), of(y));
+  Ended warm;
+  ok(start(0, &warm, {}, {}));
+  ASSERT_EQ(warm.status(), BP_OK);
+  const bp_buffer_t from = of(x), to = of(y);
+  bp_device_t* const device = this->device;
+  bp_instance_t* const instance = instances[0];
+  const uint64_t launches = cl_layer().launches;
+  abandon();
+  bp_run_t run{};
+  run.size = sizeof run;
+  run.stream = stream;
+  EXPECT_EQ(slots->instance->run(instance, &run, error()), BP_DEVICE_LOST);
+  EXPECT_THAT(detail(), HasSubstr("the device was abandoned"));
+  for (const bp_run_t* in : {static_cast<const bp_run_t*>(nullptr), static_cast<const bp_run_t*>(&run)}) {
+    const bp_copy_t copy{sizeof copy, 0, &from, &to, kElements * sizeof(float), in};
+    EXPECT_EQ(slots->memory->copy(device, &copy, error()), BP_DEVICE_LOST);
+    const bp_fill_t fill{sizeof fill, 4, 0, &to, in};
+    EXPECT_EQ(slots->memory->fill(device, &fill, error()), BP_DEVICE_LOST);
+  }
+  EXPECT_EQ(cl_layer().launches, launches);
+}
+
 TEST_F(SyncTest, HealthIsTheDriversWord) {
   ASSERT_NE(slots->device->health, nullptr);
   const auto health = [&] { return slots->device->health(device, error()); };

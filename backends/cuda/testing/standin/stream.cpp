@@ -205,6 +205,10 @@ EXPORT CUresult cuEventCreate(CUevent* out, unsigned) {
 EXPORT CUresult cuEventDestroy_v2(CUevent event) {
   if (!has_context()) return CUDA_ERROR_INVALID_CONTEXT;
   count("events", -1);
+  {
+    const std::lock_guard lock(order_mutex);
+    if (event->state->waiting != 0) static_cast<void>(called("destruction of an event that is waited for"));
+  }
   delete event;
   return CUDA_SUCCESS;
 }
@@ -254,8 +258,11 @@ EXPORT CUresult cuEventSynchronize(CUevent event) {
   IN_CONTEXT();
   REFUSE_IF_UNSAFE();
   if (const CUresult refused = refuse_captured(*event->state); refused != CUDA_SUCCESS) return refused;
+  const std::shared_ptr<EventState> state = event->state;
   std::unique_lock lock(order_mutex);
-  order_changed.wait(lock, [&] { return event->state->reached >= event->state->recorded; });
+  ++state->waiting;
+  order_changed.wait(lock, [&] { return state->reached >= state->recorded; });
+  --state->waiting;
   return CUDA_SUCCESS;
 }
 

@@ -38,6 +38,7 @@ struct EventState {
   uint64_t recorded = 0, reached = 0;  // how often it was recorded; which of these recordings its stream has reached
   CUstream captured_in = nullptr;      // the stream whose capture recorded it last
   std::chrono::steady_clock::time_point time;
+  int waiting = 0;  // threads that wait for it
 };
 struct CUevent_st {
   std::shared_ptr<EventState> state;  // streams may outlive the event

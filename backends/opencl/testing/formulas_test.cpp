@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Formulas over elements: their results, and how many tensors one kernel reads.
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <limits>
+
+#include "testing/session.h"
+
+namespace backplane::opencl::testing {
+namespace {
+
+using FormulasTest = OpenCl;
+
+// The root of -infinity is NaN, and that of -0 is -0.
+TEST_F(FormulasTest, ThePowerOfOneHalfIsNotTheRoot) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const Tensor x = Tensor::of<float>({7}, {-kInfinity, -0.0f, 0, 4, kInfinity, -1, std::nanf("")});
+  const Environment env = opencl();
+  for (const bool constant : {true, false}) {
+    SCOPED_TRACE(constant);
+    Graph graph;
+    const uint32_t base = graph.input("x", BP_DTYPE_FLOAT, {7});
+    const Tensor half = Tensor::of<float>({1}, {0.5f});
+    const uint32_t exponent = constant ? graph.weight("half", half) : graph.input("half", BP_DTYPE_FLOAT, {1});
+    Exec exec = env.compile(graph.finish({graph.node("Pow", "y", {base, exponent})}), only_opencl()).exec();
+    exec.bind(0u, x);
+    if (!constant) exec.bind(1u, half);
+    exec.run();
+    const std::vector<float> y = exec.output(0u).values<float>();
+    EXPECT_EQ(y[0], kInfinity);
+    EXPECT_EQ(y[1], 0);
+    EXPECT_FALSE(std::signbit(y[1]));
+    EXPECT_EQ(y[2], 0);
+    EXPECT_EQ(y[3], 2);
+    EXPECT_EQ(y[4], kInfinity);
+    EXPECT_TRUE(std::isnan(y[5]));
+    EXPECT_TRUE(std::isnan(y[6]));
+  }
+}
+
+// x0 + … + x6 is fused into the sum only if all tensors together are few enough.
+TEST_F(FormulasTest, AKernelReadsAtMostEightTensors) {
+  const Environment env = opencl();
+  for (const auto& [more, kernels] : {std::pair{1, 1u}, {2, 2u}, {7, 2u}}) {
+    SCOPED_TRACE(more);
+    Graph graph;
+    std::vector<uint32_t> inputs;
+    for (int i = 0; i < 7 + more; ++i) inputs.push_back(graph.input("x" + std::to_string(i), BP_DTYPE_FLOAT, {4}));
+    uint32_t sum = inputs[0];
+    for (size_t i = 1; i < 7; ++i) sum = graph.node("Add", "a" + std::to_string(i), {sum, inputs[i]});
+    std::vector<uint32_t> operands{sum};
+    operands.insert(operands.end(), inputs.begin() + 7, inputs.end());
+    Exec exec = env.compile(graph.finish({graph.node("Sum", "y", operands)}), only_opencl()).exec();
+    float expected = 0;
+    for (uint32_t i = 0; i < inputs.size(); ++i) {
+      exec.bind(i, Tensor::of<float>({4}, std::vector<float>(4, static_cast<float>(i + 1))));
+      expected += static_cast<float>(i + 1);
+    }
+    exec.run();
+    const uint64_t launches = cl_layer().launches;
+    exec.run();
+    EXPECT_EQ(cl_layer().launches - launches, kernels);
+    EXPECT_EQ(exec.output(0u).values<float>(), std::vector<float>(4, expected));
+  }
+}
+
+}  // namespace
+}  // namespace backplane::opencl::testing
