@@ -94,6 +94,34 @@ TEST(Judge, FindsHalfPrecisionInADotProduct) {
   EXPECT_EQ(seen.answer, Judgement::kWrong);
 }
 
+TEST(Judge, TheWorstOutputDecides) {
+  const Rule dot = Rule::of(Rule::kDot, 64);
+  const References right = {expected({1, 1, 1}, Rule::within(2)), expected({1e-7, 1e-7, 1e-7}, dot, {100, 100, 100})};
+  const auto judged = [&](const std::vector<double>& first, const std::vector<double>& second, bool swapped) {
+    References references = right;
+    std::vector<onnx::Tensor> outputs = {tensor(first), tensor(second)};
+    if (swapped) {
+      std::swap(references[0], references[1]);
+      std::swap(outputs[0], outputs[1]);
+    }
+    return judge_all({}, references, outputs, false);
+  };
+  const std::vector<double> ones(3, 1), close(3, 1.0005), zeros(3, 0), tiny(3, 1e-7), far(3, 1);
+  for (const bool swapped : {false, true}) {
+    EXPECT_EQ(judged(ones, tiny, swapped).answer, Judgement::kRight);
+    EXPECT_EQ(judged(close, tiny, swapped).answer, Judgement::kWrong);
+    EXPECT_TRUE(judged(close, tiny, swapped).close);
+    const Judgement seen = judged(close, far, swapped);
+    EXPECT_EQ(seen.answer, Judgement::kWrong);
+    EXPECT_FALSE(seen.close);
+    EXPECT_THAT(seen.reason, HasSubstr("expected 1e-07"));
+    EXPECT_EQ(judged(ones, zeros, swapped).answer, Judgement::kMistrusted);
+    EXPECT_EQ(judged(close, zeros, swapped).answer, Judgement::kMistrusted);
+    EXPECT_EQ(judged(zeros, zeros, swapped).answer, Judgement::kWrong);
+    EXPECT_FALSE(judged(zeros, zeros, swapped).close);
+  }
+}
+
 TEST(Judge, FindsRoundingToOneSide) {
   const std::vector<double> zeros(4000, 1.0), scale(4000, 1.0);
   Reference dot = expected(zeros, Rule::of(Rule::kDot, 2), scale);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace backplane::conform {
 
@@ -73,20 +74,36 @@ std::optional<GraphSpec> graph_of(const Problem& problem, const References& refe
   return graph;
 }
 
+namespace {
+
+// Orders answers from the best to the worst: right, wrong but close, mistrusted, wrong. L1 accepts the first two.
+int badness(const Judgement& judgement) {
+  switch (judgement.answer) {
+    case Judgement::kRight:
+      return 0;
+    case Judgement::kMistrusted:
+      return 2;
+    default:
+      return judgement.close ? 1 : 3;
+  }
+}
+
+}  // namespace
+
 Judgement judge_all(const Problem& problem, const References& references, const std::vector<onnx::Tensor>& seen,
                     bool flushes) {
   const auto judge_against = [&](const References& expected) {
     Judgement worst;
     Histogram errors = {};  // of all outputs
+    double largest = 0;     // the largest error of all outputs, as a fraction of its bound
     for (size_t i = 0; i < expected.size(); ++i) {
       Judgement one = judge(expected[i], seen.at(i), {flushes, problem.drawn_around_zero});
       for (size_t bucket = 0; bucket < errors.size(); ++bucket) errors[bucket] += one.errors[bucket];
-      if (one.answer == Judgement::kRight && worst.answer == Judgement::kRight)
-        worst.worst = std::max(worst.worst, one.worst);
-      else if (worst.answer == Judgement::kRight)
-        worst = std::move(one);
+      largest = std::max(largest, one.worst);
+      if (std::pair(badness(one), one.worst) > std::pair(badness(worst), worst.worst)) worst = std::move(one);
     }
     worst.errors = errors;
+    worst.worst = largest;
     return worst;
   };
   Judgement judgement = judge_against(references);

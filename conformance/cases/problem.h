@@ -48,8 +48,9 @@ std::vector<onnx::Tensor> run_inputs(const Problem& problem);
 References reference(const Problem& problem, bool flush = false);
 // A graph of one node, in its newest form in opset `opset`; nullopt if the operator does not exist in that opset.
 std::optional<GraphSpec> graph_of(const Problem& problem, const References& references, uint32_t opset);
-// Judges all outputs against `references`, which must be the result of `reference(problem)`. With `flushes`, the device
-// may treat subnormal numbers as zero.
+// Judges all outputs against `references`, which must be the result of `reference(problem)`. The worst output decides
+// the answer, the reason and whether the results are close. With `flushes`, the device may treat subnormal numbers as
+// zero.
 Judgement judge_all(const Problem& problem, const References& references, const std::vector<onnx::Tensor>& seen,
                     bool flushes);
 

@@ -334,7 +334,7 @@ RunOutcome outcome_on(const Proof& proof, const std::string& day, bool accepts_w
     before.exception.clear();
     Result after = proof.exceptions.apply(before, record.header.identity, day);
     if (after.state != result.state) result = std::move(after);  // its waiver has expired since the run
-    uncovered += result.state == State::kWaived && (!accepts_waivers || is_wide(result.exception));
+    uncovered += result.state == State::kWaived && !is_excused(result, accepts_waivers);
   }
   double seconds = 0;
   for (const Result& result : record.results) seconds += result.seconds;

@@ -361,6 +361,31 @@ TEST(Waivers, CountUntilTheirDayByTheVerifiersClockAndOnlyIfTheyAreSigned) {
   EXPECT_THAT(outcome_on(proof, "2027-06-30", true).fault, testing::HasSubstr("too wide"));
 }
 
+TEST(Waivers, TheCertificateSaysThatTheyCountOnlyIfTheyDo) {
+  Certificate certificate;
+  certificate.certifier = Signer{"Certifier", "aa", ""};
+  Proof& proof = certificate.proof;
+  proof.certifier = Signature{};
+  proof.record.header.filter = "ops/*";
+  const auto lines = [&](const std::string& pattern, bool accepts_waivers) {
+    proof.exceptions = {};
+    proof.exceptions.add_waivers(
+        fmt::format(R"({{"waivers": [{{"device": "*", "versions": ["", ""], "case": "{}", "reason": "r", "link": "l",
+                    "expires": "2027-06-30"}}]}})",
+                    pattern),
+        kWaivers);
+    const Result failure{.name = "ops/Add/float/x/0", .state = State::kFail, .nodes = 1};
+    proof.record.results = {proof.exceptions.apply(failure, {}, "2027-06-01")};
+    certificate.outcome = outcome_on(proof, "2027-06-30", accepts_waivers);
+    return lines_of(certificate);
+  };
+  const auto count = testing::Contains(testing::HasSubstr("the waivers count"));
+  EXPECT_THAT(lines("ops/Add/*", true), testing::Contains("the waivers count for 1 failure: signed by Certifier (aa)"));
+  EXPECT_THAT(lines("ops/Add/*", false), testing::Not(count));
+  EXPECT_THAT(lines("*", true), testing::Not(count));          // too wide
+  EXPECT_THAT(lines("ops/Mul/*", true), testing::Not(count));  // applies to no case
+}
+
 TEST(LoadedFiles, DeliveredFilesAreThoseNextToThePlugin) {
   const std::vector<LoadedFile> files = {
       {"/opt/acme/a.so", "1"}, {"/opt/acme/kernels/k.bin", "2"}, {"/opt/acme2/b.so", "3"}, {"/usr/lib/libc.so", "4"}};

@@ -226,8 +226,9 @@ std::vector<std::string> lines_of(const Certificate& certificate) {
   const Header& header = proof.record.header;
   const Identity& who = header.identity;
   std::vector<std::string> lines = scope_of(header, certificate.outcome);
-  if (proof.certifier && !certificate.outcome.conditions.empty() && certificate.certifier->fault.empty())
-    lines.push_back("the waivers count: " + line_of("signed by", *certificate.certifier));
+  if (const size_t excused = certificate.outcome.excused; certificate.certifier && excused != 0)
+    lines.push_back(fmt::format("the waivers count for {} {}: {}", excused, excused == 1 ? "failure" : "failures",
+                                line_of("signed by", *certificate.certifier)));
   lines.push_back(fmt::format("{} {} on {}, driver {}", who.backend, who.version, who.device, or_unknown(who.driver)));
   lines.push_back(certificate.outcome.summary.to_text());
   for (const Level& level : certificate.outcome.levels)

@@ -23,8 +23,8 @@ constexpr const char* kRoles[] = {"vendor", "lab", "certifier"};
 
 std::string day_of(const Json& entry, const char* key) {
   const std::string day = entry.at(key);
-  if (!is_time(day + "T00:00:00Z"))
-    throw std::runtime_error(fmt::format("'{}' is '{}', not a YYYY-MM-DD date", key, day));
+  if (!is_day(day))
+    throw std::runtime_error(fmt::format("'{}' is '{}', not a YYYY-MM-DD date of the calendar", key, day));
   return day;
 }
 

@@ -62,6 +62,10 @@ TEST(Trust, FilesAreReadOrNamed) {
     EXPECT_THAT([&] { Trust::read(folder); }, testing::ThrowsMessage<std::runtime_error>(testing::HasSubstr("a.json")))
         << bad;
   }
+  std::string never = entry;
+  write(R"({"trust": 1, "keys": [)" + never.replace(never.find("2026-12-31"), 10, "9999-99-99") + "]}");
+  EXPECT_THAT([&] { Trust::read(folder); },
+              testing::ThrowsMessage<std::runtime_error>(testing::HasSubstr("'to' is '9999-99-99'")));
   fs::remove_all(folder);
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <ctime>
 #include <nlohmann/json.hpp>
 
@@ -42,6 +43,18 @@ Json to_json(const Header& header) {
   return json;
 }
 
+// True if the text is as long as `form`, with a digit for each 0 of it and otherwise the same characters.
+bool has_form(std::string_view text, std::string_view form) {
+  return std::ranges::equal(text, form, [](char c, char f) { return f == '0' ? c >= '0' && c <= '9' : c == f; });
+}
+
+// The number that `count` digits at `begin` write.
+unsigned number_in(std::string_view text, size_t begin, size_t count) {
+  unsigned number = 0;
+  for (const char digit : text.substr(begin, count)) number = number * 10 + static_cast<unsigned>(digit - '0');
+  return number;
+}
+
 }  // namespace
 
 uint64_t Seeds::of_cases() const {
@@ -57,10 +70,16 @@ std::string utc_in(int64_t seconds) {
 }
 
 bool is_time(std::string_view text) {
-  constexpr std::string_view kForm = "0000-00-00T00:00:00Z";
-  return text.size() == kForm.size() && std::equal(text.begin(), text.end(), kForm.begin(), [](char c, char form) {
-           return form == '0' ? c >= '0' && c <= '9' : c == form;
-         });
+  return has_form(text, "0000-00-00T00:00:00Z") && is_day(text.substr(0, 10)) && number_in(text, 11, 2) < 24 &&
+         number_in(text, 14, 2) < 60 && number_in(text, 17, 2) <= 60;  // 60 is a leap second
+}
+
+bool is_day(std::string_view text) {
+  if (!has_form(text, "0000-00-00")) return false;
+  const std::chrono::year_month_day day(std::chrono::year(static_cast<int>(number_in(text, 0, 4))),
+                                        std::chrono::month(number_in(text, 5, 2)),
+                                        std::chrono::day(number_in(text, 8, 2)));
+  return day.ok();
 }
 
 std::string to_json_line(const Header& header) {

@@ -82,7 +82,8 @@ TEST(Header, TheNonceDeterminesTheSeedOfEveryCase) {
 TEST(Header, TimesHaveOneForm) {
   EXPECT_TRUE(is_time(utc_now()));
   EXPECT_LT(utc_now(), utc_in(3600));
-  for (const char* other : {"", "2026-11-20", "2026-11-20T13:00:00", "2026-11-20 13:00:00Z", "2026-11-20T13:00:00Z "})
+  for (const char* other : {"", "2026-11-20", "2026-11-20T13:00:00", "2026-11-20 13:00:00Z", "2026-11-20T13:00:00Z ",
+                            "2026-11-31T13:00:00Z", "2026-11-20T24:00:00Z", "2026-11-20T13:60:00Z"})
     EXPECT_FALSE(is_time(other)) << other;
 }
 

@@ -44,6 +44,9 @@ std::vector<Level> levels(const Header& header, const std::vector<Result>& resul
 // '/'.
 bool is_wide(std::string_view pattern);
 
+// True if a waiver makes the failure count as passed. `accepts_waivers`: see LevelRules.
+bool is_excused(const Result& result, bool accepts_waivers);
+
 // The reservations under which the levels hold, one line each: cases that were left out, and each waiver and expected
 // failure that applied. Reports print these lines next to the levels.
 std::vector<std::string> conditions(const Header& header, const std::vector<Result>& results);

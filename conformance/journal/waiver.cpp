@@ -21,13 +21,6 @@ bool matches(const std::string& glob, const std::string& text) {
   return fnmatch(glob.c_str(), text.c_str(), 0) == 0;
 }
 
-bool is_day(const std::string& text) {
-  const std::string form = "0000-00-00";
-  return text.size() == form.size() && std::equal(text.begin(), text.end(), form.begin(), [](char c, char f) {
-           return f == '0' ? std::isdigit(static_cast<unsigned char>(c)) != 0 : c == f;
-         });
-}
-
 std::vector<uint64_t> numbers_of(const std::string& version) {
   std::vector<uint64_t> numbers;
   for (size_t i = 0; i < version.size(); ++i) {
@@ -101,7 +94,8 @@ void Exceptions::add_waivers(const std::string& json, const std::string& whose) 
                      .reason = text_of(entry, "reason"),
                      .link = text_of(entry, "link"),
                      .expires = text_of(entry, "expires")};
-    if (!is_day(waiver.expires)) throw Usage(fmt::format("'expires' is '{}', not a YYYY-MM-DD date", waiver.expires));
+    if (!is_day(waiver.expires))
+      throw Usage(fmt::format("'expires' is '{}', not a YYYY-MM-DD date of the calendar", waiver.expires));
     waivers_.push_back(std::move(waiver));
   });
   text_ += "waivers\n" + json;

@@ -54,6 +54,18 @@ TEST(Waiver, NeedsEveryKey) {
     EXPECT_THROW(exceptions.add_waivers(text, "w.json"), Usage) << text;
 }
 
+TEST(Waiver, ExpiresOnADayOfTheCalendar) {
+  const auto add = [](const std::string& day) {
+    std::string text = kWaivers;
+    text.replace(text.find("2027-06-30"), 10, day);
+    Exceptions().add_waivers(text, "w.json");
+  };
+  for (const char* good : {"2027-06-30", "2028-02-29", "2027-12-31"}) EXPECT_NO_THROW(add(good)) << good;
+  for (const char* bad : {"9999-99-99", "2027-06-31", "2027-02-29", "2027-00-10", "2027-10-00", "2027-13-01",
+                          "2027-6-30", "2027/06/30", "2027-06-30 ", "never"})
+    EXPECT_THAT([&] { add(bad); }, ThrowsMessage<Usage>(HasSubstr("'expires' is '" + std::string(bad)))) << bad;
+}
+
 TEST(Expectation, OfAFailureIsCountedApart) {
   EXPECT_EQ(seen("ops/Erf/float/x", State::kFail).state, State::kExpectedFail);
   EXPECT_EQ(seen("ops/Erf/float/x", State::kTimeout).state, State::kExpectedFail);

@@ -187,6 +187,23 @@ void run_suite(const fs::path& data, const std::set<std::string>& wrong_data, si
   EXPECT_GE(names.size(), operators);
 }
 
+TEST(Oracle, CastsBetweenIntegersKeepTheLowBits) {
+  Array x(BP_DTYPE_INT32, {6});
+  x.values = {16777217, 1073741825, -1073741825, 300, 17, -9};
+  const auto cast = [&](bp_dtype_t to) {
+    const Attributes attributes = {{"to", int64_t{to}}};
+    return compute("Cast", Call({&x}, attributes, 1)).at(0).value.values;
+  };
+  using Numbers = std::vector<double>;  // those of ONNX's reference implementation
+  EXPECT_EQ(cast(BP_DTYPE_UINT4), (Numbers{1, 1, 15, 12, 1, 7}));
+  EXPECT_EQ(cast(BP_DTYPE_INT4), (Numbers{1, 1, -1, -4, 1, 7}));
+  EXPECT_EQ(cast(BP_DTYPE_UINT2), (Numbers{1, 1, 3, 0, 1, 3}));
+  EXPECT_EQ(cast(BP_DTYPE_INT2), (Numbers{1, 1, -1, 0, 1, -1}));
+  EXPECT_EQ(cast(BP_DTYPE_INT8), (Numbers{1, 1, -1, 44, 17, -9}));
+  EXPECT_EQ(cast(BP_DTYPE_UINT8), (Numbers{1, 1, 255, 44, 17, 247}));
+  EXPECT_EQ(cast(BP_DTYPE_INT64), x.values);
+}
+
 TEST(Oracle, AgreesWithTheNodeDataOfOnnx) {
   const char* given = std::getenv("BACKPLANE_DATA");
   const char* cache = std::getenv("XDG_CACHE_HOME");

@@ -119,6 +119,8 @@ RunOutcome outcome(const Header& header, const std::vector<Result>& results, con
   outcome.summary = summarise(results, seconds);
   outcome.levels = levels(header, results, accepts_waivers);
   outcome.conditions = conditions(header, results);
+  outcome.excused = static_cast<size_t>(
+      std::ranges::count_if(results, [&](const Result& result) { return is_excused(result, accepts_waivers); }));
   outcome.fault = fault_of(header, results, outcome, required);
   return outcome;
 }

@@ -42,6 +42,7 @@ struct RunOutcome {
   Summary summary;
   std::vector<Level> levels;
   std::vector<std::string> conditions;  // what limits the levels; printed with them
+  size_t excused = 0;                   // number of failures that waivers make count as passed
   std::string fault;                    // why the run fails, in one line; empty if it succeeds
 
   std::vector<std::string> reached() const;  // the names of the levels reached

@@ -123,19 +123,35 @@ References where(const Call& call) {
   return {Reference(std::move(result), Rule::bits())};
 }
 
-// Floats are truncated to integers. NaN and numbers out of range have no defined result.
+// Returns the low bits of an integer, as a number of type `to`. Numbers of 64 bits are left as they are, because judges
+// compare them modulo 2^64.
+double wrapped(double x, bp_dtype_t to) {
+  const uint32_t bits = view::dtype_bits(to);
+  if (bits == 64) return x;
+  require_known(std::fabs(x) <= 0x1p53, "the low bits of an integer beyond 2^53 are not known");
+  const bool is_signed =
+      to == BP_DTYPE_INT32 || to == BP_DTYPE_INT16 || to == BP_DTYPE_INT8 || to == BP_DTYPE_INT4 || to == BP_DTYPE_INT2;
+  const double range = std::exp2(bits), least = is_signed ? -range / 2 : 0, rest = std::fmod(x, range);
+  if (rest < least) return rest + range;
+  return rest < least + range ? rest : rest - range;
+}
+
+// Integers wrap. Floats are truncated to integers; NaN and numbers out of range have no defined result.
 References cast(const Call& call) {
   const int64_t wanted = call.integer("to");
   require(wanted > 0 && wanted <= BP_DTYPE_INT2, "the type is not known");
   const auto to = static_cast<bp_dtype_t>(wanted);
   require(view::dtype_bits(to) != 0, "the type is not numeric");
   Array result = call.in(0);
+  const bool from_float = is_float(result.dtype);
   result.dtype = to;
   for (double& x : result.values) {
     if (to == BP_DTYPE_BOOL)
       x = x != 0;
+    else if (is_float(to))
+      x = float_type(to).round(x);
     else
-      x = is_float(to) ? float_type(to).round(x) : std::trunc(x);
+      x = from_float ? std::trunc(x) : wrapped(x, to);
   }
   return {Reference(std::move(result), Rule::bits())};
 }

@@ -79,7 +79,7 @@ void pack(bp_dtype_t dtype, const uint8_t* elements, void* packed, int64_t n) {
   auto* bytes = static_cast<uint8_t*>(packed);
   for (int64_t i = 0; i < n; ++i) {
     const int shift = static_cast<int>(i % per_byte) * bits;
-    const auto element = static_cast<uint8_t>(elements[i] << shift);
+    const auto element = static_cast<uint8_t>((elements[i] & ((1 << bits) - 1)) << shift);
     bytes[i / per_byte] = shift == 0 ? element : static_cast<uint8_t>(bytes[i / per_byte] | element);
   }
 }

@@ -37,7 +37,7 @@ uint8_t encode_bits(bp_dtype_t dtype, float value, EncodeRules rules);
 void load_floats(bp_dtype_t dtype, const void* data, int64_t begin, float* values, int64_t n);
 void store_floats(bp_dtype_t dtype, void* data, int64_t begin, const float* values, int64_t n, EncodeRules rules);
 
-// Convert packed elements to one byte each, and back.
+// Convert packed elements to one byte each, and back. `pack` keeps the lowest bits of each byte.
 void unpack(bp_dtype_t dtype, const void* packed, uint8_t* elements, int64_t n);
 void pack(bp_dtype_t dtype, const uint8_t* elements, void* packed, int64_t n);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cast, CastLike and BitCast. Conversions between integers wrap; from float to integer they saturate, and NaN becomes
-// 0. The 8-bit floats and the types of 2 and 4 bits are converted through float, which represents all their values;
-// conversions from float to integers of 2 and 4 bits wrap.
+// Cast, CastLike and BitCast. Conversions between integers wrap. From floats to integers of 8 bits or more they
+// saturate, to those of 2 and 4 bits they wrap; NaN becomes 0. The 8-bit floats and the types of 2 and 4 bits are
+// converted through float, which represents all their values. Only bools and integers of 8 bits or more become integers
+// of 2 and 4 bits directly, because float would lose their lowest bits.
 #include <limits>
 
 #include "kernels/common/float16_array.h"
@@ -63,11 +64,17 @@ bool is_plain(bp_dtype_t dtype) {
   return set_of(NumbersAndBool{}) >> dtype & 1;
 }
 
+constexpr bp_dtype_set_t kWholeTypes = set_of(Integers{}) | just(BP_DTYPE_BOOL);
+constexpr bp_dtype_set_t kPackedIntegers =
+    just(BP_DTYPE_UINT4) | just(BP_DTYPE_INT4) | just(BP_DTYPE_UINT2) | just(BP_DTYPE_INT2);
+
 Plan plan_cast(const Shape& shape, bp_dtype_t from, bp_dtype_t to, EncodeRules rules) {
   const int64_t n = shape.elements();
   const auto nothing = [](Tensors, Tensors) {};
   if (from == to) return make_plan({shape}, nothing, {.alias = 0});
-  const Convert convert = plain_conversion(is_plain(from) ? from : BP_DTYPE_FLOAT, is_plain(to) ? to : BP_DTYPE_FLOAT);
+  const bool keeps_bits = (kWholeTypes >> from & kPackedIntegers >> to & 1) != 0;
+  const bp_dtype_t through = keeps_bits ? BP_DTYPE_UINT8 : BP_DTYPE_FLOAT;
+  const Convert convert = plain_conversion(is_plain(from) ? from : BP_DTYPE_FLOAT, is_plain(to) ? to : through);
   return make_plan({shape}, [=](Tensors in, Tensors out) {
     constexpr int64_t kBlock = 1024;
     parallel((n + kBlock - 1) / kBlock, 8, [&](int64_t first, int64_t last) {
@@ -82,6 +89,10 @@ Plan plan_cast(const Shape& shape, bp_dtype_t from, bp_dtype_t to, EncodeRules r
         }
         if (target != nullptr) {
           convert(source, target, count);
+        } else if (keeps_bits) {
+          uint8_t elements[kBlock];
+          convert(source, elements, count);
+          pack(to, elements, out[0].as<char>() + begin * bits_of(to) / 8, count);
         } else {
           if (source != values) convert(source, values, count);
           store_floats(to, out[0].data, begin, values, count, rules);

@@ -64,7 +64,7 @@ void GateProduct::add_up(const GateRows& rows, int32_t* sums, int64_t first, int
         }
         sums[u] = static_cast<int32_t>(sum);
       }
-      std::fill_n(sums + units_, padded_ - units_, 0);
+      std::fill(sums + end, sums + last * kUnitBlock, 0);  // the padding units, if they are in these blocks
     }
   }
 }
