@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/names.h"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace backplane {
@@ -8,12 +9,12 @@ namespace backplane {
 std::string shortened(std::string_view name) {
   constexpr size_t kLongest = 120;
   std::string text;
-  for (const char c : name.substr(0, kLongest)) text += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  if (name.size() > kLongest) {
-    while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0x80))
-      text.pop_back();  // possibly cut within a character
-    text += "…";
+  size_t end = std::min(name.size(), kLongest);
+  if (end < name.size()) {  // cut before a character of UTF-8, not within it
+    for (int i = 0; i < 3 && (static_cast<unsigned char>(name[end]) & 0xc0) == 0x80; ++i) --end;
   }
+  for (const char c : name.substr(0, end)) text += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  if (end < name.size()) text += "…";
   return text;
 }
 

@@ -7,7 +7,8 @@
 
 namespace backplane {
 
-// 'name' in single quotes, with control characters shown as '?'. What follows the first 120 bytes is replaced by "…".
+// 'name' in single quotes, with control characters shown as '?'. A name of more than 120 bytes is cut there, or before
+// the character that this would split, and ends in "…".
 std::string in_quotes(std::string_view name);
 // As in_quotes, without the quotes.
 std::string shortened(std::string_view name);

@@ -143,8 +143,6 @@ std::string own_machine() {
       return "riscv64";
     case EM_PPC64:
       return "ppc64le";
-    case EM_S390:
-      return "s390x";
     default:
       return "unknown";
   }

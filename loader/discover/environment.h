@@ -18,6 +18,7 @@
 #include "base/budget.h"
 #include "base/known_opsets.h"
 #include "base/status.h"
+#include "discover/search.h"
 #include "host/host.h"
 
 namespace backplane {
@@ -140,6 +141,7 @@ class Environment {
   static Result<std::shared_ptr<Environment>> create(const bp_env_desc_t& desc);
   ~Environment();
 
+  std::span<const Place> places() const { return places_; }  // that were searched, in order
   std::span<const Candidate> candidates() const { return candidates_; }
   std::span<const std::unique_ptr<Device>> devices() const { return devices_; }
   // Each returns BP_NOT_FOUND if there is no such device. `find` takes a name ("cpu" is "cpu:0"), and its error lists
@@ -160,6 +162,7 @@ class Environment {
   CacheSettings cache_;
   ImportLimits import_limits_;
   bool refuses_contradictions_ = false;
+  std::vector<Place> places_;
   std::vector<Candidate> candidates_;
   std::vector<std::unique_ptr<Backend>> backends_;
   std::vector<std::unique_ptr<Device>> devices_;

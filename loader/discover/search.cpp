@@ -37,38 +37,11 @@ std::vector<std::string> split(std::string_view list) {
   return parts;
 }
 
-class Search {
- public:
-  void file(const fs::path& path, std::string_view found_by) {
-    found_.push_back({full_path(path), std::string(found_by), true});
-  }
-
-  // Adds the manifests in a folder, in byte order of their names. Skips folders that were searched before. Reports an
-  // unreadable folder if it is `named`.
-  void folder(const fs::path& path, std::string_view found_by, bool named) {
-    std::error_code error;
-    const fs::path real = fs::canonical(path, error);
-    if (!error && !seen_.insert(real).second) return;
-    std::vector<std::string> names;
-    if (!error) names = names_in(real, error);
-    if (error && named) found_.push_back({full_path(path), std::string(found_by), true, true});
-    for (const std::string& name : names)
-      if (fs::path(name).extension() == ".json")
-        found_.push_back({full_path(path) / name, std::string(found_by), named, false, true});
-  }
-
-  std::vector<Found> take() { return std::move(found_); }
-
- private:
-  std::vector<Found> found_;
-  std::set<fs::path> seen_;
-};
-
-// Searches the base folders of the XDG Base Directory Specification. Ignores relative paths, as it requires.
-void base_folders(Search& search, const char* home_variable, const char* below_home, const char* list_variable,
-                  const char* otherwise) {
+// Adds the base folders of the XDG Base Directory Specification. Ignores relative paths, as it requires.
+void base_folders(std::vector<Place>& places, const char* home_variable, const char* below_home,
+                  const char* list_variable, const char* otherwise) {
   auto folder = [&](const fs::path& base, std::string_view found_by) {
-    if (base.is_absolute()) search.folder(base / kManifests, found_by, false);
+    if (base.is_absolute()) places.push_back({full_path(base / kManifests), std::string(found_by), true, false});
   };
   const char* own = variable(home_variable);
   const char* home = variable("HOME");
@@ -108,33 +81,62 @@ fs::path loader_folder() {
   return error ? fs::path() : file.parent_path();
 }
 
-std::vector<Found> search(const bp_env_desc_t& desc) {
-  Search search;
+std::vector<Place> search_places(const bp_env_desc_t& desc) {
+  std::vector<Place> places;
+  const auto file = [&](const fs::path& path, std::string_view found_by) {
+    places.push_back({full_path(path), std::string(found_by), false, true});
+  };
+  const auto folder = [&](const fs::path& path, std::string_view found_by, bool named = false) {
+    places.push_back({full_path(path), std::string(found_by), true, named});
+  };
   const bool only_given = desc.flags & BP_ENV_ONLY_GIVEN;
   const char* replace = only_given ? nullptr : variable("BACKPLANE_BACKEND_FILES");
   const char* add = only_given ? nullptr : variable("BACKPLANE_ADD_BACKEND_FILES");
 
-  for (bp_text_t file : std::span(desc.backend_files, desc.backend_file_count))
-    search.file(abi::string(file), "backend_files");
+  for (bp_text_t path : std::span(desc.backend_files, desc.backend_file_count))
+    file(abi::string(path), "backend_files");
   if (replace)
-    for (const std::string& file : split(replace)) search.file(file, "BACKPLANE_BACKEND_FILES");
+    for (const std::string& path : split(replace)) file(path, "BACKPLANE_BACKEND_FILES");
   if (add)
-    for (const std::string& file : split(add)) search.file(file, "BACKPLANE_ADD_BACKEND_FILES");
-  if (replace) return search.take();
+    for (const std::string& path : split(add)) file(path, "BACKPLANE_ADD_BACKEND_FILES");
+  if (replace) return places;
 
-  for (bp_text_t folder : std::span(desc.backend_folders, desc.backend_folder_count))
-    search.folder(abi::string(folder), "backend_folders", true);
-  if (only_given) return search.take();
+  for (bp_text_t path : std::span(desc.backend_folders, desc.backend_folder_count))
+    folder(abi::string(path), "backend_folders", true);
+  if (only_given) return places;
 
-  base_folders(search, "XDG_CONFIG_HOME", ".config", "XDG_CONFIG_DIRS", "/etc/xdg");
-  search.folder(fs::path(BACKPLANE_CONFIG_FOLDER) / kManifests, "system", false);
-  base_folders(search, "XDG_DATA_HOME", ".local/share", "XDG_DATA_DIRS", "/usr/local/share:/usr/share");
-  search.folder(fs::path(BACKPLANE_DATA_FOLDER) / kManifests, "system", false);
+  base_folders(places, "XDG_CONFIG_HOME", ".config", "XDG_CONFIG_DIRS", "/etc/xdg");
+  folder(fs::path(BACKPLANE_CONFIG_FOLDER) / kManifests, "system");
+  base_folders(places, "XDG_DATA_HOME", ".local/share", "XDG_DATA_DIRS", "/usr/local/share:/usr/share");
+  folder(fs::path(BACKPLANE_DATA_FOLDER) / kManifests, "system");
   if (const fs::path own = loader_folder(); !own.empty()) {
-    search.folder(own / "../share" / kManifests, "loader", false);
-    search.folder(own / "../../share" / kManifests, "loader", false);  // <prefix>/lib/<machine>, as on Debian
+    folder(own / "../share" / kManifests, "loader");
+    folder(own / "../../share" / kManifests, "loader");  // <prefix>/lib/<machine>, as on Debian
   }
-  return search.take();
+  return places;
+}
+
+// Manifests of a folder are in byte order of their names. A folder is read once, and an unreadable one is reported if
+// it is `named`.
+std::vector<Found> search(std::span<const Place> places) {
+  std::vector<Found> found;
+  std::set<fs::path> seen;
+  for (const Place& place : places) {
+    if (!place.is_folder) {
+      found.push_back({place.path, place.found_by, true});
+      continue;
+    }
+    std::error_code error;
+    const fs::path real = fs::canonical(place.path, error);
+    if (!error && !seen.insert(real).second) continue;
+    std::vector<std::string> names;
+    if (!error) names = names_in(real, error);
+    if (error && place.named) found.push_back({place.path, place.found_by, true, true});
+    for (const std::string& name : names)
+      if (fs::path(name).extension() == ".json")
+        found.push_back({place.path / name, place.found_by, place.named, false, true});
+  }
+  return found;
 }
 
 }  // namespace backplane

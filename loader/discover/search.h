@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,9 +12,17 @@
 
 namespace backplane {
 
+// A file that was named, or a folder in which manifests are looked for. It may not exist.
+struct Place {
+  std::filesystem::path path;  // absolute
+  std::string found_by;        // "backend_files", "BACKPLANE_BACKEND_FILES", "XDG_DATA_HOME", …
+  bool is_folder;
+  bool named;  // by the user or framework
+};
+
 struct Found {
   std::filesystem::path path;  // absolute, and may not exist; a manifest if it ends in .json, otherwise a library
-  std::string found_by;        // "backend_files", "BACKPLANE_BACKEND_FILES", …
+  std::string found_by;        // as of the place
   bool named;           // the user or framework named this file or its folder, so a refusal is logged as a warning
   bool folder = false;  // a folder that the framework named and that cannot be read
   // Found in a folder. Such a manifest is masked by an earlier one with the same id, and disabled by an earlier empty
@@ -21,7 +30,9 @@ struct Found {
   bool listed = false;
 };
 
-std::vector<Found> search(const bp_env_desc_t& desc);
+// The places to search, in order.
+std::vector<Place> search_places(const bp_env_desc_t& desc);
+std::vector<Found> search(std::span<const Place> places);
 
 // The folder of the library or program that contains this code; empty if unknown.
 std::filesystem::path loader_folder();

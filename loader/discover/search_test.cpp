@@ -16,8 +16,11 @@ namespace backplane {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
+using ::testing::Not;
 using testing::Request;
 using testing::Sandbox;
 using ::testing::SizeIs;
@@ -25,7 +28,7 @@ using ::testing::SizeIs;
 // The files in the sandbox that the search finds, in order. Each is preceded by the source that named it.
 std::vector<std::string> places(const Sandbox& sandbox, const Request& request) {
   std::vector<std::string> seen;
-  for (const Found& found : request.with(search))
+  for (const Found& found : search(request.with(search_places)))
     if (const std::string path = found.path.string(); path.starts_with(sandbox.root().string()))
       seen.push_back(found.found_by + " " + path.substr(sandbox.root().string().size() + 1));
   return seen;
@@ -76,6 +79,7 @@ TEST_F(Places, AFolderIsReadOnceAndAMissingOneIsTold) {
   EXPECT_THAT(places(sandbox, request.only_given()), SizeIs(5));
   auto env = request.create();
   ASSERT_TRUE(env.ok());
+  EXPECT_THAT((*env)->places(), SizeIs(4));
   EXPECT_EQ((*env)->candidates().back().refusal, BP_REFUSED_MISSING);
   EXPECT_THAT((*env)->candidates().back().text, HasSubstr("nowhere"));
 }
@@ -97,6 +101,11 @@ TEST_F(Places, RelativeDataFoldersAreIgnored) {
   sandbox.set("XDG_CONFIG_HOME", "home_config");
   sandbox.set("XDG_CONFIG_DIRS", "system_config");
   EXPECT_THAT(places(sandbox, Request()), ElementsAre("XDG_DATA_DIRS system/backplane/backends.d/s.json"));
+  std::vector<std::string> sources;
+  for (const Place& place : Request().with(search_places)) sources.push_back(place.found_by);
+  EXPECT_THAT(sources, IsSupersetOf({"XDG_DATA_DIRS", "system"}));
+  for (const char* ignored : {"XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS"})
+    EXPECT_THAT(sources, Not(Contains(ignored)));
 }
 
 TEST(LoaderFolder, IsThisProgramsEvenAfterAChangeOfFolder) {

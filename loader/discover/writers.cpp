@@ -23,41 +23,42 @@ class Walk {
   explicit Walk(const fs::path& path) : path_(path) { push_front(path.is_absolute() ? path : fs::absolute(path)); }
 
   Refusal run() {
-    fs::path at = "/";
-    struct stat seen {};
-    if (::lstat(at.c_str(), &seen) != 0) return {};
-    bool in_shared = false;  // `at` is world-writable and has the sticky bit
-    if (Refusal refusal = check_folder(at, seen, in_shared)) return refusal;
+    if (Refusal refusal = enter("/")) return refusal;
     for (int links = 0; !parts_.empty();) {
       const fs::path part = parts_.front();
       parts_.pop_front();
       if (part == "/" || part == "." || part.empty()) continue;
       if (part == "..") {
-        at = at.parent_path();
-        in_shared = false;
+        if (Refusal refusal = enter(at_.parent_path())) return refusal;
         continue;
       }
-      const fs::path next = at / part;
+      const fs::path next = at_ / part;
+      struct stat seen {};
       if (::lstat(next.c_str(), &seen) != 0) return {};
       const bool is_link = S_ISLNK(seen.st_mode), is_folder = S_ISDIR(seen.st_mode);
-      if (in_shared && !is_folder) return refused(at, "anybody can write it");
-      if ((in_shared || elevated()) && seen.st_uid != 0 && (elevated() || seen.st_uid != ::geteuid()))
+      if (in_shared_ && !is_folder) return refused(at_, "anybody can write it");
+      if ((in_shared_ || elevated()) && seen.st_uid != 0 && (elevated() || seen.st_uid != ::geteuid()))
         return refused(next, elevated() ? "it does not belong to root" : "it belongs to another user");
       if (is_link) {
         std::error_code error;
         const fs::path target = fs::read_symlink(next, error);
         if (error || ++links > kMaxLinks) return {};
-        if (target.is_absolute()) at = "/", in_shared = false;
+        if (target.is_absolute())
+          if (Refusal refusal = enter("/")) return refusal;
         push_front(target);
       } else if (is_folder) {
-        at = next;
-        if (Refusal refusal = check_folder(at, seen, in_shared)) return refusal;
+        if (Refusal refusal = enter(next, seen)) return refusal;
       } else if (Refusal refusal = check_mode(next, seen.st_mode)) {
         return refusal;
+      } else {
+        found_ = parts_.empty();
       }
     }
     return {};
   }
+
+  // Whether the path leads to a file. All folders on the way to it are then checked.
+  bool found() const { return found_; }
 
  private:
   void push_front(const fs::path& path) { parts_.insert(parts_.begin(), path.begin(), path.end()); }
@@ -75,13 +76,24 @@ class Walk {
     return {};
   }
 
-  Refusal check_folder(const fs::path& folder, const struct stat& seen, bool& out_shared) const {
-    out_shared = (seen.st_mode & S_IWOTH) && (seen.st_mode & S_ISVTX);
-    return out_shared ? Refusal() : check_mode(folder, seen.st_mode);
+  // Continues in `folder`, whose attributes are `seen`.
+  Refusal enter(const fs::path& folder, const struct stat& seen) {
+    at_ = folder;
+    in_shared_ = (seen.st_mode & S_IWOTH) && (seen.st_mode & S_ISVTX);
+    return in_shared_ ? Refusal() : check_mode(folder, seen.st_mode);
+  }
+
+  Refusal enter(const fs::path& folder) {
+    struct stat seen {};
+    if (::lstat(folder.c_str(), &seen) != 0) return refused(folder, "its attributes cannot be read");
+    return enter(folder, seen);
   }
 
   const fs::path& path_;
   std::deque<fs::path> parts_;
+  fs::path at_;             // the folder that the walk is in, without links
+  bool in_shared_ = false;  // it is world-writable and has the sticky bit
+  bool found_ = false;
 };
 
 }  // namespace
@@ -93,8 +105,9 @@ Refusal check_writers(const fs::path& path, CheckedFolders* checked) {
   if (checked->contains(folder) && !elevated() && ::lstat(path.c_str(), &seen) == 0 && S_ISREG(seen.st_mode) &&
       !(seen.st_mode & S_IWOTH))
     return {};
-  Refusal refusal = Walk(path).run();
-  if (!refusal && path.is_absolute()) checked->insert(folder);
+  Walk walk(path);
+  Refusal refusal = walk.run();
+  if (!refusal && walk.found() && path.is_absolute()) checked->insert(folder);
   return refusal;
 }
 

@@ -74,6 +74,53 @@ TEST_F(Writable, LinksAreFollowedThroughTheirFolders) {
   EXPECT_EQ((*env)->candidates()[0].refusal, BP_REFUSED_UNTRUSTED) << (*env)->candidates()[0].text;
 }
 
+class Sticky : public ::testing::Test {
+ protected:
+  static void expect_untrusted(const fs::path& path, const std::string& in_text, CheckedFolders* checked = nullptr) {
+    const Refusal refusal = check_writers(path, checked);
+    EXPECT_EQ(refusal.code, BP_REFUSED_UNTRUSTED) << path;
+    EXPECT_THAT(refusal.text, HasSubstr(in_text));
+  }
+  void SetUp() override {
+    fs::create_directories(mine);
+    ::chmod(shared.c_str(), 01777);
+    sandbox.write("shared/theirs.so", "");
+  }
+  const Sandbox sandbox;
+  const fs::path shared = sandbox.root() / "shared", mine = shared / "mine";
+};
+
+TEST_F(Sticky, FilesInItAreRefusedOnEveryWay) {
+  fs::create_symlink("../theirs.so", mine / "relative.so");
+  fs::create_symlink("./../../shared/theirs.so", mine / "far.so");
+  fs::create_symlink(shared / "theirs.so", mine / "absolute.so");
+  for (const fs::path& path :
+       {mine / "relative.so", mine / "far.so", mine / "absolute.so", mine / ".." / "theirs.so", shared / "theirs.so"})
+    expect_untrusted(path, shared.string() + ": anybody can write it");
+  sandbox.write("shared/mine/good.so", "");
+  fs::create_symlink("../mine/good.so", mine / "good_link.so");
+  EXPECT_FALSE(check_writers(mine / "good_link.so"));
+}
+
+TEST_F(Sticky, FoldersOfOtherUsersInItAreRefusedOnEveryWay) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a folder to another user";
+  fs::create_directory(shared / "theirs");
+  sandbox.write("shared/theirs/x.so", "");
+  ASSERT_EQ(::chown((shared / "theirs").c_str(), 12345, 0), 0);
+  fs::create_symlink("../theirs/x.so", mine / "x.so");
+  for (const fs::path& path : {mine / "x.so", mine / "../theirs/x.so", shared / "theirs/x.so"})
+    expect_untrusted(path, (shared / "theirs").string() + ": it belongs to another user");
+}
+
+// A path that leads to no file says nothing about the files in its folder.
+TEST_F(Sticky, IsNotTrustedAfterAnotherPathInItWasAccepted) {
+  for (const char* name : {"missing.so", "mine"}) {
+    CheckedFolders checked;
+    EXPECT_FALSE(check_writers(shared / name, &checked)) << name;
+    expect_untrusted(shared / "theirs.so", shared.string() + ": anybody can write it", &checked);
+  }
+}
+
 TEST_F(Writable, ElevatedPrivilegesTrustRootAlone) {
   if (::geteuid() != 0) GTEST_SKIP() << "the files would have to belong to root";
   ::chmod(library.c_str(), 0775);

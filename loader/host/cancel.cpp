@@ -4,6 +4,7 @@
 // back.
 #include "host/cancel.h"
 
+#include <pthread.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -18,12 +19,14 @@ namespace backplane {
 
 class CancelWatch {
  public:
-  // Returns this process's watch. A forked child lacks the parent's thread, and so creates its own watch. Never
-  // destroyed, because tokens may be set until the process exits.
+  // Returns this process's watch. A forked child lacks the parent's thread, and so creates its own watch. A fork waits
+  // for the mutex, so that it is free in the child. Never destroyed, because tokens may be set until the process exits.
   static CancelWatch& get() {
     static std::mutex mutex;
     static CancelWatch* watch = nullptr;
     static pid_t owner = 0;
+    [[maybe_unused]] static const int kRegistered =
+        ::pthread_atfork([] { mutex.lock(); }, [] { mutex.unlock(); }, [] { mutex.unlock(); });
     const std::lock_guard lock(mutex);
     if (!watch || owner != getpid()) {
       watch = new CancelWatch;  // the parent's watch is left alone; its mutex may be locked

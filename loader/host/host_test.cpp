@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -311,6 +312,40 @@ TEST_F(HostTest, ACancelTokenCallsOnceAndNotAfterItsLinkIsGone) {
   while (called.times != 2) std::this_thread::yield();
   host->off_cancel(host, link);
 }
+
+#if !defined(__SANITIZE_THREAD__)  // the sanitizer does not support forks of programs with several threads
+// Threads of the parent create links all the time, so that a fork finds each of their locks held sooner or later.
+TEST(CancelLink, ForkedChildrenCreateThemWhileThreadsOfTheirParentDo) {
+  const auto link = [] {
+    const bp_cancel_t token;
+    const CancelLink made(
+        token, [](void*) {}, nullptr);
+  };
+  std::atomic<bool> ends{false};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&] {
+      while (!ends) link();
+    });
+  }
+  int hung = 0;
+  for (int i = 0; i < 300 && hung == 0; ++i) {
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      ::alarm(20);  // ends a child that hangs
+      link();
+      ::_exit(0);
+    }
+    int status = 0;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    hung += status != 0;
+  }
+  EXPECT_EQ(hung, 0) << "a child hung";
+  ends = true;
+  for (std::thread& thread : threads) thread.join();
+}
+#endif
 
 TEST_F(HostTest, ACancelTokenEndsAWait) {
   bp_semaphore_t semaphore;

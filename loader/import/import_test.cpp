@@ -11,6 +11,7 @@
 #include <fstream>
 #include <random>
 
+#include "import/builder.h"
 #include "ir/tensor.h"
 #include "ops/schema/schema.h"
 #include "testing/onnx_writer.h"
@@ -481,6 +482,9 @@ std::vector<BadModel> bad_models() {
       {"a tensor of impossible size",
        plain({node("Relu", {"x"}, {"y"})}, {raw_tensor("w", kFloat, {1ll << 40, 1ll << 40}, "")}), bad,
        "impossible extents"},
+      {"a tensor of 2^64 bytes",
+       plain({node("Relu", {"x"}, {"y"})}, {raw_tensor("w", BP_DTYPE_COMPLEX128, {1ll << 60}, "")}), bad,
+       "impossible extents"},
       {"a tensor of negative size", plain({node("Relu", {"x"}, {"y"})}, {raw_tensor("w", kFloat, {-1}, "")}), bad,
        "impossible extents"},
       {"a tensor of unknown type", plain({node("Relu", {"x"}, {"y"})}, {raw_tensor("w", 99, {1}, "1234")}), bad,
@@ -532,6 +536,17 @@ TEST(Import, RefusesBadModelsByName) {
     EXPECT_THAT(std::string(result.status().text()), HasSubstr(bad.text));
     EXPECT_EQ(result.status().text().find('\n'), std::string_view::npos);
   }
+}
+
+TEST(Builder, RefusesWeightsWhoseBytesExceed64Bits) {
+  auto builder = Builder::create({{"", 17}});
+  ASSERT_TRUE(builder.ok());
+  for (const std::vector<int64_t>& extents : {std::vector<int64_t>{1ll << 60}, {1ll << 30, 1ll << 30}}) {
+    const auto added = (*builder)->add_weight("w", BP_DTYPE_COMPLEX128, extents, nullptr, 0);
+    EXPECT_EQ(added.status().code(), BP_INVALID_ARGUMENT) << added.status().text();
+  }
+  EXPECT_EQ(tensor_bytes(BP_DTYPE_COMPLEX128, std::vector<int64_t>{1ll << 59}), uint64_t{1} << 63);
+  EXPECT_EQ(tensor_bytes(BP_DTYPE_COMPLEX128, std::vector<int64_t>{1ll << 60}), std::nullopt);
 }
 
 // A model with many kinds of protobuf messages, for tests that damage it.

@@ -12,7 +12,7 @@
 
 namespace backplane::model {
 
-// Product of the extents; nullopt if one is negative or the product of those other than 0 exceeds 2^60.
+// Product of the extents; nullopt if one is negative or the product of those other than 0 exceeds 2^59.
 std::optional<uint64_t> element_count(std::span<const int64_t> dims);
 // Bytes of a dense tensor, with types smaller than a byte packed. nullopt for strings, unknown types and impossible
 // extents.

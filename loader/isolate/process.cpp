@@ -136,7 +136,10 @@ bool Process::killed_by_others() {
 
 void Process::kill(std::string why) {
   const std::lock_guard lock(mutex_);
-  if (reaped_) return;
+  if (!reaped_) kill_locked(std::move(why));
+}
+
+void Process::kill_locked(std::string why) {
   if (killed_why_.empty()) killed_why_ = std::move(why);
   ::kill(-child_, SIGKILL);
 }
@@ -146,14 +149,18 @@ void Process::end(std::chrono::milliseconds grace) {
   ::shutdown(control_.get(), SHUT_WR);
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, grace, [&] { return reaped_; });
-  if (!reaped_) ::kill(-child_, SIGKILL);
+  if (!reaped_) kill_locked("it did not exit when asked");
 }
 
 // Runs on the watching thread. Forwards the log until the process ends, then wakes all callers.
 void Process::watch() {
+  bool lost_sight = false;
   for (bool listening = true;;) {
     pollfd watched[] = {{process_.get(), POLLIN, 0}, {listening ? control_.get() : -1, POLLIN, 0}};
-    if (::poll(watched, 2, -1) < 0 && errno != EINTR) break;
+    if (::poll(watched, 2, -1) < 0 && errno != EINTR) {
+      lost_sight = true;
+      break;
+    }
     if (watched[1].revents & POLLIN) {
       read_log();
     } else if (watched[1].revents) {
@@ -164,7 +171,10 @@ void Process::watch() {
   read_log();
   const std::lock_guard lock(mutex_);
   // Kills the process group before its leader is reaped. After that, the kernel could reuse the group's number.
-  ::kill(-child_, SIGKILL);
+  if (lost_sight)
+    kill_locked("it could not be watched");
+  else
+    ::kill(-child_, SIGKILL);
   siginfo_t end{};
   int result;
   do result = ::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(process_.get()), &end, WEXITED);
@@ -205,8 +215,7 @@ Status Process::lost(Operation during) {
   std::unique_lock lock(mutex_);
   // A process that ends closes its sockets shortly before it can be reaped.
   if (!changed_.wait_for(lock, std::chrono::milliseconds(500), [&] { return reaped_; })) {
-    if (killed_why_.empty()) killed_why_ = "it closed a descriptor that is not its own";
-    ::kill(-child_, SIGKILL);
+    kill_locked("it closed a descriptor that is not its own");
     changed_.wait_for(lock, std::chrono::seconds(5), [&] { return reaped_; });
   }
   return Status(BP_DEVICE_LOST, name_ + " " + (reaped_ ? how_ : "does not end") + " while it " + activity(during))

@@ -67,7 +67,7 @@ class Process {
   bool killed_by_others();
   // The error of every call after the process has ended. `during` is the operation that was called.
   Status lost(Operation during);
-  // Waits up to `grace` for the process to exit, then kills it.
+  // Asks the process to exit, waits up to `grace` for it, then kills it.
   void end(std::chrono::milliseconds grace);
   // Kills the process. Later errors say "was killed: " and the first `why`. Does nothing after the process has ended.
   void kill(std::string why);
@@ -90,6 +90,8 @@ class Process {
   class Waiting;
 
   Process(std::string name, pid_t child, Descriptor process, Descriptor control);
+  // As `kill`; `mutex_` must be held, and the process not reaped.
+  void kill_locked(std::string why);
   void watch();
   void read_log();
   Result<Lane*> acquire();

@@ -26,22 +26,39 @@ bool pin_matches(std::string_view pattern, const model::Graph& graph, const mode
   return false;
 }
 
+// The devices on which the policy allows a node.
+struct Choice {
+  uint32_t only = BP_NONE;  // index in the coverage list; BP_NONE: any device
+  std::string_view pin;     // the pattern that pins the node to `only`; empty: `only` follows from BP_FALLBACK_FORBID
+
+  bool allows(size_t device) const { return only == BP_NONE || only == device; }
+};
+
 // Lists each device's reason for not running a node: "cpu (dtype): …; opencl (operator): …".
-std::string refusals(const std::vector<DeviceCoverage>& coverage, uint32_t node) {
+std::string refusals(const std::vector<DeviceCoverage>& coverage, uint32_t node, const Choice& choice) {
   std::string text;
-  for (const DeviceCoverage& device : coverage) {
-    const NodeVerdict& verdict = device.nodes[node];
-    if (!text.empty()) text += "; ";
-    if (verdict.usable())
-      text += device.device->name() + " (group): only in a group that cannot be placed on it as a whole";
+  for (size_t d = 0; d < coverage.size(); ++d) {
+    const NodeVerdict& verdict = coverage[d].nodes[node];
+    if (d > 0) text += "; ";
+    text += coverage[d].device->name();
+    if (!verdict.usable())
+      text += " (" + std::string(reason_name(verdict.reason)) + "): " + verdict.detail;
+    else if (choice.allows(d))
+      text += " (group): only in a group that cannot be placed on it as a whole";
+    else if (choice.pin.empty())
+      text += " (policy): the session forbids devices other than '" + coverage[choice.only].device->name() + "'";
     else
-      text += device.device->name() + " (" + std::string(reason_name(verdict.reason)) + "): " + verdict.detail;
+      text += " (policy): pin '" + std::string(choice.pin) + "' puts the node on '" +
+              coverage[choice.only].device->name() + "'";
   }
   return text.empty() ? "the session has no devices" : text;
 }
 
-Status unsupported_node(const model::Node& node, uint32_t index, const std::vector<DeviceCoverage>& coverage) {
-  return Status(BP_UNSUPPORTED, node.label() + " is supported by no device: " + refusals(coverage, index))
+Status unsupported_node(const model::Node& node, uint32_t index, const std::vector<DeviceCoverage>& coverage,
+                        const Choice& choice) {
+  const std::string_view which = choice.only == BP_NONE ? "no device" : "no device that the session allows for it";
+  return Status(BP_UNSUPPORTED,
+                node.label() + " is supported by " + std::string(which) + ": " + refusals(coverage, index, choice))
       .with_node(node.id);
 }
 
@@ -71,10 +88,11 @@ Result<std::optional<uint32_t>> pinned(const model::Graph& graph, uint32_t index
   return std::optional<uint32_t>();
 }
 
-// Returns an error for the first node without a device.
-Status covered(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage, const Solution& found) {
+// Returns an error for the first node without a device. `only` and `pins` are those of Choice, by node.
+Status covered(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage, const Solution& found,
+               const std::vector<uint32_t>& only, const std::vector<std::string>& pins) {
   for (uint32_t i = 0; i < found.assignment.size(); ++i)
-    if (found.assignment[i] == BP_NONE) return unsupported_node(graph.nodes[i], i, coverage);
+    if (found.assignment[i] == BP_NONE) return unsupported_node(graph.nodes[i], i, coverage, {only[i], pins[i]});
   return {};
 }
 
@@ -124,7 +142,7 @@ Result<Placement> place(const model::Graph& graph, const std::vector<DeviceCover
   for (bool held = false; !held;) {
     found = policy.fallback == BP_FALLBACK_ALLOW ? search(problem, policy.max_islands)
                                                  : greedy(problem, policy.max_islands);
-    BP_TRY(covered(graph, coverage, found));
+    BP_TRY(covered(graph, coverage, found, only, placement.pin));
     BP_ASSIGN(held, memory.hold(problem, found.assignment, placement.no_room));
   }
   std::ranges::sort(placement.no_room);

@@ -139,7 +139,11 @@ TEST(Place, ForbidAsksTheFirstDeviceAlone) {
   auto coverage = devices.coverage(4);
   for (NodeVerdict& verdict : coverage[1].nodes) allow(verdict);
   EXPECT_TRUE(place(graph, coverage, {}).ok());
-  EXPECT_FALSE(place(graph, coverage, {.fallback = BP_FALLBACK_FORBID}).ok());
+  const auto forbidden = place(graph, coverage, {.fallback = BP_FALLBACK_FORBID});
+  EXPECT_EQ(forbidden.status().code(), BP_UNSUPPORTED);
+  EXPECT_EQ(forbidden.status().text(),
+            "node 'n0' (Op) is supported by no device that the session allows for it: a (operator): not listed; "
+            "b (policy): the session forbids devices other than 'a'");
 }
 
 TEST(Place, PinsCountBeforePreferenceAndMustBePossible) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/keep.h"
@@ -75,12 +76,14 @@ template <class Start>
 Status copy_in(const Lane& lane, uint64_t bytes, const bp_cancel_t* cancel, const Start& start) {
   const uint64_t deadline = monotonic_now() + kCopyLimitNs;
   StreamEnd end = lane.complete(start, deadline, cancel);
+  std::string_view limit = "in 5 s";
   if (!end.ended && end.status.code() == BP_CANCELLED) {
     const uint64_t soon = std::min(deadline, monotonic_now() + kCancelledCopyLimitNs);
     if (wait_for_work(lane.device(), lane.stream(), soon).ended) return std::move(end.status);
+    if (soon < deadline) limit = "within 1 s after a cancellation";
   }
   if (end.ended || lane.device().given_up()) return std::move(end.status);
-  lane.device().give_up("did not end a copy of " + std::to_string(bytes) + " bytes in 5 s");
+  lane.device().give_up("did not end a copy of " + std::to_string(bytes) + " bytes " + std::string(limit));
   return lane.device().lost();
 }
 

@@ -363,6 +363,9 @@ TEST_F(MeasuredCopies, EndWhenTheSessionIsCancelled) {
   EXPECT_EQ(end_of([&] { env.compile(chain(1), how); }).status(), BP_CANCELLED);
   cancels.join();
   EXPECT_EQ(counters(env).abandoned, 1u);
+  const Error later = end_of([&] { env.allocate(id_of(env), 12); });
+  EXPECT_THAT(later.text(),
+              HasSubstr("device partial did not end a copy of 4096 bytes within 1 s after a cancellation"));
 }
 
 TEST_F(MeasuredCopies, EndWhenTheDeviceIsAbandoned) {

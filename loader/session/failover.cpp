@@ -21,6 +21,15 @@ void exclude(DeviceCoverage& coverage, const std::vector<uint32_t>& nodes, const
   });
 }
 
+// Names the nodes of an island: "node 'a' (Abs)", "node 'a' (Abs) and the 2 other nodes of its island".
+std::string names(const model::Graph& graph, const Island& island) {
+  const size_t others = island.nodes.size() - 1;
+  const std::string first = graph.nodes[island.nodes.front()].label();
+  if (others == 0) return first;
+  return first + " and the " + (others == 1 ? "other node" : std::to_string(others) + " other nodes") +
+         " of its island";
+}
+
 bool is_lost(const DeviceCoverage& coverage) {
   if (coverage.device->given_up()) return true;
   const auto health = coverage.device->backend().plugin->device->health;
@@ -77,14 +86,18 @@ Status Session::fail_over(const Fault& fault) const {
   bool excluded = false;
   for (DeviceCoverage& device : next->coverage_) {
     const std::string why = "it failed in a run: " + std::string(fault.status.text());
-    if (is_lost(device) || (fault.status.code() == BP_DEVICE_LOST && device.device == fault.device))
+    std::string what = "is no longer used";
+    if (is_lost(device) || (fault.status.code() == BP_DEVICE_LOST && device.device == fault.device)) {
       exclude(device, all, why);
-    else if (device.device == fault.device && fault.island < placement_.islands.size())
-      exclude(device, placement_.islands[fault.island].nodes, why);
-    else
+    } else if (device.device == fault.device && fault.island < placement_.islands.size()) {
+      const Island& island = placement_.islands[fault.island];
+      exclude(device, island.nodes, why);
+      what = "no longer runs " + names(model_->graph, island);
+    } else {
       continue;
+    }
     excluded = true;
-    next->faults_.push_back("device '" + device.device->name() + "' is no longer used: " + why);
+    next->faults_.push_back("device '" + device.device->name() + "' " + what + ": " + why);
   }
   if (!excluded) return {BP_UNSUPPORTED, "it is not known which device failed"};
   BP_TRY(next->place_and_compile(this));

@@ -72,9 +72,15 @@ wrong 2 "loader.import_bytes is .lots.* 0 for no limit" info "$model" --set load
 wrong 2 "loader.import_seconds is .-1" info "$model" --set loader.import_seconds=-1
 
 # ---- why: lists the folders that discovery searches, including the system's and two relative to the loader: ../share and ../../share ----
-BACKPLANE_BACKEND_FILES='' right 1 "system  */.*etc/backplane/backends.d" why nothing
-BACKPLANE_BACKEND_FILES='' right 1 "system  */.*share/backplane/backends.d" why nothing
-[ "$(grep -c "next to the loader  */.*share/backplane/backends.d" "$work/out")" -eq 2 ] || complain "the folders next to the loader"
+unset BACKPLANE_BACKEND_FILES
+right 1 "system  */.*etc/backplane/backends.d" why nothing
+right 1 "system  */.*share/backplane/backends.d" why nothing
+XDG_DATA_HOME=relative XDG_DATA_DIRS=relative:$work right 1 "XDG_DATA_DIRS  *$work/backplane/backends.d" why nothing
+grep -q relative "$work/out" && complain "a folder that is not searched"
+[ "$(grep -c "loader  */.*share/backplane/backends.d" "$work/out")" -eq 2 ] || complain "the folders next to the loader"
+BACKPLANE_BACKEND_FILES='' right 1 "were searched" why nothing # set but empty, it still replaces all folders
+grep -q backends.d "$work/out" && complain "folders that are not searched"
+export BACKPLANE_BACKEND_FILES=$2
 
 # ---- limits ----
 right 0 "Relu" info "$model" --timeout 60 --max-memory 4G

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <bit>
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -111,22 +111,28 @@ void set_text(Tensor& tensor, uint64_t i, std::string_view text) {
                                 is_number ? ": it is out of range" : ""));
 }
 
+// Rounds once, to a format of 16 bits with `fraction_bits` and normal numbers from 2^least_exponent.
+uint16_t nearest_bits(double value, int fraction_bits, int least_exponent) {
+  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  const uint32_t infinity = 0x7fffu >> fraction_bits << fraction_bits;
+  if (std::isnan(value)) return static_cast<uint16_t>(sign | infinity | 1u << (fraction_bits - 1));
+  const double magnitude = std::abs(value);
+  if (std::isinf(magnitude)) return static_cast<uint16_t>(sign | infinity);
+  const int exponent = magnitude == 0 ? least_exponent : std::max(std::ilogb(magnitude), least_exponent);
+  // If it is rounded up to the next power of two, the addition increments the exponent, up to that of infinity.
+  const auto significand = static_cast<uint32_t>(std::nearbyint(std::ldexp(magnitude, fraction_bits - exponent)));
+  const uint32_t bits = (static_cast<uint32_t>(exponent - least_exponent) << fraction_bits) + significand;
+  return static_cast<uint16_t>(sign | std::min(bits, infinity));
+}
+
 }  // namespace
 
 uint16_t float16_bits(double value) {
-  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
-  if (std::isnan(value)) return sign | 0x7e00;
-  const double magnitude = std::abs(value);
-  if (magnitude >= 65520) return sign | 0x7c00;  // halfway between the largest finite value and the next power of two
-  const int exponent = magnitude == 0 ? -14 : std::max(std::ilogb(magnitude), -14);
-  const auto significand = static_cast<uint32_t>(std::nearbyint(std::ldexp(magnitude, 10 - exponent)));
-  return static_cast<uint16_t>(sign | (static_cast<uint32_t>(exponent + 14) * 1024 + significand));
+  return nearest_bits(value, 10, -14);
 }
 
 uint16_t bfloat16_bits(double value) {
-  const auto bits = std::bit_cast<uint32_t>(static_cast<float>(value));
-  if (std::isnan(value)) return static_cast<uint16_t>((bits >> 16) | 0x40);
-  return static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+  return nearest_bits(value, 7, -126);
 }
 
 bool set_number(Tensor& tensor, uint64_t i, double value) {

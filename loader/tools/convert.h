@@ -10,7 +10,7 @@ namespace backplane::tools {
 
 // Rounds to the nearest float16. Values beyond its range become infinity; NaN becomes a quiet NaN.
 uint16_t float16_bits(double value);
-// Likewise, for bfloat16, after rounding to fp32.
+// Likewise, for bfloat16.
 uint16_t bfloat16_bits(double value);
 
 // Sets element `i` of a tensor of bools, fp16, bf16, fp32, fp64 or integers of at least 8 bits. Returns false if the

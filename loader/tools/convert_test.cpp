@@ -22,7 +22,18 @@ TEST(Convert, RoundsToFp16AndBf16) {
   for (const auto& [value, bits] : rows) EXPECT_EQ(float16_bits(value), bits) << value;
   EXPECT_EQ(float16_bits(NAN) & 0x7fff, 0x7e00);
   EXPECT_EQ(bfloat16_bits(1), 0x3f80);
-  EXPECT_EQ(bfloat16_bits(1.00390625), 0x3f80);  // halfway: rounded to even
+  EXPECT_EQ(bfloat16_bits(1.00390625), 0x3f80);            // halfway: rounded to even
+  EXPECT_EQ(bfloat16_bits(1 + 0x1p-8 + 0x1p-40), 0x3f81);  // not halfway, but it is as fp32
+  EXPECT_EQ(bfloat16_bits(-1 - 0x1p-7 - 0x1p-8 + 0x1p-40), 0xbf81);
+  EXPECT_EQ(bfloat16_bits(0x1.ffp0), 0x4000);         // rounded up to the next power of two
+  EXPECT_EQ(bfloat16_bits(0x1.fep127), 0x7f7f);       // the largest
+  EXPECT_EQ(bfloat16_bits(0x1.fefffffp127), 0x7f7f);  // below halfway to 2^128, but at halfway as fp32
+  EXPECT_EQ(bfloat16_bits(0x1.ffp127), 0x7f80);
+  EXPECT_EQ(bfloat16_bits(-1e300), 0xff80);
+  EXPECT_EQ(bfloat16_bits(0x1p-133), 0x0001);  // the least
+  EXPECT_EQ(bfloat16_bits(0x1.8p-133 + 0x1p-170), 0x0002);
+  EXPECT_EQ(bfloat16_bits(0x1p-134), 0x0000);
+  EXPECT_EQ(bfloat16_bits(-0.0), 0x8000);
   EXPECT_EQ(bfloat16_bits(INFINITY), 0x7f80);
   EXPECT_NE(bfloat16_bits(NAN) & 0x7f, 0);
 }

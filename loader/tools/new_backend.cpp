@@ -37,8 +37,8 @@ constexpr File kCompilerFiles[] = {
 };
 constexpr std::string_view kSteps = "## Step by step";  // the project gets backends/null/README.md from this heading
 
-// Names of Backplane's own libraries.
-constexpr std::string_view kTaken[] = {"null", "cpu", "api", "sdk", "loader"};
+// Names of Backplane's own libraries and backends.
+constexpr std::string_view kTaken[] = {"api", "sdk", "loader", "null", "cpu", "opencl", "cuda", "onnxifi"};
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
   for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())

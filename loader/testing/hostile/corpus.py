@@ -416,6 +416,8 @@ def sizes():
     }.items():
         yield f"weight_{name}", simple([relu()], initializers=[tensor("w", FLOAT, dims, b"")]), {"fails": True}
         yield f"input_{name}", simple([relu()], inputs=[value("x", FLOAT, dims)])
+    for name, dims in {"2^60": [1 << 60], "2^30_2^30": [1 << 30, 1 << 30]}.items():  # 2^64 bytes
+        yield f"weight_complex128_{name}", simple([relu()], initializers=[tensor("w", COMPLEX128, dims, b"")]), {"fails": True}
     for name, dims in {"first": [0, 1 << 40], "last": [1 << 40, 0], "middle": [1 << 29, 0, 1 << 29], "order": [1 << 29, 1 << 29, 0], "both": [1 << 40, 1 << 40, 0]}.items():
         yield f"empty_{name}", simple([relu()], inputs=[value("x", FLOAT, dims)])
         yield f"empty_weight_{name}", simple([relu("w")], initializers=[tensor("w", FLOAT, dims, b"")])

@@ -5,7 +5,7 @@ Each function returns the bytes of one message. Only `varint`, `field`, `number`
 """
 import struct
 
-FLOAT, INT32, INT64, STRING, BOOL, FLOAT16, DOUBLE = 1, 6, 7, 8, 9, 10, 11
+FLOAT, INT32, INT64, STRING, BOOL, FLOAT16, DOUBLE, COMPLEX128 = 1, 6, 7, 8, 9, 10, 11, 15
 
 
 def varint(value):

@@ -16,6 +16,9 @@ expect="$source/samples/testing/expect.sh"
 
 "$expect" 2 "'Acme'" "$backplane" new-backend Acme "$work/bad"
 "$expect" 2 "taken" "$backplane" new-backend loader "$work/bad"
+for plugin in "$source"/backends/*/plugin.cpp; do
+    "$expect" 2 "taken" "$backplane" new-backend "$(basename "$(dirname "$plugin")")" "$work/bad"
+done
 "$expect" 1 "not empty" "$backplane" new-backend acme "$work/prefix"
 "$expect" 1 "is a file" "$backplane" new-backend acme "$backplane"
 [ ! -e "$work/bad" ]
