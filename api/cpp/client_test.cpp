@@ -314,6 +314,14 @@ TEST(ClientTensor, ChecksShapesTypesAndStrings) {
   EXPECT_THROW(Tensor(BP_DTYPE_FLOAT, {2}).data<int32_t>(), std::invalid_argument);
   EXPECT_EQ(Tensor(BP_DTYPE_INT4, {3}).bytes(), 2u);
 
+  const auto strings = [](std::vector<int64_t> extents) { return Tensor::of_strings(std::move(extents), {"a"}); };
+  EXPECT_THROW(strings({2}), std::invalid_argument);
+  EXPECT_THROW(strings({-1, -1}), std::invalid_argument);
+  EXPECT_THROW(strings({INT64_MAX, INT64_MAX}), std::invalid_argument);  // the product wraps to 1
+  EXPECT_THROW(strings(std::vector<int64_t>(40, 1)), std::invalid_argument);
+  EXPECT_EQ(strings({1, 1}).strings().size(), 1u);
+  EXPECT_TRUE(Tensor::of_strings({0, 2}, {}).strings().empty());
+
   Tensor words = Tensor::of_strings({2}, {"back", "plane"});
   EXPECT_THAT(words.strings(), ElementsAre("back", "plane"));
   EXPECT_THAT(words.clone().strings(), ElementsAre("back", "plane"));

@@ -5,6 +5,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <system_error>
+#include <thread>
 
 #include "abi/testing/end_of_page.h"
 #include "abi/testing/plugin_under_test.h"
@@ -106,6 +112,19 @@ class All : public Backend {
   }
 };
 
+std::atomic<int> slow_counts{0};
+
+// A backend that takes some time to count its devices.
+class Slow : public All {
+ public:
+  using All::All;
+  uint32_t device_count(std::string&) override {
+    ++slow_counts;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    return 1;
+  }
+};
+
 class Sdk : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -113,15 +132,20 @@ class Sdk : public ::testing::Test {
     bp_host_offer_t offer{sizeof offer, BP_ABI_VERSION_MIN, BP_ABI_VERSION, kSanitizer, {}};
     plugin = Plugin<All>::query(&offer);
     host.size = sizeof host;
-    bp_backend_create_t how{};
-    how.size = sizeof how;
-    how.host = &host;
-    ASSERT_EQ(plugin->create(&how, &backend, &detail.error), BP_OK);
+    backend = create(plugin);
     ASSERT_EQ(plugin->device->open(backend, 0, nullptr, &device, &detail.error), BP_OK);
   }
   void TearDown() override {
     plugin->device->close(device);
     plugin->destroy(backend);
+  }
+  bp_backend_t* create(const bp_plugin_t* of) {
+    bp_backend_create_t how{};
+    how.size = sizeof how;
+    how.host = &host;
+    bp_backend_t* created = nullptr;
+    EXPECT_EQ(of->create(&how, &created, &detail.error), BP_OK);
+    return created;
   }
   bp_program_t* compile(TinyGraph& graph) {
     graph.output(graph.node("Relu", 14, {graph.input("x", {2, 3})}, {2, 3}));
@@ -230,6 +254,11 @@ TEST_F(Sdk, TurnsEveryExceptionIntoACode) {
   EXPECT_EQ(detail.error.flags, BP_ERROR_DEVICE_LOST);
   on_health = [] { throw std::bad_alloc(); };
   EXPECT_EQ(health(), BP_RESOURCE_EXHAUSTED);
+  on_health = [] { throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again)); };
+  EXPECT_EQ(health(), BP_RESOURCE_EXHAUSTED);  // as std::thread throws if the process may start no further thread
+  EXPECT_EQ(caught(on_health)->status, BP_RESOURCE_EXHAUSTED);
+  on_health = [] { throw std::system_error(std::make_error_code(std::errc::permission_denied)); };
+  EXPECT_EQ(health(), BP_INTERNAL);
   on_health = [] { throw std::out_of_range("beyond"); };
   EXPECT_EQ(health(), BP_INTERNAL);
   EXPECT_EQ(detail.text(), "beyond");
@@ -288,11 +317,56 @@ TEST_F(Sdk, ReadsElementsInTheirStride) {
 
 TEST_F(Sdk, ReportsWhyThereIsNoDevice) {
   on_health = nullptr;
-  uint32_t count = 9;
-  EXPECT_EQ(plugin->device->count(backend, &count, &detail.error), BP_OK);
-  EXPECT_EQ(count, 0u);
-  EXPECT_EQ(detail.text(), "the device is switched off");
+  bp_backend_t* const without = create(plugin);
+  for (int again = 0; again < 2; ++again) {
+    uint32_t count = 9;
+    Detail why;
+    EXPECT_EQ(plugin->device->count(without, &count, &why.error), BP_OK);
+    EXPECT_EQ(count, 0u);
+    EXPECT_EQ(why.text(), "the device is switched off");
+  }
+  plugin->destroy(without);
 }
+
+// `info` is [thread-safe], but `device_count` need not be.
+TEST_F(Sdk, CountsDevicesOnceForAllThreads) {
+  const bp_host_offer_t offer{sizeof offer, BP_ABI_VERSION_MIN, BP_ABI_VERSION, kSanitizer, {}};
+  const bp_plugin_t* const slow = Plugin<Slow>::query(&offer);
+  bp_backend_t* const counted = create(slow);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      bp_device_info_t info{};
+      info.size = sizeof info;
+      EXPECT_EQ(slow->device->info(counted, 0, &info, nullptr), BP_OK);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(slow_counts, 1);
+  slow->destroy(counted);
+}
+
+#if !defined(__SANITIZE_THREAD__)  // ThreadSanitizer does not support forking a multithreaded process
+TEST_F(Sdk, AForkedChildUsesNoBackendOfItsParent) {
+  bp_backend_t* const unopened = create(plugin);
+  const pid_t child = fork();
+  if (child == 0) {
+    bool refused = true;
+    for (bp_backend_t* const each : {backend, unopened}) {
+      plugin->destroy(each);  // does nothing
+      uint32_t count = 0;
+      bp_device_t* opened = nullptr;
+      refused = refused && plugin->device->count(each, &count, nullptr) == BP_FORKED &&
+                plugin->device->open(each, 0, nullptr, &opened, nullptr) == BP_FORKED;
+    }
+    _exit(refused ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  plugin->destroy(unopened);
+}
+#endif
 
 TEST_F(Sdk, RefusesUnknownSettings) {
   const bp_option_t options[] = {{text("speed"), text("1")}, {text("colour"), text("red")}};

@@ -74,13 +74,11 @@ class Tensor {
   // A tensor of zeros. Throws std::invalid_argument if the shape is impossible or the type has no fixed width; for
   // strings, use of_strings.
   Tensor(bp_dtype_t dtype, std::vector<int64_t> extents) : dtype_(dtype), extents_(std::move(extents)) {
-    const auto bytes = view::dense_bytes(dtype, extents_.data(), static_cast<uint32_t>(extents_.size()));
-    if (!bytes || view::dtype_bits(dtype) == 0 || extents_.size() > BP_MAX_RANK) {
-      throw std::invalid_argument("a tensor of " + std::string(view::dtype_name(dtype)) + " and extents " + shape() +
-                                  ": it must fit in memory, with at most 32 extents of 0 or more and a type of fixed "
-                                  "width (strings: of_strings)");
+    if (view::dtype_bits(dtype) == 0) {
+      throw std::invalid_argument("a tensor of " + std::string(view::dtype_name(dtype)) +
+                                  ": its type must have a fixed width (strings: of_strings)");
     }
-    allocate(*bytes);
+    allocate(checked_bytes(dtype));
   }
   // Copies the elements, which are dense at `data`. Throws as above.
   Tensor(bp_dtype_t dtype, std::vector<int64_t> extents, const void* data) : Tensor(dtype, std::move(extents)) {
@@ -98,10 +96,12 @@ class Tensor {
     for (size_t i = 0; i < values.size(); ++i) out[i] = values[i];
     return tensor;
   }
+  // Throws std::invalid_argument if the shape is impossible or the number of strings does not fit the extents.
   static Tensor of_strings(std::vector<int64_t> extents, const std::vector<std::string>& values) {
     Tensor tensor;
     tensor.dtype_ = BP_DTYPE_STRING;
     tensor.extents_ = std::move(extents);
+    tensor.checked_bytes(BP_DTYPE_INT64);  // an offset for each string
     if (values.size() != tensor.count()) {
       throw std::invalid_argument(std::to_string(values.size()) + " strings do not fit the extents " + tensor.shape());
     }
@@ -213,6 +213,15 @@ class Tensor {
   }
 
  private:
+  // Returns the size of dense elements of `dtype`. Throws std::invalid_argument if the shape is impossible.
+  uint64_t checked_bytes(bp_dtype_t dtype) const {
+    const auto bytes = view::dense_bytes(dtype, extents_.data(), static_cast<uint32_t>(extents_.size()));
+    if (!bytes || extents_.size() > BP_MAX_RANK) {
+      throw std::invalid_argument("a tensor of " + std::string(view::dtype_name(dtype_)) + " and extents " + shape() +
+                                  ": it must fit in memory, with at most 32 extents of 0 or more");
+    }
+    return *bytes;
+  }
   void allocate(uint64_t bytes) {
     const uint64_t rounded = bytes / kAlignment * kAlignment + kAlignment;
     char* memory = static_cast<char*>(std::aligned_alloc(kAlignment, rounded));

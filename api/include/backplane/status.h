@@ -37,7 +37,7 @@ typedef uint32_t bp_status_t;
 #define BP_DEPENDENCY_FAILED 0x0205u  /* a run that this run waited for failed; run that one again first */
 
 #define BP_DEVICE_LOST 0x0301u /* the device or its driver is gone */
-#define BP_FORKED 0x0303u      /* the process is a child of the one that opened the device */
+#define BP_FORKED 0x0303u      /* the process is a child of the one that created the object */
 #define BP_STALE 0x0304u       /* a cache entry or handle belongs to an older build, driver or graph */
 
 #define BP_INTERNAL 0x0401u     /* a defect in the callee */

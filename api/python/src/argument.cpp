@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "argument.h"
 
+#include <nanobind/stl/vector.h>
+
 #include <cstring>
 
 namespace backplane::python {
@@ -37,8 +39,8 @@ bp_tensor_t Argument::abi() const {
   return tensor;
 }
 
-void Argument::set_extents(const Py_ssize_t* extents, int rank) {
-  if (rank > BP_MAX_RANK) throw std::invalid_argument("arrays have at most 32 dimensions");
+void Argument::set_extents(const int64_t* extents, size_t rank) {
+  check_rank(rank);
   rank_ = static_cast<uint32_t>(rank);
   std::copy_n(extents, rank, extents_.begin());
 }
@@ -75,7 +77,7 @@ bool Argument::take_buffer(nb::handle value, const Use& use) {
     return take_buffer(owner_, use);
   }
   dtype_ = dtype;
-  set_extents(held_->shape, held_->ndim);
+  set_extents(held_->shape, static_cast<size_t>(held_->ndim));
   buffer_ = bp_buffer_t{
       0, 0, use.writes ? 0 : uint32_t{BP_BUFFER_READ_ONLY}, nullptr, held_->buf, 0, static_cast<uint64_t>(held_->len)};
   return true;
@@ -107,9 +109,8 @@ void Argument::take_view(nb::handle array, bp_dtype_t dtype, const Use& use) {
 // Copies strings (or bytes, unchanged) to the ABI's layout: count + 1 offsets, then the bytes.
 void Argument::take_strings(nb::handle value) {
   nb::object array = imported("numpy", "asarray")(value);
-  const nb::tuple shape(array.attr("shape"));
-  rank_ = static_cast<uint32_t>(nb::len(shape));
-  for (uint32_t i = 0; i < rank_; ++i) extents_[i] = nb::cast<int64_t>(shape[i]);
+  const auto extents = nb::cast<std::vector<int64_t>>(array.attr("shape"));
+  set_extents(extents.data(), extents.size());
   std::vector<std::string> strings;
   for (nb::handle element : array.attr("ravel")().attr("tolist")()) {
     nb::object bytes = nb::borrow(element);
@@ -123,7 +124,7 @@ void Argument::take_strings(nb::handle value) {
     }
     strings.emplace_back(data, static_cast<size_t>(size));
   }
-  const Tensor tensor = Tensor::of_strings(std::vector<int64_t>(extents_.begin(), extents_.begin() + rank_), strings);
+  const Tensor tensor = Tensor::of_strings(extents, strings);
   copy_ = allocate_host(tensor.bytes());
   std::memcpy(copy_.data.get(), tensor.data(), tensor.bytes());
   dtype_ = BP_DTYPE_STRING;
@@ -135,8 +136,7 @@ void Argument::take_array(const Array& array, const Use& use) {
     throw std::invalid_argument(subject(use) + ": the array is read-only, and results are written to it");
   }
   dtype_ = array.dtype();
-  rank_ = static_cast<uint32_t>(array.extents().size());
-  std::copy(array.extents().begin(), array.extents().end(), extents_.begin());
+  set_extents(array.extents().data(), array.extents().size());
   buffer_ = array.buffer();
 }
 

@@ -159,6 +159,12 @@ nb::object Array::dlpack(const nb::kwargs& arguments) const {
   return view_object.attr("__dlpack__")(**arguments);
 }
 
+void check_rank(size_t rank) {
+  if (rank <= BP_MAX_RANK) return;
+  throw std::invalid_argument("an array of " + std::to_string(rank) + " dimensions: tensors have at most " +
+                              std::to_string(BP_MAX_RANK));
+}
+
 nb::object import_dlpack(const Environment& env, nb::handle value) {
   bool read_only = false;
   nb::ndarray<> writable;
@@ -175,6 +181,7 @@ nb::object import_dlpack(const Environment& env, nb::handle value) {
   }
   const bp_dtype_t dtype = dtype_of_dlpack(readable.dtype());
   if (dtype == BP_DTYPE_UNDEFINED) throw nb::type_error("ONNX has no data type for the elements of this array");
+  check_rank(readable.ndim());
   std::vector<int64_t> extents(readable.shape_ptr(), readable.shape_ptr() + readable.ndim());
   int64_t expected = 1;
   for (size_t i = extents.size(); i-- > 0;) {

@@ -16,7 +16,7 @@ namespace backplane::python {
 using Views = std::shared_ptr<std::atomic<int>>;
 
 // A dense tensor in memory that native code owns. DLPack views it without a copy. So does NumPy on the host, except for
-// strings and packed types.
+// strings and packed types. `extents` has passed check_rank.
 class Array {
  public:
   Array(Environment env, bp_dtype_t dtype, std::vector<int64_t> extents, const bp_buffer_t& buffer)
@@ -53,6 +53,9 @@ class Array {
   Views views_;
   std::unique_ptr<Unlocked<Buffer>> allocation_;
 };
+
+// Throws ValueError if no tensor can have this many dimensions. Call it for each rank that is not the loader's own.
+void check_rank(size_t rank);
 
 // Imports an object through DLPack without a copy. `value` is on the host or on a device of the environment.
 nb::object import_dlpack(const Environment& env, nb::handle value);

@@ -85,6 +85,7 @@ Device find(const Environment& env, std::string_view name) {
 
 nb::object allocate(const PyEnvironment& self, std::vector<int64_t> shape, std::string_view dtype,
                     std::string_view device) {
+  check_rank(shape.size());
   const bp_dtype_t type = dtype_of_name(dtype);
   const Device where = find(*self, device);
   const auto bytes = view::dense_bytes(type, shape.data(), static_cast<uint32_t>(shape.size()));

@@ -209,13 +209,8 @@ class PyRun {
   }
   nb::dict copy_outputs(nb::handle names) {
     nb::dict results;
-    for (const Slot& slot : state().outputs()) {
-      if (!names.is_none()) {
-        const auto wanted = strings_of(names, "outputs");
-        if (std::find(wanted.begin(), wanted.end(), slot.name) == wanted.end()) continue;
-      }
-      results[slot.name.c_str()] = read_output(state(), exec(), state().find_output(slot.name));
-    }
+    for (const uint32_t i : state().find_outputs(names))
+      results[state().outputs()[i].name.c_str()] = read_output(state(), exec(), i);
     return results;
   }
 
@@ -352,7 +347,7 @@ void add_run(nb::module_& module) {
            nb::sig("def output_shape(self, name: str) -> tuple[int, ...]"), "The output's extents in the last run.")
       .def("copy_outputs", &PyRun::copy_outputs, nb::arg("names").none() = nb::none(),
            nb::sig("def copy_outputs(self, names: str | Sequence[str] | None = None) -> dict[str, NDArray[Any]]"),
-           "New arrays with the outputs of the last run, by name.")
+           "New arrays with the outputs of the last run, by name. Raises NotFound if there is no output of a name.")
       .def("_submit", &PyRun::submit, nb::arg("timeout").none(), nb::arg("cancel").none())
       .def("_finish", &PyRun::finish)
       .def("_bind_copies", [](PyRun& self, nb::handle inputs) { self.bind(inputs, true); })

@@ -86,19 +86,9 @@ nb::dict collect(const SessionState& state, const Exec& exec, Bindings& bindings
   return results;
 }
 
-std::vector<uint32_t> wanted_of(const SessionState& state, nb::handle outputs) {
-  std::vector<uint32_t> wanted;
-  if (outputs.is_none()) {
-    for (uint32_t i = 0; i < state.outputs().size(); ++i) wanted.push_back(i);
-  } else {
-    for (const std::string& name : strings_of(outputs, "outputs")) wanted.push_back(state.find_output(name));
-  }
-  return wanted;
-}
-
 nb::dict run(PySession& self, const nb::dict& inputs, nb::handle outputs, nb::handle timeout, const Cancel* cancel) {
   SessionState& state = *self;
-  const std::vector<uint32_t> wanted = wanted_of(state, outputs);
+  const std::vector<uint32_t> wanted = state.find_outputs(outputs);
   RunOptions how;
   how.timeout = timeout_of(timeout);
   how.cancel = cancel;
@@ -208,6 +198,16 @@ uint32_t SessionState::find(const std::vector<Slot>& slots, std::string_view nam
   std::string known;
   for (const Slot& slot : slots) known += (known.empty() ? "" : ", ") + slot.name;
   throw Error(BP_NOT_FOUND, std::string("the model has no ") + kind + " '" + std::string(name) + "'; it has: " + known);
+}
+
+std::vector<uint32_t> SessionState::find_outputs(nb::handle names) const {
+  std::vector<uint32_t> wanted;
+  if (names.is_none()) {
+    for (uint32_t i = 0; i < outputs_.size(); ++i) wanted.push_back(i);
+  } else {
+    for (const std::string& name : strings_of(names, "outputs")) wanted.push_back(find_output(name));
+  }
+  return wanted;
 }
 
 Lane SessionState::take() {

@@ -42,6 +42,8 @@ class SessionState {
   // Throw NotFound with a list of the known names.
   uint32_t find_input(std::string_view name) const { return find(inputs_, name, "input"); }
   uint32_t find_output(std::string_view name) const { return find(outputs_, name, "output"); }
+  // The outputs that a Python argument requests: a name, a sequence of names, or None for all.
+  std::vector<uint32_t> find_outputs(nb::handle names) const;
 
   // Returns an exec that no other call uses, which the caller passes to `give_back` after its run. Blocks only if an
   // exec must be created.

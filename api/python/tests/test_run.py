@@ -42,6 +42,16 @@ def test_bound_memory_is_kept_alive(env: backplane.Environment) -> None:
     assert numpy.array_equal(run.copy_outputs()["y"], Y)
 
 
+def test_outputs_are_copied_by_name(env: backplane.Environment) -> None:
+    run = compiled(env).bind({"x": X})
+    run()
+    for names in (None, "y", ["y"]):
+        assert list(run.copy_outputs(names)) == ["y"]
+    for names in ("z", ["y", "z"]):
+        with pytest.raises(backplane.NotFound, match="no output 'z'; it has: y"):
+            run.copy_outputs(names)
+
+
 def test_outputs_of_the_loader_are_seen_without_a_copy(env: backplane.Environment) -> None:
     run = compiled(env).bind({"x": X})
     run()
@@ -188,6 +198,18 @@ def test_dlpack_of_read_only_memory_is_read_only(env: backplane.Environment) -> 
     assert not numpy.from_dlpack(array).flags.writeable
     with pytest.raises(ValueError, match="read-only"):
         compiled(env).bind({"x": X}, {"y": array})
+
+
+def test_arrays_have_at_most_as_many_dimensions_as_tensors(env: backplane.Environment) -> None:
+    shape = (1,) * 40
+    with pytest.raises(ValueError, match="40 dimensions"):
+        env.allocate(shape, "float32", device="cpu")
+    floats = numpy.zeros(shape, numpy.float32)
+    with pytest.raises(ValueError, match="40 dimensions"):
+        backplane.from_dlpack(Foreign(floats))
+    for given in (floats, Foreign(floats), numpy.full(shape, "a")):
+        with pytest.raises(ValueError, match="40 dimensions"):
+            compiled(env).run({"x": given})
 
 
 def test_dlpack_refusals(env: backplane.Environment) -> None:

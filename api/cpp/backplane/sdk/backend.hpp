@@ -18,6 +18,7 @@
 #include <atomic>
 
 #include "backplane/sdk/coverage.hpp"
+#include "backplane/sdk/once.hpp"
 
 namespace backplane::sdk {
 
@@ -46,8 +47,8 @@ class Backend : public Object {
   const Host& host() const { return host_; }
   const std::string& directory() const { return directory_; }  // the folder of the plugin's file
 
-  // May start the driver. If there are no devices, sets `why_none` to a message with the reason. The SDK also calls it
-  // to check the index for `device_info`, which is [thread-safe], and for `open`.
+  // May start the driver. If there are no devices, sets `why_none` to a message with the reason. The SDK calls it from
+  // one thread at a time until it has returned a number once, and calls `device_info` and `open` only afterwards.
   virtual uint32_t device_count(std::string& why_none) = 0;
   // Texts must live as long as the backend. The SDK fills in `size` and `index`.
   virtual bp_device_info_t device_info(uint32_t index) = 0;
@@ -55,15 +56,19 @@ class Backend : public Object {
   // slot: returns an extension table by name and version, or NULL.
   virtual const void* extension(std::string_view, uint32_t) { return nullptr; }
 
-  // Whether this process is a forked child in which the backend is unusable. A backend that had opened no device before
-  // the fork stays usable.
-  bool forked() const noexcept override { return opened_ && Object::forked(); }
-  void mark_opened() noexcept { opened_ = true; }
+  // The number of devices, and why there are none. Thread-safe, because `info` is. Called by the SDK.
+  uint32_t counted_devices(std::string& why_none) {
+    counted_([this] { count_ = device_count(why_none_); });
+    why_none = why_none_;
+    return count_;
+  }
 
  private:
   Host host_;
   std::string directory_;
-  std::atomic<bool> opened_{false};
+  Once counted_;
+  uint32_t count_ = 0;
+  std::string why_none_;
 };
 
 // The island to compile, and its settings.

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "backplane/plugin.h"
@@ -80,6 +81,13 @@ inline bp_status_t report(bp_error_t* out, const Error& e) noexcept {
   return e.status;
 }
 
+// The status of an error of the system. It has no further thread or memory for a process that has reached a limit.
+inline bp_status_t status_of(const std::system_error& error) noexcept {
+  const bool exhausted =
+      error.code() == std::errc::resource_unavailable_try_again || error.code() == std::errc::not_enough_memory;
+  return exhausted ? BP_RESOURCE_EXHAUSTED : BP_INTERNAL;
+}
+
 template <class Body>
 bp_status_t fence(bp_error_t* error, Body&& body) noexcept {
   try {
@@ -89,6 +97,8 @@ bp_status_t fence(bp_error_t* error, Body&& body) noexcept {
     return report(error, e);
   } catch (const std::bad_alloc&) {
     return report(error, BP_RESOURCE_EXHAUSTED, "out of host memory");
+  } catch (const std::system_error& e) {
+    return report(error, status_of(e), e.what());
   } catch (const std::exception& e) {
     return report(error, BP_INTERNAL, e.what());
   } catch (...) {
@@ -106,6 +116,8 @@ std::optional<Error> caught(Body&& body) noexcept {
     return error;
   } catch (const std::bad_alloc&) {
     return Error(BP_RESOURCE_EXHAUSTED, "out of host memory");
+  } catch (const std::system_error& error) {
+    return Error(status_of(error), error.what());
   } catch (const std::exception& error) {
     return Error(BP_INTERNAL, error.what());
   } catch (...) {
@@ -130,7 +142,7 @@ class Object {
   Object(const Object&) = delete;
   Object& operator=(const Object&) = delete;
   virtual ~Object() = default;
-  virtual bool forked() const noexcept { return made_under_ != fork_generation(); }
+  bool forked() const noexcept { return made_under_ != fork_generation(); }
 
  private:
   const uint32_t made_under_ = fork_generation();
@@ -141,7 +153,7 @@ bp_status_t fence(const Self* self, bp_error_t* error, Body&& body) noexcept {
   if (self == nullptr) return report(error, BP_INVALID_ARGUMENT, "the handle is NULL");
   if (self->forked()) {
     return report(error, BP_FORKED,
-                  "the process was forked with the device open; create the environment again in the child");
+                  "the process was forked after this object was created; create the environment again in the child");
   }
   return fence(error, std::forward<Body>(body));
 }

@@ -86,8 +86,8 @@ class Host {
     if (loop.failure) std::rethrow_exception(loop.failure);
   }
   // Runs `task`, which must not throw, on a thread of the host, or on a new thread if the host offers none. Throws
-  // if the task will not run: Error (BP_RESOURCE_EXHAUSTED), or std::system_error if no thread can be created. The
-  // backend must outlive the task; a host that offers threads ensures that.
+  // if the task will not run: Error (BP_RESOURCE_EXHAUSTED), or std::system_error, which `fence` maps to the same
+  // status. The backend must outlive the task; a host that offers threads ensures that.
   template <class Task>
   void submit(Task&& task) const {
     auto held = std::make_unique<std::decay_t<Task>>(std::forward<Task>(task));

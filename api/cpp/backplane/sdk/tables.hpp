@@ -94,13 +94,13 @@ struct Tables {
   static bp_status_t BP_CALL count(bp_backend_t* h, uint32_t* out, bp_error_t* error) noexcept {
     return fence(backend(h), error, [&] {
       std::string why_none;
-      required(out, "out_count") = backend(h)->device_count(why_none);
+      required(out, "out_count") = backend(h)->counted_devices(why_none);
       if (*out == 0) report(error, BP_OK, why_none);
     });
   }
   static void check_index(bp_backend_t* h, uint32_t index) {
     std::string why_none;
-    const uint32_t count = backend(h)->device_count(why_none);
+    const uint32_t count = backend(h)->counted_devices(why_none);
     if (index < count) return;
     throw Error(BP_NOT_FOUND, "there is no device " + std::to_string(index) + "; " + std::string(B::kAbout.id) +
                                   " has " + std::to_string(count));
@@ -126,7 +126,6 @@ struct Tables {
       if (copy.native != nullptr && !TakesContexts<B>::value)
         throw Error(BP_UNSUPPORTED, "a device of " + std::string(B::kAbout.id) +
                                         " cannot be opened on a native context; leave bp_device_open_t.native NULL");
-      backend(h)->mark_opened();
       hand_over<D>(backend(h)->open(index, Options(copy.options, copy.option_count, copy.option_stride), copy), out);
       device(*out)->set_id(copy.id);
     });
