@@ -312,6 +312,76 @@ TEST_F(Engine, SaysWhyANodeIsRefused) {
   EXPECT_THAT(program.text, HasSubstr("NoSuchThing"));
 }
 
+// The trees' numbers may be in tensors, which a model can give any data type.
+TEST_F(Engine, RefusesTreesWhoseNumbersAreNot) {
+  for (const bp_dtype_t dtype : {BP_DTYPE_BOOL, BP_DTYPE_INT4, BP_DTYPE_FLOAT8E5M2, BP_DTYPE_FLOAT}) {
+    GraphBuilder b;
+    b.input("x", BP_DTYPE_FLOAT, {1, 1}).weight_bytes("modes", BP_DTYPE_UINT8, {1}, std::string(1, '\0'));
+    b.weight_bytes("splits", dtype, {1}, std::string(dtype == BP_DTYPE_FLOAT ? 4 : 1, '\0'));
+    b.weight<float>("leaves", BP_DTYPE_FLOAT, {2}, {1, 2});
+    const std::vector<int64_t> zero{0}, one{1};
+    b.node("ai.onnx.ml::TreeEnsemble", 5, {"x"}, {"y"}, BP_DTYPE_FLOAT,
+           {{"n_targets", int64_t{1}},
+            {"tree_roots", zero},
+            {"nodes_featureids", zero},
+            {"nodes_modes", TensorOf{"modes"}},
+            {"nodes_splits", TensorOf{"splits"}},
+            {"nodes_truenodeids", zero},
+            {"nodes_trueleafs", one},
+            {"nodes_falsenodeids", one},
+            {"nodes_falseleafs", one},
+            {"leaf_targetids", std::vector<int64_t>{0, 0}},
+            {"leaf_weights", TensorOf{"leaves"}}});
+    b.output("y");
+    Compiled program(plugin, b.graph());
+    if (dtype == BP_DTYPE_FLOAT) {
+      EXPECT_EQ(program.status, BP_OK) << program.text;
+      const Outcome run = program.run({HostTensor::of<float>(BP_DTYPE_FLOAT, {1, 1}, {1})});
+      ASSERT_EQ(run.status, BP_OK) << run.text;
+      EXPECT_EQ(run.outputs[0].as<float>(), (std::vector<float>{2}));
+    } else {
+      EXPECT_EQ(program.status, BP_UNSUPPORTED) << dtype;
+      EXPECT_THAT(program.text, HasSubstr("nodes_splits"));
+    }
+  }
+}
+
+// A sample of N dimensions has up to 4^N taps.
+TEST_F(Engine, RefusesSamplesOfTooManyTaps) {
+  for (const auto& [mode, dimensions, runs] :
+       {std::tuple{"linear", 30, false}, {"cubic", 30, false}, {"nearest", 30, true}, {"cubic", 3, true}}) {
+    std::vector<int64_t> image(static_cast<size_t>(dimensions) + 2, 1), grid = image;
+    grid.back() = dimensions;
+    GraphBuilder b;
+    b.input("x", BP_DTYPE_FLOAT, image).input("grid", BP_DTYPE_FLOAT, grid);
+    b.node("GridSample", 20, {"x", "grid"}, {"y"}, BP_DTYPE_FLOAT,
+           {{"mode", mode}, {"padding_mode", "border"}, {"align_corners", int64_t{1}}});
+    b.output("y");
+    const Outcome run =
+        Compiled(plugin, b.graph())
+            .run({HostTensor::of<float>(BP_DTYPE_FLOAT, image, {7}),
+                  HostTensor::of(BP_DTYPE_FLOAT, grid, std::vector<float>(static_cast<size_t>(dimensions)))});
+    ASSERT_EQ(run.status == BP_OK, runs) << mode << ": " << run.text;
+    if (runs) {
+      EXPECT_FLOAT_EQ(run.outputs[0].as<float>()[0], 7);
+    } else {
+      EXPECT_THAT(run.text, HasSubstr("taps"));
+    }
+  }
+}
+
+TEST_F(Engine, QuantizesInOneBlockLargerThanAnyExtent) {
+  GraphBuilder b;
+  b.input("x", BP_DTYPE_INT8, {3}).input("scale", BP_DTYPE_FLOAT, {1});
+  b.node("DequantizeLinear", 21, {"x", "scale"}, {"y"}, BP_DTYPE_FLOAT,
+         {{"axis", int64_t{0}}, {"block_size", INT64_MAX}});
+  b.output("y");
+  const Outcome run =
+      Compiled(plugin, b.graph()).run({HostTensor::of<int8_t>(BP_DTYPE_INT8, {3}, {1, -2, 3}), floats({1}, {0.5f})});
+  ASSERT_EQ(run.status, BP_OK) << run.text;
+  EXPECT_EQ(run.outputs[0].as<float>(), (Floats{0.5f, -1, 1.5f}));
+}
+
 TEST_F(Engine, NamesTheNodeThatFailsDuringARun) {
   GraphBuilder b;
   b.input("x", BP_DTYPE_FLOAT, {-2})

@@ -77,6 +77,8 @@ std::vector<Case> cases() {
       {"AffineGrid", {floats({0, 2, 3}), values({0, 1, kLarge, 1 << 20})}},
       {"Attention", {floats({kHuge, 1, 4, 0}), floats({kHuge, 1, 4, 0}), floats({kHuge, 1, 4, 0})}},
       {"AveragePool", {floats({0, kLarge, 8})}, window},
+      {"GlobalAveragePool", {floats({1, 3, 0})}},
+      {"GlobalMaxPool", {floats({1, 3, 0})}},
       {"BatchNormalization", {floats({kHuge, 0, 4}), floats({0}), floats({0}), floats({0}), floats({0})}},
       {"BatchNormalization",
        {floats({kHuge, 2, 0}), zeros(BP_DTYPE_FLOAT, {2}), zeros(BP_DTYPE_FLOAT, {2}), zeros(BP_DTYPE_FLOAT, {2}),

@@ -461,6 +461,20 @@ TEST_P(Fast, GivesWhatTheReferenceGives) {
   }
 }
 
+// A constant [1,1,1,1] adds a dimension to a product of rank 3, which the fused activation would not.
+TEST(FastGelu, KeepsDimensionsThatAConstantAdds) {
+  const Case test{"", {2, 3, 8}, [](Network& n) {
+                    n.random("w", {8, 8}).typed("m", {2, 3, 8}).scalar("root", 1.41421356f).scalar("one", 1);
+                    n.weight<float>("half", BP_DTYPE_FLOAT, {1, 1, 1, 1}, {0.5f});
+                    n.node("MatMul", 13, {"x", "w"}, {"m"}).node("Div", 14, {"m", "root"}, {"d"});
+                    n.node("Erf", 13, {"d"}, {"e"}).node("Add", 14, {"e", "one"}, {"a"});
+                    n.node("Mul", 14, {"m", "a"}, {"p"}).node("Mul", 14, {"p", "half"}, {"y"}).output("y");
+                  }};
+  const Outcome seen = run(test, false, "1");
+  ASSERT_EQ(seen.status, BP_OK) << seen.text;
+  EXPECT_EQ(seen.outputs[0].extents, (Extents{1, 2, 3, 8}));
+}
+
 // A sum plus a much larger constant must be rounded once. If the constant came first, each partial sum would be
 // rounded.
 TEST(FastBias, IsAddedLast) {

@@ -190,6 +190,15 @@ class Fusion {
     return join(chain, calls, {.kind = PostOp::kActivation, .activation = {function, alpha, beta}});
   }
 
+  // Whether the constants of these calls add no dimensions to the chain's result, as one of extents [1,…,1] may.
+  bool keep_rank(const Chain& chain, std::span<const uint32_t> calls) const {
+    return std::ranges::all_of(calls, [&](uint32_t call) {
+      return std::ranges::all_of(calls_[call].inputs, [&](uint32_t value) {
+        return value == BP_NONE || !g_.known(value) || g_.value(value).shape.rank() <= std::max(1, chain.rank);
+      });
+    });
+  }
+
   // ---- The rules
 
   bool batch_normalization(Chain& chain) {
@@ -308,7 +317,8 @@ class Fusion {
       if (divided == BP_NONE || calls_[divided].inputs[0] != calls_[product].outputs[0] ||
           g_.known_scalar(calls_[divided].inputs[1]) != 6.0f)
         return false;
-      return join(chain, {add, clip, product, divided}, Activation::kHardSwish);
+      const uint32_t calls[] = {add, clip, product, divided};
+      return keep_rank(chain, calls) && join(chain, {add, clip, product, divided}, Activation::kHardSwish);
     }
     return false;
   }
@@ -369,7 +379,8 @@ class Fusion {
           continue;
         joined.insert(joined.end() - 1, half);
       }
-      if (!chain.kernel->append({.kind = PostOp::kActivation, .activation = {function}})) return false;
+      if (!keep_rank(chain, joined) || !chain.kernel->append({.kind = PostOp::kActivation, .activation = {function}}))
+        return false;
       take(chain, joined);
       return true;
     }

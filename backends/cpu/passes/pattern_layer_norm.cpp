@@ -62,6 +62,10 @@ void find_layer_norm(FusionGraph& g, uint32_t mean) {
   const uint32_t shift = g.sole_reader(g.result(multiply), {"Add"});
   const uint32_t bias = channels_of(g, shift, g.result(multiply), n);
   if (bias == BP_NONE) return;
+  for (uint32_t call : {square, add}) {  // a constant of extents [1,…,1] may add dimensions
+    for (uint32_t value : g.call(call).inputs)
+      if (g.known(value) && g.value(value).shape.rank() > g.type(x).rank) return;
+  }
   const uint32_t joined[] = {mean, subtract, square, variance, add, root, divide, multiply, shift};
   g.replace(joined, make_layer_norm(-1, *epsilon), {x, scale, bias});
 }

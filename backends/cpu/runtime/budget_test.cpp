@@ -88,6 +88,46 @@ TEST_F(Limited, RefusesValuesOfOperatorsThatRunAsAWhole) {
   EXPECT_THAT(refused.text, HasSubstr("TfIdfVectorizer"));
 }
 
+// Each string is repeated 4096 times.
+TEST_F(Limited, RefusesRepeatedStringsBeyondIt) {
+  for (const bool swapped : {false, true}) {
+    GraphBuilder b;
+    b.input("long", BP_DTYPE_STRING, {1}).input("many", BP_DTYPE_STRING, {4096});
+    b.node("StringConcat", 20, {swapped ? "many" : "long", swapped ? "long" : "many"}, {"y"}, BP_DTYPE_STRING);
+    b.output("y");
+    const auto joined = [&](size_t length) {
+      return run(b, {HostTensor::of_texts({1}, {std::string(length, 'a')}),
+                     HostTensor::of_texts({4096}, std::vector<std::string>(4096, "b"))});
+    };
+    const Outcome refused = joined(64 << 10);  // 256 MiB
+    EXPECT_EQ(refused.status, BP_RESOURCE_EXHAUSTED) << refused.text;
+    EXPECT_THAT(refused.text, HasSubstr(std::to_string(4096 * ((64 << 10) + 2 * sizeof(int64_t)))));
+    const Outcome fits = joined(1 << 10);
+    ASSERT_EQ(fits.status, BP_OK) << fits.text;
+    EXPECT_EQ(fits.outputs[0].texts()[4095],
+              swapped ? "b" + std::string(1 << 10, 'a') : std::string(1 << 10, 'a') + "b");
+  }
+}
+
+// Pieces of a string are counted while it is split, not only once all of them are known.
+TEST_F(Limited, RefusesPiecesBeyondIt) {
+  GraphBuilder at_commas, at_blanks;
+  at_commas.input("x", BP_DTYPE_STRING, {1}).type_of_unknown_rank("n", BP_DTYPE_INT64);
+  at_commas.node("StringSplit", 20, {"x"}, {"y", "n"}, BP_DTYPE_STRING, {{"delimiter", ","}}).output("y").output("n");
+  at_blanks.input("x", BP_DTYPE_STRING, {1}).type_of_unknown_rank("n", BP_DTYPE_INT64);
+  at_blanks.node("StringSplit", 20, {"x"}, {"y", "n"}, BP_DTYPE_STRING).output("y").output("n");
+  std::string blanks;
+  for (int i = 0; i < 4 << 20; ++i) blanks += "a ";
+  for (const Outcome& refused : {run(at_commas, {HostTensor::of_texts({1}, {std::string(16 << 20, ',')})}),
+                                 run(at_blanks, {HostTensor::of_texts({1}, {blanks})})}) {
+    EXPECT_EQ(refused.status, BP_RESOURCE_EXHAUSTED) << refused.text;
+    EXPECT_THAT(refused.text, HasSubstr(std::to_string(16 * ((4 << 20) + 1))));  // when it would grow to 4 Mi pieces
+  }
+  const Outcome fits = run(at_commas, {HostTensor::of_texts({1}, {"a,,b"})});
+  ASSERT_EQ(fits.status, BP_OK) << fits.text;
+  EXPECT_EQ(fits.outputs[0].texts(), (std::vector<std::string>{"a", "", "b"}));
+}
+
 TEST_F(Limited, RefusesScoresBeyondIt) {
   GraphBuilder b;
   b.input("q", BP_DTYPE_FLOAT, {1, 1, 1 << 20, 1}).input("k", BP_DTYPE_FLOAT, {1, 1, 1 << 20, 1});

@@ -143,6 +143,9 @@ GraphBuilder& GraphBuilder::node(const std::string& op_type, uint32_t since_vers
       attribute.type = BP_ATTR_GRAPH;
       attribute.data = &indices_.emplace_back(static_cast<uint32_t>(bodies_.size()));
       bodies_.push_back(*body);
+    } else if (const auto* tensor = std::get_if<TensorOf>(&held)) {
+      attribute.type = BP_ATTR_TENSOR;
+      attribute.data = &indices_.emplace_back(values_[value(tensor->weight)].weight);
     } else if (const auto* many = std::get_if<std::vector<int64_t>>(&held)) {
       attribute.type = BP_ATTR_INTS;
       attribute.data = ints_.emplace_back(*many).data();

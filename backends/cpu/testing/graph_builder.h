@@ -16,8 +16,12 @@ namespace backplane::cpu::testing {
 
 class GraphBuilder;
 // A GraphBuilder as a value is a sub-graph, such as a loop's body. It must outlive all uses of the outer graph.
+// TensorOf is the tensor of a weight that was declared before.
+struct TensorOf {
+  std::string weight;
+};
 using AttributeValue =
-    std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>, GraphBuilder*>;
+    std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>, GraphBuilder*, TensorOf>;
 using Attributes = std::map<std::string, AttributeValue>;
 
 class GraphBuilder {

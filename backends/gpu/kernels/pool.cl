@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pools [N·C, D, H, W] of TYPE. KERNEL_*, STRIDE_*, DILATION_* and PAD_* for D, H, W describe the window. KIND: 0
 // maximum, 1 average, 2 average that counts the padding, 3 the P-norm. INDICES: also writes the maximum's index in the
-// flattened x; with BY_COLUMN, the index counts the last two dimensions in column-major order.
+// flattened x; with BY_COLUMN, the index counts the last two dimensions in column-major order. LEAST, the lowest value
+// of TYPE, is the maximum of a window that lies in the padding.
 kernel void pool(GLOBAL const S(TYPE)* x, GLOBAL S(TYPE)* y, int d, int h, int w, int od, int oh, int ow, int end_d,
                  int end_h, int end_w
 #ifdef INDICES
@@ -15,7 +16,7 @@ kernel void pool(GLOBAL const S(TYPE)* x, GLOBAL S(TYPE)* y, int d, int h, int w
   if (ox >= ow || oy >= oh) return;
   const int oz = outer % od;
   x += (size_t)(outer / od) * d * h * w;
-  C(TYPE) result = 0;
+  C(TYPE) result = KIND == 0 ? LEAST : 0;
   bool any = false;
   int place = 0;
   int padded = 0, inside = 0;

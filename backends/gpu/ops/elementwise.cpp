@@ -246,7 +246,9 @@ constexpr Row kRows[] = {
     {"", "Celu", 12, kFloats, kUnary, nullptr, emit_formula, "$0 < 0 ? @alpha * expm1($0 / @alpha) : $0"},
     {"", "Selu", 6, kFloats, kUnary, nullptr, emit_formula, "@gamma * ($0 < 0 ? @alpha * expm1($0) : $0)"},
     {"", "Sigmoid", 6, kFloats, kUnary, nullptr, emit_formula, "1 / (1 + exp(-$0))"},
-    {"", "HardSigmoid", 6, kFloats, kUnary, nullptr, emit_formula, "clamp(($T)(@alpha * $0 + @beta), ($T)0, ($T)1)"},
+    // OpenCL leaves clamp(NaN) undefined.
+    {"", "HardSigmoid", 6, kFloats, kUnary, nullptr, emit_formula,
+     "isnan($0) ? $0 : clamp(($T)(@alpha * $0 + @beta), ($T)0, ($T)1)"},
     {"", "HardSwish", 14, kFloats, kUnary, nullptr, emit_formula, "$0 * clamp($0 / 6 + ($T)0.5f, ($T)0, ($T)1)"},
     {"", "Softplus", 1, kFloats, kUnary, nullptr, emit_formula, "($0 > 0 ? $0 : 0) + log1p(exp(-fabs($0)))"},
     {"", "Softsign", 1, kFloats, kUnary, nullptr, emit_formula, "$0 / (1 + fabs($0))"},

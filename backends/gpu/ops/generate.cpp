@@ -66,18 +66,43 @@ Verdict supports_constant_of_shape(const Node& node) {
   return known_on_host(node, 0);
 }
 
+// Adds output 0 with `count` elements, of which number i is at(i).
+template <class T, class At>
+void emit_sequence(Emit& e, bp_dtype_t dtype, int64_t count, const At& at) {
+  std::vector<T> all;
+  for (int64_t i = 0; i < count; ++i) all.push_back(at(i));
+  e.alias(0, e.table(dtype, {count}, all), {count});
+}
+
+template <class N>
+[[noreturn]] void refuse_range(N start, N limit, N delta) {
+  throw sdk::Error(BP_INVALID_ARGUMENT, "invalid range: " + std::to_string(start) + " to " + std::to_string(limit) +
+                                            " by " + std::to_string(delta));
+}
+
+// For types whose values are exact in double.
 template <class T>
 void emit_range_of(Emit& e, bp_dtype_t dtype) {
   const double start = e.numbers(0).at(0), limit = e.numbers(1).at(0), delta = e.numbers(2).at(0);
   const double count = delta == 0 ? -1 : std::max(0.0, std::ceil((limit - start) / delta));
-  if (!(count >= 0 && count <= static_cast<double>(kMaxTaps)))
-    throw sdk::Error(BP_INVALID_ARGUMENT, "invalid range: " + std::to_string(start) + " to " + std::to_string(limit) +
-                                              " by " + std::to_string(delta));
-  std::vector<T> all;
-  for (int64_t i = 0; i < static_cast<int64_t>(count); ++i)
-    all.push_back(static_cast<T>(static_cast<T>(start) + static_cast<T>(i) * static_cast<T>(delta)));
-  const Shape shape{static_cast<int64_t>(count)};
-  e.alias(0, e.table(dtype, shape, all), shape);
+  if (!(count >= 0 && count <= static_cast<double>(kMaxTaps))) refuse_range(start, limit, delta);
+  emit_sequence<T>(e, dtype, static_cast<int64_t>(count), [&](int64_t i) {
+    return static_cast<T>(static_cast<T>(start) + static_cast<T>(i) * static_cast<T>(delta));
+  });
+}
+
+// Unsigned arithmetic is exact for all ranges of int64, also where a difference exceeds int64.
+template <class T>
+void emit_wide_range(Emit& e, bp_dtype_t dtype) {
+  const int64_t start = e.ints(0).at(0), limit = e.ints(1).at(0), delta = e.ints(2).at(0);
+  if (delta == 0) refuse_range(start, limit, delta);
+  const auto from = static_cast<uint64_t>(start), to = static_cast<uint64_t>(limit), by = static_cast<uint64_t>(delta);
+  uint64_t count = 0;
+  if (delta > 0 && start < limit) count = (to - from - 1) / by + 1;
+  if (delta < 0 && start > limit) count = (from - to - 1) / (0 - by) + 1;
+  if (count > static_cast<uint64_t>(kMaxTaps)) refuse_range(start, limit, delta);
+  emit_sequence<T>(e, dtype, static_cast<int64_t>(count),
+                   [&](int64_t i) { return static_cast<T>(from + static_cast<uint64_t>(i) * by); });
 }
 
 void emit_range(Emit& e, std::string_view) {
@@ -89,9 +114,9 @@ void emit_range(Emit& e, std::string_view) {
     case BP_DTYPE_INT16:
       return emit_range_of<int16_t>(e, dtype);
     case BP_DTYPE_INT32:
-      return emit_range_of<int32_t>(e, dtype);
+      return emit_wide_range<int32_t>(e, dtype);
     default:
-      return emit_range_of<int64_t>(e, dtype);
+      return emit_wide_range<int64_t>(e, dtype);
   }
 }
 
@@ -109,7 +134,7 @@ void emit_eye_like(Emit& e, std::string_view) {
       .out(y)
       .arg(y.count())
       .arg(shape[1])
-      .arg(e.node.int_attribute("k", 0))
+      .arg(std::clamp<int64_t>(e.node.int_attribute("k", 0), INT32_MIN, INT32_MAX))
       .range(y.count());
 }
 

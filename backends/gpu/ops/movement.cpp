@@ -120,8 +120,11 @@ void emit_slice(Emit& e, std::string_view) {
   const std::vector<int64_t> starts = e.ints(1), ends = e.ints(2), axes = e.ints(3), steps = e.ints(4);
   Shape shape = x.shape;
   View view{x, dense_strides(x.shape), 0};
+  std::vector<bool> sliced(x.rank());
   for (size_t i = 0; i < starts.size(); ++i) {
     const size_t axis = axes.empty() ? i : axis_of(axes.at(i), x.rank());
+    if (sliced.at(axis)) throw sdk::Error(BP_INVALID_ARGUMENT, "axis " + std::to_string(axis) + " is repeated");
+    sliced[axis] = true;
     const int64_t extent = x.shape.at(axis), step = steps.empty() ? 1 : steps.at(i);
     if (step == 0) throw sdk::Error(BP_INVALID_ARGUMENT, "step " + std::to_string(i) + " is 0");
     if (extent == 0) continue;

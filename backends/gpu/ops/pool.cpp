@@ -47,9 +47,10 @@ void emit_pool(Emit& e, std::string_view kind) {
   if (e.caps().kind == BP_DEVICE_CPU && kind != "3" && !e.has_output(1) && w.out[2] >= kLeastLine && narrow)
     return emit_lines(e, x, y, w, options);
   if (kind == "3") options += norm(e);
+  const std::string least = "#define LEAST " + extreme(x.dtype, true) + "\n";
   if (e.has_output(1)) options += " -DINDICES";
   if (e.node.int_attribute("storage_order", 0) != 0) options += " -DBY_COLUMN";
-  LaunchBuilder launch = e.launch("pool", "pool", options);
+  LaunchBuilder launch = e.launch("pool", "pool", options, least);
   launch.in(x).out(y).arg(w.in[0]).arg(w.in[1]).arg(w.in[2]).arg(w.out[0]).arg(w.out[1]).arg(w.out[2]);
   launch.arg(w.end[0]).arg(w.end[1]).arg(w.end[2]);
   if (e.has_output(1)) launch.out(e.output(1, y.shape));
@@ -62,6 +63,7 @@ void emit_global_pool(Emit& e, std::string_view kind) {
   shape[0] = x.shape[0];
   shape[1] = x.shape[1];
   const Tensor y = e.output(0, shape);
+  if (x.count() == 0 && y.count() != 0) throw sdk::Error(BP_INVALID_ARGUMENT, "input 0 has no elements to pool");
   e.launch("global_pool", "global_pool",
            "-DTYPE=" + Emit::type(x) + " -DKIND=" + std::string(kind) + (kind == "3" ? norm(e) : ""))
       .in(x)

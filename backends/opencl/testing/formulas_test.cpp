@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Formulas over elements: their results, and how many tensors one kernel reads.
+// Formulas over elements: their results, and how many tensors one kernel reads. Other operators at the edges of what
+// their attributes and inputs may be.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -63,6 +64,84 @@ TEST_F(FormulasTest, AKernelReadsAtMostEightTensors) {
     EXPECT_EQ(cl_layer().launches - launches, kernels);
     EXPECT_EQ(exec.output(0u).values<float>(), std::vector<float>(4, expected));
   }
+}
+
+TEST_F(FormulasTest, HardSigmoidKeepsNaN) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {3});
+  const Environment env = opencl();
+  Exec exec = env.compile(graph.finish({graph.node("HardSigmoid", "y", {x})}), only_opencl()).exec();
+  exec.bind(0u, Tensor::of<float>({3}, {std::nanf(""), -9, 9}));
+  exec.run();
+  const std::vector<float> y = exec.output(0u).values<float>();
+  EXPECT_TRUE(std::isnan(y[0]));
+  EXPECT_EQ(y[1], 0);
+  EXPECT_EQ(y[2], 1);
+}
+
+// 2^53 + 1 is the first integer that double does not have.
+TEST_F(FormulasTest, ARangeOfInt64IsExact) {
+  constexpr int64_t kStart = (int64_t{1} << 53) + 1;
+  constexpr int64_t kCount = 5000;  // more than the loader computes itself
+  Graph graph;
+  const uint32_t start = graph.weight("start", Tensor::of<int64_t>({}, {kStart}));
+  const uint32_t limit = graph.weight("limit", Tensor::of<int64_t>({}, {kStart + kCount}));
+  const uint32_t delta = graph.weight("delta", Tensor::of<int64_t>({}, {1}));
+  const uint32_t x = graph.input("x", BP_DTYPE_INT64, {1});
+  const uint32_t range = graph.node("Range", "range", {start, limit, delta});
+  const Environment env = opencl();
+  Exec exec = env.compile(graph.finish({graph.node("Add", "y", {range, x})}), only_opencl()).exec();
+  exec.bind(0u, Tensor::of<int64_t>({1}, {0}));
+  exec.run();
+  const std::vector<int64_t> y = exec.output(0u).values<int64_t>();
+  ASSERT_EQ(y.size(), static_cast<size_t>(kCount));
+  EXPECT_EQ(y.front(), kStart);
+  EXPECT_EQ(y.back(), kStart + kCount - 1);
+}
+
+TEST_F(FormulasTest, ADiagonalMayLieFarBeyondTheMatrix) {
+  const Environment env = opencl();
+  for (const int64_t k : {int64_t{1} << 32, INT64_MIN}) {
+    SCOPED_TRACE(k);
+    Graph graph;
+    const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2, 2});
+    Exec exec = env.compile(graph.finish({graph.node("EyeLike", "y", {x}, {{"k", k}})}), only_opencl()).exec();
+    exec.bind(0u, Tensor::of<float>({2, 2}, {1, 2, 3, 4}));
+    exec.run();
+    EXPECT_EQ(exec.output(0u).values<float>(), std::vector<float>(4, 0));
+  }
+}
+
+// Short and long lines are pooled by different kernels.
+TEST_F(FormulasTest, TheMaximumOfPaddingIsTheLowestValue) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const Environment env = opencl();
+  for (const int64_t n : {1, 8}) {
+    SCOPED_TRACE(n);
+    Graph graph;
+    const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {1, 1, n});
+    NodeOptions how;
+    how.attributes["kernel_shape"] = std::vector<int64_t>{1};
+    how.attributes["pads"] = std::vector<int64_t>{1, 1};
+    const uint32_t y = graph.Builder::node("MaxPool", {x}, how);
+    Exec exec = env.compile(graph.finish({y}), only_opencl()).exec();
+    exec.bind(0u, Tensor::of<float>({1, 1, n}, std::vector<float>(static_cast<size_t>(n), -3)));
+    exec.run();
+    std::vector<float> expected(static_cast<size_t>(n) + 2, -3);
+    expected.front() = expected.back() = -kInfinity;
+    EXPECT_EQ(exec.output(0u).values<float>(), expected);
+  }
+}
+
+TEST_F(FormulasTest, NothingCannotBePooled) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {1, 1, -1});
+  const Environment env = opencl();
+  Exec exec = env.compile(graph.finish({graph.node("GlobalMaxPool", "y", {x})}), only_opencl()).exec();
+  exec.bind(0u, Tensor::of<float>({1, 1, 0}, {}));
+  const Error error = failure([&] { exec.run(); });
+  EXPECT_EQ(error.status(), BP_INVALID_ARGUMENT);
+  EXPECT_THAT(error.text(), ::testing::HasSubstr("'y': input 0 has no elements to pool"));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 // formula is a table row.
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "kernels/common/broadcast.h"
 #include "kernels/common/function_kernel.h"
@@ -311,7 +312,7 @@ T power(T base, double exponent) {
       return result;
     }
     const double value = std::pow(static_cast<double>(base), exponent);
-    return std::fabs(value) < 0x1p31 ? static_cast<T>(value) : T(0);
+    return std::fabs(value) < std::ldexp(1.0, std::numeric_limits<T>::digits) ? static_cast<T>(value) : T(0);
   } else {
     if (exponent == 2) return base * base;
     if constexpr (std::is_same_v<T, float>) return std::pow(base, static_cast<float>(exponent));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests Cast to integers of 2 and 4 bits. The expected values are those of ONNX's reference implementation.
+// Tests Cast to integers of 2 and 4 bits, and operators at the limits of their types and extents. The expected values
+// are those of ONNX's reference implementation.
 #include <gtest/gtest.h>
 
 #include "testing/graph_builder.h"
@@ -53,6 +54,44 @@ TEST(Cast, OfFloatsTruncatesAndWraps) {
   const std::vector<float> x{3.7f, -3.7f, -9, 17, 300};
   EXPECT_EQ(cast(BP_DTYPE_FLOAT, x, BP_DTYPE_UINT4, 4), (Bits{3, 13, 7, 1, 12}));
   EXPECT_EQ(cast(BP_DTYPE_FLOAT, x, BP_DTYPE_INT2, 2), (Bits{3, 1, 3, 1, 0}));
+}
+
+// Runs a graph whose nodes read weights only, and returns its output y.
+Outcome run_on(GraphBuilder& graph) {
+  Plugin plugin;
+  graph.output("y");
+  return Compiled(plugin, graph.graph()).run({});
+}
+
+TEST(Pow, OfLongsHasResultsOf64Bits) {
+  GraphBuilder graph;
+  graph.weight<int64_t>("x", BP_DTYPE_INT64, {1}, {10000000000}).weight<float>("e", BP_DTYPE_FLOAT, {1}, {1.5f});
+  graph.node("Pow", 15, {"x", "e"}, {"y"}, BP_DTYPE_INT64);
+  const Outcome seen = run_on(graph);
+  ASSERT_EQ(seen.status, BP_OK) << seen.text;
+  EXPECT_EQ(seen.outputs[0].as<int64_t>(), (std::vector<int64_t>{1000000000000000}));
+}
+
+TEST(Reduce, TakesRootsOfSumsThatAreBeyondTheType) {
+  GraphBuilder graph;
+  graph.weight<int32_t>("x", BP_DTYPE_INT32, {2}, {40000, 40000});
+  graph.node("ReduceL2", 18, {"x"}, {"y"}, BP_DTYPE_INT32);
+  const Outcome seen = run_on(graph);
+  ASSERT_EQ(seen.status, BP_OK) << seen.text;
+  EXPECT_EQ(seen.outputs[0].as<int32_t>(), (std::vector<int32_t>{56568}));
+}
+
+TEST(Scalars, ThatAreEmptyAreRefused) {
+  for (const char* op_type : {"Trilu", "Pad", "Dropout"}) {
+    const bool trilu = op_type == std::string_view("Trilu");
+    GraphBuilder graph;
+    graph.weight<float>("x", BP_DTYPE_FLOAT, {2, 2}, {1, 2, 3, 4}).weight<int64_t>("k", BP_DTYPE_INT64, {0}, {});
+    graph.weight<float>("f", BP_DTYPE_FLOAT, {0}, {}).weight<int64_t>("pads", BP_DTYPE_INT64, {4}, {1, 0, 0, 0});
+    std::vector<std::string> inputs{"x", trilu ? "k" : "f"};
+    if (op_type == std::string_view("Pad")) inputs = {"x", "pads", "f"};
+    graph.node(op_type, 14, inputs, {"y"});
+    EXPECT_NE(run_on(graph).status, BP_OK) << op_type;
+  }
 }
 
 }  // namespace

@@ -211,6 +211,8 @@ std::unique_ptr<Kernel> create_trilu(const Node& node) {
   return make_kernel([upper = node.attr("upper", int64_t{1}) != 0](Tensors inputs) -> Plan {
     const Shape shape = inputs[0].shape;
     if (shape.rank() < 2) return fail("the input must have at least two dimensions, but has shape " + to_string(shape));
+    if (const Tensor k = at(inputs, 1); k.present() && k.shape.elements() != 1)
+      return fail("k must be a scalar, but has shape " + to_string(k.shape));
     return make_plan({shape},
                      [=, size = bytes_of(inputs[0].dtype, 1)](Tensors in, Tensors out) {
                        const Tensor offset = at(in, 1);

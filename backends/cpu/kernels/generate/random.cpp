@@ -199,7 +199,11 @@ std::unique_ptr<Kernel> create_dropout(const Node& node) {
   return make_kernel([seed, masked = node.has_output(1)](Tensors inputs) -> Plan {
     const Tensor mode = at(inputs, 2);
     const Shape shape = inputs[0].shape;
-    const bool passes = !mode.present() || (known(mode) && mode.shape.elements() > 0 && scalar(mode) == 0);
+    for (size_t slot : {1, 2})
+      if (const Tensor input = at(inputs, slot); input.present() && input.shape.elements() != 1)
+        return fail("ratio and training_mode must be scalars, but input " + std::to_string(slot) + " has shape " +
+                    to_string(input.shape));
+    const bool passes = !mode.present() || (known(mode) && scalar(mode) == 0);
     Plan plan = make_plan({shape, shape},
                           [seed](Tensors in, Tensors out) {
                             const Tensor ratio_input = at(in, 1), training = at(in, 2);

@@ -78,6 +78,13 @@ Taps taps_of(const Sampler& sampler, double x, int64_t extent) {
   return taps;
 }
 
+// The number of pixels that contribute to a sample grows exponentially with the number of dimensions.
+constexpr int64_t kMaxTaps = int64_t{1} << 16;
+int64_t taps_per_sample(Filter filter, int dimensions) {
+  const int bits = filter == Filter::kNearest ? 0 : filter == Filter::kLinear ? 1 : 2;  // log2 of Taps::count
+  return int64_t{1} << (bits * dimensions);
+}
+
 // Rounds to an integer type and clamps to its limits, which the result of a cubic filter may exceed.
 template <class T>
 T from_sum(double sum) {
@@ -197,6 +204,9 @@ std::unique_ptr<Kernel> create_sample(const Node& node) {
     for (int d = 1; d + 1 < grid.rank(); ++d) to.push_back(grid[d]);
     if (image.elements(2, image.rank()) == 0 && to.elements() > 0)
       return fail("an image of shape " + to_string(image) + " has no pixels");
+    if (taps_per_sample(sampler.filter, image.rank() - 2) > kMaxTaps)
+      return fail("a sample of an image of shape " + to_string(image) + " has more than " + std::to_string(kMaxTaps) +
+                  " taps, which is not supported");
     const int64_t results = to.elements(2, to.rank());
     if (sampler.filter == Filter::kLinear && image.rank() == 4 && inputs[0].dtype == BP_DTYPE_FLOAT &&
         inputs[1].dtype == BP_DTYPE_FLOAT && image.elements(2, 4) <= INT32_MAX && to.elements() > 0 &&

@@ -62,7 +62,12 @@ std::optional<Value> tensor_attribute(const Node& node, std::string_view name) {
 }
 
 std::vector<double> numbers_of(const Node& node, std::string_view list, std::string_view tensor) {
-  if (std::optional<Value> value = tensor_attribute(node, tensor)) return numbers(value->tensor);
+  if (std::optional<Value> value = tensor_attribute(node, tensor)) {
+    if ((set_of(Numbers{}) >> value->tensor.dtype & 1) == 0)
+      throw sdk::Error(BP_INVALID_MODEL, "the tensor in attribute '" + std::string(tensor) + "' has data type " +
+                                             dtype_name(value->tensor.dtype) + ", which is not one of numbers");
+    return numbers(value->tensor);
+  }
   std::vector<float> floats = node.floats(list);
   return {floats.begin(), floats.end()};
 }

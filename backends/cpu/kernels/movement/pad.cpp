@@ -94,7 +94,7 @@ std::unique_ptr<Kernel> create_pad(const Node& node) {
       return fail("pads has " + std::to_string(pads.size()) + " elements for " + std::to_string(axes.size()) +
                   " axes of shape " + to_string(inputs[0].shape) +
                   "; it must have two for each axis, and no axis twice");
-    if (const Tensor value = at(inputs, 2); value.present() && value.shape.elements() > 1)
+    if (const Tensor value = at(inputs, 2); value.present() && value.shape.elements() != 1)
       return fail("the value to pad with is not a scalar");
     std::vector<int64_t> before(static_cast<size_t>(rank)), after(before);
     for (size_t i = 0; i < axes.size(); ++i) {

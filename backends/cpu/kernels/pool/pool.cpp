@@ -169,6 +169,7 @@ const char* refuse_dense(const PlanContext&, PoolProblem& p) {
   if (const char* why = refuse_plain<kPool>(p)) return why;
   if (p.inputs[0].dtype != BP_DTYPE_FLOAT) return "it is not in fp32";
   if (p.shape.elements() == 0) return "its result is empty";
+  if (p.window.in_size() == 0 || p.window.kernel_size() == 0) return "its input is empty";
   return has_short_rows(p.window) ? nullptr : "its rows are too long to be copied";
 }
 

@@ -19,6 +19,15 @@ namespace {
 template <class T>
 using total_t = std::conditional_t<kIsFloating<T>, double, uint64_t>;
 
+// Converts an accumulated total to double. A total of signed integers may be beyond T.
+template <class T>
+double wide(total_t<T> total) {
+  if constexpr (!kIsFloating<T> && std::is_signed_v<T>)
+    return static_cast<double>(static_cast<int64_t>(total));
+  else
+    return static_cast<double>(total);
+}
+
 // Converts an accumulated total: for integers to T, while floats stay double.
 template <class T>
 auto number_of(total_t<T> total) {
@@ -38,13 +47,19 @@ T result_of(Value value) {
   return static_cast<T>(static_cast<compute_t<T>>(value));
 }
 
-template <class T, auto kMap, auto kEndMap>
+// kWide: whether kEndMap takes the total as double, before it is converted to T.
+template <class T, auto kMap, auto kEndMap, bool kWide = false>
 struct Total {
   using Acc = total_t<T>;
   static Acc start() { return 0; }
   static void take(Acc& acc, T x) { acc += kMap(static_cast<Acc>(static_cast<compute_t<T>>(x))); }
   static void merge(Acc& acc, Acc other) { acc += other; }
-  static T end(Acc acc, int64_t n) { return result_of<T>(kEndMap(number_of<T>(acc), n)); }
+  static T end(Acc acc, int64_t n) {
+    if constexpr (kWide)
+      return result_of<T>(kEndMap(wide<T>(acc), n));
+    else
+      return result_of<T>(kEndMap(number_of<T>(acc), n));
+  }
 };
 
 constexpr auto kSame = [](auto x) { return x; };
@@ -62,8 +77,8 @@ constexpr auto kMean = [](auto total, int64_t n) {
   else
     return n == 0 ? decltype(total)(0) : static_cast<decltype(total)>(total / static_cast<decltype(total)>(n));
 };
-constexpr auto kRoot = [](auto total, int64_t) { return std::sqrt(static_cast<double>(total)); };
-constexpr auto kLogarithm = [](auto total, int64_t) { return std::log(static_cast<double>(total)); };
+constexpr auto kRoot = [](double total, int64_t) { return std::sqrt(total); };
+constexpr auto kLogarithm = [](double total, int64_t) { return std::log(total); };
 
 template <class T>
 using Sum = Total<T, kSame, kAsIs>;
@@ -72,11 +87,11 @@ using Mean = Total<T, kSame, kMean>;
 template <class T>
 using L1 = Total<T, kMagnitude, kAsIs>;
 template <class T>
-using L2 = Total<T, kSquare, kRoot>;
+using L2 = Total<T, kSquare, kRoot, true>;
 template <class T>
 using SumSquare = Total<T, kSquare, kAsIs>;
 template <class T>
-using LogSum = Total<T, kSame, kLogarithm>;
+using LogSum = Total<T, kSame, kLogarithm, true>;
 
 template <class T>
 struct Product {

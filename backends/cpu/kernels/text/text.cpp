@@ -34,14 +34,17 @@ std::unique_ptr<Kernel> create_concat(const Node&) {
     if (!shape) return "shapes " + to_string(shapes[0]) + " and " + to_string(shapes[1]) + " do not broadcast";
     Texts a(inputs[0].tensor), b(inputs[1].tensor);
     Pace pace;
-    require_memory(shape->elements(), sizeof(std::string));
+    const int64_t elements = shape->elements();
+    require_memory(elements, sizeof(std::string));
+    for (const Value& side : inputs.first(2))  // a broadcast may repeat a long string any number of times
+      require_memory(elements / std::max<int64_t>(1, side.tensor.shape.elements()), bytes_of(side.tensor));
     std::vector<std::string> texts;
     Broadcast<2> walk(*shape, {shapes[0], shapes[1]});
     walk.rows(0, walk.elements, [&](int64_t, const std::array<int64_t, 2>& offset, int64_t count) {
       for (int64_t i = 0; i < count; ++i) {
-        pace.spend(64);
         std::string& text = texts.emplace_back(a[offset[0] + i * walk.inner_stride(0)]);
         text += b[offset[1] + i * walk.inner_stride(1)];
+        pace.spend(64 + static_cast<int64_t>(text.size()) / 8);
       }
     });
     outputs[0] = make_texts(*shape, texts);
@@ -53,6 +56,13 @@ std::unique_ptr<Kernel> create_concat(const Node&) {
 
 constexpr std::string_view kBlanks = " \t\n\v\f\r";
 
+// A text may have as many pieces as bytes, each of which takes 16.
+void add(std::vector<std::string_view>& pieces, std::string_view piece) {
+  if (pieces.size() == pieces.capacity())  // a vector grows by doubling
+    require_memory(2 * std::ssize(pieces) + 1, sizeof(std::string_view));
+  pieces.push_back(piece);
+}
+
 // Splits at most `splits` times, any number of times if `splits` is negative. A run of blanks counts as one delimiter;
 // blanks at the ends are ignored. The rest after the last split keeps its blanks.
 std::vector<std::string_view> split_at_blanks(std::string_view text, int64_t splits) {
@@ -63,10 +73,10 @@ std::vector<std::string_view> split_at_blanks(std::string_view text, int64_t spl
     text.remove_prefix(begin);
     size_t end = text.find_first_of(kBlanks);
     if (end == std::string_view::npos || static_cast<int64_t>(pieces.size()) == splits) {
-      pieces.push_back(text);
+      add(pieces, text);
       return pieces;
     }
-    pieces.push_back(text.substr(0, end));
+    add(pieces, text.substr(0, end));
     text.remove_prefix(end);
   }
 }
@@ -76,10 +86,10 @@ std::vector<std::string_view> split_at(std::string_view text, std::string_view d
   for (;;) {
     size_t end = text.find(delimiter);
     if (end == std::string_view::npos || static_cast<int64_t>(pieces.size()) == splits) {
-      pieces.push_back(text);
+      add(pieces, text);
       return pieces;
     }
-    pieces.push_back(text.substr(0, end));
+    add(pieces, text.substr(0, end));
     text.remove_prefix(end + delimiter.size());
   }
 }
@@ -90,13 +100,17 @@ std::unique_ptr<Kernel> create_split(const Node& node) {
     Texts texts(inputs[0].tensor);
     const Shape& shape = inputs[0].tensor.shape;
     if (shape.rank() == BP_MAX_RANK) return "the result would have a rank above " + std::to_string(BP_MAX_RANK);
+    require_memory(texts.count(), sizeof(std::vector<std::string_view>));
     std::vector<std::vector<std::string_view>> rows;
     size_t width = 0;
+    int64_t total = 0;  // number of pieces
     Pace pace;
     for (int64_t i = 0; i < texts.count(); ++i) {
       pace.spend(64 + static_cast<int64_t>(texts[i].size()));
       rows.push_back(delimiter.empty() ? split_at_blanks(texts[i], splits) : split_at(texts[i], delimiter, splits));
       width = std::max(width, rows.back().size());
+      total += std::ssize(rows.back());
+      require_memory(total, sizeof(std::string_view));
     }
     Shape wide = shape;
     wide.push_back(static_cast<int64_t>(width));
