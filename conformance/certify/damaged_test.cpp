@@ -11,6 +11,7 @@
 
 #include "certify/bundle.h"
 #include "certify/page.h"
+#include "certify/rerun.h"
 #include "cli/printable.h"
 #include "journal/digest.h"
 #include "journal/merge.h"
@@ -297,6 +298,21 @@ TEST_F(Hostile, AKeyTwice) {
   EXPECT_THAT(refusal_of_statement(with_machine(R"({"cores": 2, "cores": 3})")), testing::HasSubstr("duplicate key"));
 }
 
+// The verifier draws up the list of cases anew, so the time that takes must not depend on the vendor.
+TEST_F(Hostile, SelectionsThatTakeLong) {
+  const auto refusal = [&](const std::function<void(Commitment&)>& change) {
+    parts = bundle();
+    Commitment commitment = commitment_of(parts[kCommitment]);
+    change(commitment);
+    parts[kCommitment] = to_text(commitment);
+    return refusal_of_statement(statement_of(parts, {kNonce, "2026-11-20T14:00:00Z", "{}", {{"/p.so", "12"}}}));
+  };
+  EXPECT_THAT(refusal([](Commitment& one) { one.filter = std::string(1 << 16, '*'); }),
+              testing::StartsWith("commitment.json: --filter has 65536 bytes"));
+  EXPECT_THAT(refusal([](Commitment& one) { one.profiles = std::vector<std::string>(1000, "core"); }),
+              testing::StartsWith("commitment.json: --profile names 'core' twice"));
+}
+
 TEST_F(Hostile, Times) {
   const auto refusal = [&](const std::string& ended) {
     parts = bundle();
@@ -384,6 +400,32 @@ TEST(Waivers, TheCertificateSaysThatTheyCountOnlyIfTheyDo) {
   EXPECT_THAT(lines("ops/Add/*", false), testing::Not(count));
   EXPECT_THAT(lines("*", true), testing::Not(count));          // too wide
   EXPECT_THAT(lines("ops/Mul/*", true), testing::Not(count));  // applies to no case
+}
+
+TEST(Rerun, ComparesWithTheJournalWhatLevelsDependOn) {
+  Proof proof;
+  proof.record.results = {{.name = "ops/Add", .state = State::kPass},
+                          {.name = "ops/Erf", .state = State::kFail, .close = true},
+                          {.name = "ops/Mul", .state = State::kWaived, .was = State::kFail}};
+  const Result end = {.name = "(end of process)", .state = State::kCrash, .reason = "signal 11"};
+  const auto refusal = [&](const Result& seen) -> std::string {
+    try {
+      check_again(proof, seen);
+    } catch (const Refused& refused) {
+      return refused.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal({.name = "ops/Add", .state = State::kPass}), "");
+  EXPECT_EQ(refusal({.name = "ops/Erf", .state = State::kFail, .close = true}), "");
+  EXPECT_EQ(refusal({.name = "ops/Mul", .state = State::kFail}), "");
+  EXPECT_THAT(refusal({.name = "ops/Add", .state = State::kFail}),
+              testing::HasSubstr("is pass in the journal and fail"));
+  EXPECT_THAT(refusal({.name = "ops/Erf", .state = State::kFail}), testing::HasSubstr("but not here"));
+  EXPECT_THAT(refusal({.name = "ops/Zzz", .state = State::kPass}), testing::HasSubstr("is not in the journal"));
+  EXPECT_THAT(refusal(end), testing::HasSubstr("no process ended badly in the journal"));
+  proof.record.results.insert(proof.record.results.begin(), end);
+  EXPECT_EQ(refusal(end), "");
 }
 
 TEST(LoadedFiles, DeliveredFilesAreThoseNextToThePlugin) {

@@ -7,9 +7,13 @@
 
 namespace backplane::conform {
 
+// Compares one result of a new run with the journal. Throws Refused if the case has another state there, if only the
+// journal calls a wrong result close (Result::close), or if a process ended badly and the journal has no such end.
+void check_again(const Proof& proof, const Result& seen);
+
 // Runs `count` random cases of the bundle (all if it has fewer) again with its seeds, a new sample each time. `run`
 // names the plugin and how to run it. Returns how many cases ran. Throws Refused if the plugin is not the committed
-// one, a case has another state than in the journal, or a delivered file differs from the statement.
+// one, a result differs from the journal (see check_again), or a delivered file differs from the statement.
 size_t rerun_sample(const Proof& proof, const Parts& parts, RunOptions run, size_t count);
 
 }  // namespace backplane::conform

@@ -40,7 +40,9 @@ std::vector<Case> find_cases(const std::filesystem::path& data);
 // The name of the case in `folder`: the folder's path below `data`, or the last part of the path if the folder is
 // `data` itself.
 std::string name_in(const std::filesystem::path& data, const std::filesystem::path& folder);
-// Keeps the cases whose whole name, or the part after its last '/', matches the glob.
+inline constexpr size_t kMaxGlob = 1000;  // bytes
+// Keeps the cases whose whole name, or the part after its last '/', matches the glob. Throws Usage if the glob has more
+// than kMaxGlob bytes: a bundle's glob is untrusted, and each byte costs time for each case.
 std::vector<Case> filter(std::vector<Case> cases, const std::string& glob);
 
 // One part of a run that is spread over several machines. A hash of its name assigns each case to a shard.

@@ -46,6 +46,8 @@ TEST_F(CaseTest, FiltersByNameOrItsLastPart) {
   make("node/test_sub");
   EXPECT_THAT(names(filter(find_cases(data_), "test_a*")), ElementsAre("node/test_add"));
   EXPECT_THAT(names(filter(find_cases(data_), "node/*_sub")), ElementsAre("node/test_sub"));
+  EXPECT_THAT(filter(find_cases(data_), std::string(kMaxGlob, '*')), testing::SizeIs(find_cases(data_).size()));
+  EXPECT_THROW(filter(find_cases(data_), std::string(kMaxGlob + 1, '*')), Usage);
 }
 
 TEST_F(CaseTest, ShardsShareTheCasesOut) {

@@ -34,10 +34,14 @@ struct LevelRules {
 // required group at least one case must have passed and none may have failed. An optional group may instead have
 // reported "not supported". Waived failures count as failed unless `rules` accept them; expected failures always count
 // as failed. With `claims_profile`, "not supported" counts as failed in groups that are not optional, and groups
-// without cases are not required. A bad end of a child process counts in every group. The group `onnx` has its own
-// command and counts for no level.
+// without cases are not required. A bad end of a child process counts in every group.
 std::vector<Level> levels(const std::vector<Result>& results, const LevelRules& rules);
-// The levels that a run reaches. It reaches none unless it ran every case of the list.
+// How many cases have a result. A case counts once: a journal that two processes continued at the same time may have
+// two results of it.
+uint64_t count_cases(const std::vector<Result>& results);
+// False for runs of test data of ONNX or of vendors, whose cases have the names of folders.
+bool has_levels(const Header& header);
+// The levels that a run reaches. It reaches none unless it ran every case of the list, and none without has_levels().
 std::vector<Level> levels(const Header& header, const std::vector<Result>& results, bool accepts_waivers);
 
 // True if a waiver's pattern covers more than one operator or check: it has no '/', or a wildcard before the second

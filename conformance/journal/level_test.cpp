@@ -104,6 +104,21 @@ TEST(Level, TheWholeListMustRun) {
   }
 }
 
+TEST(Level, ACaseWithTwoResultsCountsOnce) {
+  std::vector<Result> results = good();
+  const Header header = {.cases = results.size() + 1};
+  results.push_back(results.back());
+  for (const Level& level : levels(header, results, false)) EXPECT_FALSE(level.reached) << level.name;
+}
+
+// Folders of test data may have the names of groups.
+TEST(Level, TestDataHasNone) {
+  for (const char* selection : {"onnx", "vendor"}) {
+    const Header header = {.selection = selection, .cases = good().size()};
+    for (const Level& level : levels(header, good(), false)) EXPECT_FALSE(level.reached) << level.name;
+  }
+}
+
 TEST(Level, ConditionsNameEveryWaiverAndExpectation) {
   std::vector<Result> results = good();
   const auto add = [&](State state, const char* pattern) {

@@ -89,6 +89,17 @@ Errors ends(std::string_view op, const Call& call, const Errors& errors, const R
   return spreads;
 }
 
+// A limit that moves by e moves what is clipped by at most e, in addition to what the data's own error does.
+Errors clip(std::string_view op, const Call& call, const Errors& errors, const References& result) {
+  Errors spreads = ends<>(op, call, errors, result);
+  double limits = 0;
+  for (size_t i = 1; i < errors.size(); ++i) {
+    for (const double e : errors[i]) limits = std::max(limits, e);
+  }
+  for (double& spread : spreads[0]) spread += limits;
+  return spreads;
+}
+
 // For functions with |f'| <= kHundredths / 100 everywhere.
 template <int kHundredths>
 Errors lipschitz(std::string_view, const Call& call, const Errors& errors, const References&) {
@@ -356,7 +367,7 @@ const Row kRows[] = {
     {"HardSigmoid", ends<>},
     {"Softplus", ends<>},
     {"Softsign", ends<>},
-    {"Clip", ends<>},
+    {"Clip", clip},
     {"Cast", ends<>},
     {"IsNaN", none},
     {"Not", certain},

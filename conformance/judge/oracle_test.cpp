@@ -204,6 +204,36 @@ TEST(Oracle, CastsBetweenIntegersKeepTheLowBits) {
   EXPECT_EQ(cast(BP_DTYPE_INT64), x.values);
 }
 
+// A quotient that is known to a few units only is still clamped to the end of the range.
+TEST(Oracle, QuantizedNumbersBeyondTheRangeAreExact) {
+  Array x(BP_DTYPE_FLOAT16, {4}), scale(BP_DTYPE_FLOAT16, {}), zero(BP_DTYPE_UINT8, {});
+  x.values = {60000, -60000, 256, 100};
+  scale.values = {1};
+  zero.values = {0};
+  const Reference result = compute("QuantizeLinear", Call({&x, &scale, &zero}, {}, 1)).at(0);
+  const auto answer = [&](std::vector<double> values) {
+    Array seen(BP_DTYPE_UINT8, {4});
+    seen.values = std::move(values);
+    return judge(result, to_tensor(seen), {}).answer;
+  };
+  EXPECT_EQ(answer({255, 0, 255, 100}), Judgement::kRight);
+  EXPECT_EQ(answer({254, 0, 255, 100}), Judgement::kWrong);
+  EXPECT_EQ(answer({255, 1, 255, 100}), Judgement::kWrong);
+  EXPECT_EQ(answer({255, 0, 255, 101}), Judgement::kWrong);
+}
+
+TEST(Estimate, AClippedNumberMovesWithItsLimit) {
+  Array x(BP_DTYPE_FLOAT, {3}), low(BP_DTYPE_FLOAT, {});
+  x.values = {-1, 0.5, 2};
+  low.values = {0.25};
+  const Estimate data = exact_estimate(to_tensor(x));
+  Estimate limit = exact_estimate(to_tensor(low));
+  limit.error = limit.typical = {0.125};
+  const NodeSpec clip{.op_type = "Clip", .outputs = {0}};
+  EXPECT_EQ(estimate(clip, {&data, &limit}, false).at(0).error, std::vector<double>(3, 0.125));
+  EXPECT_EQ(estimate(clip, {&data}, false).at(0).error, std::vector<double>(3, 0));
+}
+
 TEST(Oracle, AgreesWithTheNodeDataOfOnnx) {
   const char* given = std::getenv("BACKPLANE_DATA");
   const char* cache = std::getenv("XDG_CACHE_HOME");

@@ -89,6 +89,11 @@ TEST(Trial, ReportsHowWorkEnds) {
               for (;;) pause();
             }).state,
             State::kTimeout);
+  EXPECT_EQ(ends([]() -> Result {
+              close_range(3, ~0u, 0);  // the pipe, too
+              for (;;) pause();
+            }).state,
+            State::kTimeout);
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);  // no child process is left
 }
 

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <exception>
 #include <system_error>
+#include <thread>
 
 namespace backplane::conform {
 namespace {
@@ -82,12 +83,18 @@ Result in_fork(const std::function<Result()>& work, std::chrono::milliseconds de
   }
   setpgid(child, child);  // the parent sets the group, too, because either process may run first
   std::string line;
-  const bool in_time = read_all(ends[0], Clock::now() + deadline, line);
+  const Clock::time_point end = Clock::now() + deadline;
+  bool in_time = read_all(ends[0], end, line);
   close(ends[0]);
   Result result;
   const bool answered = in_time && from_json_line(line, result);
   siginfo_t ended = {};
-  if (in_time) waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT);
+  // A plugin may close the pipe and go on, so its end does not mean that the process ends.
+  while (in_time && !answered) {
+    if (waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT | WNOHANG) != 0 || ended.si_pid != 0) break;
+    in_time = Clock::now() < end;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
   kill(-child, SIGKILL);  // before the wait, after which the group's id may belong to another process
   waitpid(child, nullptr, 0);
   if (answered) return result;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "journal/level.h"
 #include "report/page_template.h"
 #include "report/summary.h"
 #include "report/tally.h"
@@ -37,7 +38,7 @@ Json states_of(const Tally& tally) {
 // Empty for test data of ONNX and of vendors, which has no levels.
 Json levels_of(const Run& run, const std::vector<Level>& levels) {
   Json json = Json::array();
-  if (run.header.selection == "onnx" || run.header.selection == "vendor") return json;
+  if (!has_levels(run.header)) return json;
   for (const Level& level : levels) {
     json.push_back({{"level", level.name},
                     {"means", meaning_of(level.name)},

@@ -21,7 +21,7 @@ std::string fault_of(const Header& header, const std::vector<Result>& results, c
     }
   }
   const Summary& summary = outcome.summary;
-  const auto ran = static_cast<uint64_t>(std::count_if(results.begin(), results.end(), is_of_list));
+  const uint64_t ran = count_cases(results);
   if (header.shard.count == 1 && ran != header.cases) return fmt::format("{} of {} cases ran", ran, header.cases);
   if (summary.executed == 0) return "no node ran on the device under test";
   if (summary[State::kPass] == 0) return "no case passed";

@@ -57,6 +57,11 @@ TEST(RunOutcome, ARunWithoutExecutedCasesFails) {
   EXPECT_EQ(fault({{"ops/x", State::kPass, "", 0, 1}}, 1), "");
 }
 
+TEST(RunOutcome, ACaseWithTwoResultsCountsOnce) {
+  EXPECT_THAT(fault({{"ops/x", State::kPass, "", 0, 1}, {"ops/x", State::kPass, "", 0, 1}}, 2),
+              HasSubstr("1 of 2 cases ran"));
+}
+
 TEST(RunOutcome, AnIncompleteRunFails) {
   EXPECT_EQ(fault({{"ops/x", State::kPass, "", 0, 1}}, 3), "1 of 3 cases ran");
   EXPECT_THAT(fault({{"ops/x", State::kPass, "", 0, 1}, {"(end of process)", State::kCrash}}, 1),

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "cases/model_cut.h"
 #include "checks/group.h"
@@ -16,10 +17,12 @@ namespace {
 void check_profiles(const std::vector<std::string>& names) {
   std::string known;
   for (const Profile& profile : profiles()) known += fmt::format("{}{}", known.empty() ? "" : ", ", profile.name);
+  std::map<std::string_view, int> times;
   for (const std::string& name : names) {
     const bool is_known =
         std::any_of(profiles().begin(), profiles().end(), [&](const Profile& one) { return one.name == name; });
     if (!is_known) throw Usage(fmt::format("--profile '{}' is not known: there are {}", name, known));
+    if (++times[name] > 1) throw Usage(fmt::format("--profile names '{}' twice", name));
   }
 }
 

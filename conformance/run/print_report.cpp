@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "cli/printable.h"
+#include "journal/level.h"
 
 namespace backplane::conform {
 namespace {
@@ -43,7 +44,7 @@ int print_report(const Header& header, const std::vector<Result>& results, const
   if (json) {
     fmt::print("{}\n", outcome.summary.to_json(outcome.reached(), outcome.conditions));
   } else {
-    const bool has_groups = header.selection != "onnx" && header.selection != "vendor";  // only such runs have levels
+    const bool has_groups = has_levels(header);  // the cases of other runs belong to no group
     if (has_groups) {
       for (const std::string& line : scope_of(header, outcome)) fmt::print("{}\n", cli::printable(line));
     }

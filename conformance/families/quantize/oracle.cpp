@@ -64,8 +64,11 @@ References quantize_linear(const Call& call) {
     const double quotient = x.at(index) / parameter(scale, index, axis, block);
     const double zero = call.has(2) ? parameter(call.in(2), index, axis, block) : 0;
     const Range range = range_of(dtype);
-    result.value.at(index) = std::clamp(quotient + zero, range.low, range.high);
-    result.scale.push_back(4 * float_type(x.dtype).ulp(quotient));
+    const auto kept = [&](double number) { return std::clamp(number + zero, range.low, range.high); };
+    const double slack = 4 * float_type(x.dtype).ulp(quotient), value = kept(quotient);
+    result.value.at(index) = value;
+    // Beyond the range an error of the quotient changes nothing.
+    result.scale.push_back(std::max(value - kept(quotient - slack), kept(quotient + slack) - value));
   });
   return {result};
 }
