@@ -164,6 +164,31 @@ TEST(Import, DropsNodesWithoutEffect) {
   EXPECT_EQ(g.values[g.nodes[0].outputs[0]].name, "y");
 }
 
+// The results of Split, If and Loop depend on how many outputs they have, and outputs that are not read may be unnamed.
+TEST(Import, UnnamedOutputsAtTheEndCount) {
+  const Texts x{tensor_value("x", kFloat, {4}), tensor_value("c", BP_DTYPE_BOOL, {})};
+  const std::string branch =
+      graph({node("Relu", {"x"}, {"first"}), node("Neg", {"x"}, {"second"})}, {}, {value("first"), value("second")});
+  const std::string body = graph({node("Identity", {"more"}, {"again"}), node("Relu", {"x"}, {"first"})},
+                                 {tensor_value("i", kInt64, {}), tensor_value("more", BP_DTYPE_BOOL, {})},
+                                 {value("again"), value("first"), value("i")});
+  const std::pair<std::string, std::vector<int64_t>> cases[] = {
+      {node("Split", {"x"}, {"y", ""}), {2}},
+      {node("If", {"c"}, {"y", ""}, {graph_attribute("then_branch", branch), graph_attribute("else_branch", branch)}),
+       {4}},
+      {node("Loop", {"", "c"}, {"y", ""}, {graph_attribute("body", body)}), {-1, 4}},
+      {node("Loop", {"", ""}, {"y", ""}, {graph_attribute("body", body)}), {-1, 4}},
+  };
+  for (const auto& [node, extents] : cases) {
+    auto result = read(model_bytes({{"", 13}}, graph({node}, x, {value("y")})));
+    ASSERT_TRUE(result.ok()) << result.status().text();
+    const Graph& g = (*result)->graph;
+    std::vector<int64_t> found;
+    for (const bp_dim_t& dim : g.values[g.outputs[0]].type.dims) found.push_back(dim.extent);
+    EXPECT_EQ(found, extents) << g.nodes[0].op_type;
+  }
+}
+
 TEST(Import, TurnsConstantNodesIntoWeights) {
   auto result = read(
       relu({node("Constant", {}, {"k"}, {ints_attribute("value_ints", {2, -1})}), node("Reshape", {"y", "k"}, {"r"})},
@@ -465,6 +490,21 @@ std::vector<BadModel> bad_models() {
       {"too many inputs", plain({node("Relu", {"x", "x"}, {"y"})}), bad, "2 inputs where Relu-14 takes 1"},
       {"too many outputs", plain({node("Relu", {"x"}, {"y", "z"})}), bad, "2 outputs"},
       {"a required input left out", plain({node("Add", {"", "x"}, {"y"})}), bad, "input 0 ('A') is left out"},
+      {"a variadic input left out", plain({node("Sum", {"x", "", "x"}, {"y"})}), bad,
+       "input 1 ('data_0') is left out, but Sum-13 needs it"},
+      {"no output", plain({node("Relu", {"x"}, {"y"}), node("Softmax", {"x"}, {})}), bad,
+       "0 outputs where Softmax-13 has 1"},
+      {"an unnamed output alone",
+       model_bytes({{"", 11}}, graph({node("Relu", {"x"}, {"y"}), node("Softmax", {"x"}, {""})}, x, y)), bad,
+       "0 outputs where Softmax-11 has 1"},
+      {"a reference outside of functions",
+       plain({node("Cast", {"x"}, {"y"}, {reference_attribute("to", BP_ATTR_INT, "type")})}), bad,
+       "attribute 'to' refers to attribute 'type' of a function's call"},
+      {"a default that is a reference",
+       calling({function("my", "F", {"v"}, {"w"},
+                         {node("Cast", {"v"}, {"w"}, {reference_attribute("to", BP_ATTR_INT, "type")})}, {{"", 17}}, {},
+                         {reference_attribute("type", BP_ATTR_INT, "other")})}),
+       bad, "attribute 'to' refers to attribute 'other' of a function's call"},
       {"an unknown attribute", plain({node("Relu", {"x"}, {"y"}, {int_attribute("speed", 3)})}), bad,
        "no attribute 'speed'"},
       {"a missing attribute", plain({node("Cast", {"x"}, {"y"})}), bad, "needs attribute 'to'"},

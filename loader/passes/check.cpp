@@ -34,9 +34,25 @@ std::string form_name(const ops::Schema& schema) {
   return std::string(schema.name) + "-" + std::to_string(schema.since_version);
 }
 
+const ops::Formal* formal_at(const std::vector<ops::Formal>& formals, size_t slot) {
+  if (slot < formals.size()) return &formals[slot];
+  return !formals.empty() && formals.back().option == ops::Formal::kVariadic ? &formals.back() : nullptr;
+}
+
+// Removes omitted values from the end, but leaves `least` values. Variadic ones stay: Split and If depend on how many
+// outputs they have.
+void drop_omitted(Operands& values, size_t least, const std::vector<ops::Formal>* formals) {
+  while (values.size() > least && values.back() == BP_NONE) {
+    const ops::Formal* formal = formals ? formal_at(*formals, values.size() - 1) : nullptr;
+    if (formal && formal->option == ops::Formal::kVariadic) return;
+    values.pop_back();
+  }
+}
+
 Status check_counts(Node& node) {
-  while (!node.inputs.empty() && node.inputs.back() == BP_NONE) node.inputs.pop_back();
-  while (!node.outputs.empty() && node.outputs.back() == BP_NONE) node.outputs.pop_back();
+  // Both of the inputs that Loop needs are optional.
+  drop_omitted(node.inputs, node.schema ? node.schema->min_inputs : 0, node.schema ? &node.schema->inputs : nullptr);
+  drop_omitted(node.outputs, 0, node.schema ? &node.schema->outputs : nullptr);
   if (!node.schema) return {};
   const ops::Schema& schema = *node.schema;
   const auto form = [&] { return form_name(schema); };
@@ -44,20 +60,28 @@ Status check_counts(Node& node) {
     return wrong(node, counted(node.inputs.size(), "input") + " where " + form() + " takes " +
                            allowed(schema.min_inputs, schema.max_inputs));
   }
-  if (node.outputs.size() > schema.max_outputs) {
+  // Exporters omit results that are not read, even required ones. But passes rely on there being one.
+  if (node.outputs.size() > schema.max_outputs || (node.outputs.empty() && schema.min_outputs > 0)) {
     return wrong(node, counted(node.outputs.size(), "output") + " where " + form() + " has " +
                            allowed(schema.min_outputs, schema.max_outputs));
   }
-  for (size_t slot = 0; slot < node.inputs.size() && slot < schema.inputs.size(); ++slot) {
-    if (node.inputs[slot] == BP_NONE && schema.inputs[slot].option == ops::Formal::kRequired) {
-      return wrong(node, "input " + std::to_string(slot) + " ('" + std::string(schema.inputs[slot].name) +
-                             "') is left out, but " + form() + " needs it");
+  for (size_t slot = 0; slot < node.inputs.size(); ++slot) {
+    const ops::Formal* formal = formal_at(schema.inputs, slot);
+    if (node.inputs[slot] == BP_NONE && formal && formal->option != ops::Formal::kOptional) {
+      return wrong(node, "input " + std::to_string(slot) + " ('" + std::string(formal->name) + "') is left out, but " +
+                             form() + " needs it");
     }
   }
   return {};
 }
 
-Status check_attributes(const Node& node) {
+// `in_function` allows attributes that refer to an attribute of the call of a function.
+Status check_attributes(const Node& node, bool in_function) {
+  for (const Attribute& attribute : node.attributes) {
+    if (attribute.type != 0 || in_function) continue;
+    return wrong(node, "attribute " + in_quotes(attribute.name) + " refers to attribute " +
+                           in_quotes(attribute.strings().front()) + " of a function's call, but no call sets it");
+  }
   if (!node.schema) return {};
   const ops::Schema& schema = *node.schema;
   const auto form = [&] { return form_name(schema); };
@@ -93,7 +117,7 @@ class Checker {
     }
     BP_TRY(check_ir_version());
     BP_TRY(check_opsets(model_.opsets));
-    BP_TRY(check_graph(model_.graph, model_.opsets));
+    BP_TRY(check_graph(model_.graph, model_.opsets, false));
     if (model_.graph.outputs.empty()) return Status(BP_INVALID_MODEL, "the graph has no outputs");
     for (Function& function : model_.functions) {
       const std::string name = "function " + in_quotes(function.name);
@@ -133,16 +157,17 @@ class Checker {
         std::set<ValueId>(function.body->inputs.begin(), function.body->inputs.end()).size()) {
       return Status(BP_INVALID_MODEL, "two of its inputs have the same name");
     }
-    return check_graph(*function.body, function.opsets);
+    return check_graph(*function.body, function.opsets, true);
   }
 
-  Status check_graph(Graph& graph, const Opsets& opsets) {
+  Status check_graph(Graph& graph, const Opsets& opsets, bool in_function) {
     for (Node& node : graph.nodes) {
       BP_TRY(resolve(node, opsets));
-      BP_TRY(check_node(node));
+      BP_TRY(check_counts(node));
+      BP_TRY(check_attributes(node, in_function));
     }
     BP_TRY(check_values(graph));
-    for (const auto& body : graph.subgraphs) BP_TRY(check_graph(*body, opsets));
+    for (const auto& body : graph.subgraphs) BP_TRY(check_graph(*body, opsets, in_function));
     bool moved = false;
     BP_TRY(sort_nodes(graph, moved));
     if (moved) {
@@ -242,7 +267,7 @@ class Checker {
 
 Status check_node(Node& node) {
   BP_TRY(check_counts(node));
-  return check_attributes(node);
+  return check_attributes(node, false);
 }
 
 Status check(Model& model) {

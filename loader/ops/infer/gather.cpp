@@ -56,7 +56,7 @@ Status gather_nd(Context& c) {
   }
   Scalar depth = indices.back();
   if (!depth.is_number()) return {};
-  if (depth.value < 1 || depth.value + batch > c.rank(0)) {
+  if (depth.value < 1 || depth.value > c.rank(0) - batch) {
     return c.fail("indices consist of " + std::to_string(depth.value) + " numbers each for data of rank " +
                   std::to_string(c.rank(0)) + " with " + std::to_string(batch) + " batch axes");
   }

@@ -209,6 +209,25 @@ TEST(Infer, RealShapeArithmeticOfOldExporters) {
   EXPECT_EQ(b.text(z), "float[1,4,7,2*W]");
 }
 
+TEST(Infer, FractionsAndUnknownElementsAreNoIntegers) {
+  Builder b;
+  auto real = Attribute::of("to", int64_t{BP_DTYPE_FLOAT});
+  auto whole = Attribute::of("to", int64_t{BP_DTYPE_INT64});
+  ValueId size = b.node("Cast", {b.node("Shape", {b.input({"W"})})}, {real});
+  ValueId least = b.node("Cast", {b.node("Min", {size, b.floats({2.5f})})}, {whole});
+  ValueId most = b.node("Cast", {b.node("Max", {size, b.floats({2.5f})})}, {whole});
+  ValueId two = b.node("Cast", {b.node("Min", {size, b.floats({2})})}, {whole});
+  ValueId x = b.node("ConstantOfShape", {least}), y = b.node("ConstantOfShape", {most});
+  ValueId z = b.node("ConstantOfShape", {two});
+  ValueId joined = b.node("Concat", {b.input({"1"}), b.floats({1})}, {Attribute::of("axis", int64_t{0})});
+  ValueId product = b.node("Mul", {joined, b.floats({0})});
+  b.expect_ok();
+  EXPECT_EQ(b.text(x), "float[?]");
+  EXPECT_EQ(b.text(y), "float[?]");
+  EXPECT_EQ(b.text(z), "float[min(W, 2)]");
+  EXPECT_EQ(b.graph->weight_of(product), nullptr) << "0 times infinity is not 0";
+}
+
 TEST(Infer, UnknownStaysUnknown) {
   Builder b;
   ValueId x = b.graph->add_value("x");
@@ -292,16 +311,22 @@ TEST(Infer, AbsurdValuesAreErrorsOrUnknown) {
   ValueId r = b.node("Range", {b.ints({INT64_MIN}, true), b.ints({INT64_MAX}, true), b.ints({1}, true)});
   ValueId fill = b.node("ConstantOfShape", {b.ints({INT64_MAX, INT64_MAX})});
   ValueId slice = b.node("Slice", {x, b.ints({INT64_MIN}), b.ints({INT64_MAX}), b.ints({0}), b.ints({INT64_MAX})});
+  ValueId part = b.node("Slice", {x, b.ints({0}), b.ints({INT32_MAX}), b.ints({0})});
   b.expect_ok();
   EXPECT_EQ(b.text(flat), "float[1,?]");
   EXPECT_EQ(b.text(tile), "float[?,?]");
   EXPECT_EQ(b.text(r), "int64[?]");
   EXPECT_EQ(b.text(fill), "float[9223372036854775807,9223372036854775807]");
   EXPECT_EQ(b.text(slice), "float[1,4611686018427387904]");
+  EXPECT_EQ(b.text(part), "float[2147483647,4611686018427387904]");
 
   Builder deep;
   deep.node("Unsqueeze", {deep.input({"1"}), deep.ints(std::vector<int64_t>(40, 0))});
   EXPECT_EQ(deep.run().code(), BP_INVALID_MODEL);
+  Builder tuples;
+  tuples.node("GatherND", {tuples.input({"2", "3"}), tuples.input({"2", "9223372036854775807"}, BP_DTYPE_INT64)},
+              {Attribute::of("batch_dims", int64_t{1})});
+  EXPECT_THAT(std::string(tuples.run().text()), HasSubstr("9223372036854775807 numbers each for data of rank 2"));
   Builder negative;
   negative.node("ConstantOfShape", {negative.ints({-5})});
   EXPECT_THAT(std::string(negative.run().text()), HasSubstr("[-5]: extents cannot be negative"));

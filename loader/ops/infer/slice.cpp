@@ -7,7 +7,8 @@
 namespace backplane::ops {
 namespace {
 
-constexpr int64_t kFar = INT32_MAX;  // exporters write this or a larger number for "to the end"
+// Exporters write this or a larger number for "to the end". Symbols are assumed to stay below it.
+constexpr int64_t kFar = INT32_MAX;
 
 // The start or end of a slice on an axis, clamped to the axis. `backwards` means that the step is negative.
 Scalar bound(Expressions& m, const Scalar& position, const Scalar& extent, bool backwards) {
@@ -32,7 +33,7 @@ Scalar slice_extent(Expressions& m, const Scalar& extent, const Scalar& start, c
   bool whole =
       backwards ? (start.is_number() && (start.value >= kFar || start.is(-1))) && end.is_number() && end.value <= -kFar
                 : start.is(0) && end.is_number() && end.value >= kFar;
-  if (whole) return m.ceil_divide(extent, backwards ? -step.value : step.value);
+  if (whole && !extent.is_number()) return m.ceil_divide(extent, backwards ? -step.value : step.value);
   if (!backwards && end.is_number() && end.value >= kFar && !extent.is_number()) {
     Scalar length = m.lower(start) >= 0 ? m.subtract(extent, start)
                     : start.is_number() ? m.min(extent, m.multiply(start, -1))

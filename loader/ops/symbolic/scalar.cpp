@@ -198,7 +198,7 @@ Scalar Expressions::truncate_divide(const Scalar& a, const Scalar& b) {
 
 Scalar Expressions::min(const Scalar& a, const Scalar& b) {
   if (a.same(b)) return a;
-  if (a.kind == Scalar::kUnknown || b.kind == Scalar::kUnknown) return {};
+  if (!a.is_integer() || !b.is_integer()) return {};
   if (upper(a) <= lower(b)) return a;
   if (upper(b) <= lower(a)) return b;
   if (Scalar gap = subtract(a, b); gap.is_number()) return gap.value < 0 ? a : b;
@@ -209,7 +209,7 @@ Scalar Expressions::min(const Scalar& a, const Scalar& b) {
 
 Scalar Expressions::max(const Scalar& a, const Scalar& b) {
   if (a.same(b)) return a;
-  if (a.kind == Scalar::kUnknown || b.kind == Scalar::kUnknown) return {};
+  if (!a.is_integer() || !b.is_integer()) return {};
   if (upper(a) <= lower(b)) return b;
   if (upper(b) <= lower(a)) return a;
   if (Scalar gap = subtract(a, b); gap.is_number()) return gap.value < 0 ? b : a;

@@ -33,6 +33,8 @@ struct Scalar {
     return s;
   }
   bool is_number() const { return kind == kNumber; }
+  // Whether it is an integer: a number or an expression.
+  bool is_integer() const { return kind == kNumber || kind == kSymbol; }
   bool is(int64_t n) const { return kind == kNumber && value == n; }
   // Whether both are known and equal. Two unknown scalars are not the same.
   bool same(const Scalar& other) const { return kind != kUnknown && kind == other.kind && value == other.value; }

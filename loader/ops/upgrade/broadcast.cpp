@@ -14,7 +14,7 @@ ValueId align(Rewrite& r, ValueId a, ValueId b, int64_t axis) {
   const int64_t rank_a = r.rank(a), rank_b = r.rank(b);
   if (rank_b >= 0 && (axis < 0 || rank_a >= 0)) {
     const int64_t end = axis < 0 ? -axis : rank_a - axis;
-    std::vector<int64_t> axes(static_cast<size_t>(std::clamp<int64_t>(end - rank_b, 0, BP_MAX_RANK)));
+    std::vector<int64_t> axes(static_cast<size_t>(std::max<int64_t>(end - rank_b, 0)));
     std::iota(axes.begin(), axes.end(), rank_b);
     return r.unsqueeze(b, axes);
   }
@@ -26,7 +26,11 @@ ValueId align(Rewrite& r, ValueId a, ValueId b, int64_t axis) {
 
 Status numpy_broadcast(Rewrite& r) {
   if (r.node.attr("broadcast", int64_t{0}) != 0 && r.node.find("axis")) {
-    r.set_input(1, align(r, r.node.inputs[0], r.node.inputs[1], r.node.attr("axis", int64_t{0})));
+    const int64_t axis = r.node.attr("axis", int64_t{0});
+    if (axis < -BP_MAX_RANK || axis >= BP_MAX_RANK)
+      return r.invalid("axis " + std::to_string(axis) + " is outside of any rank; the maximum rank is " +
+                       std::to_string(BP_MAX_RANK));
+    r.set_input(1, align(r, r.node.inputs[0], r.node.inputs[1], axis));
   }
   r.node.erase("broadcast");
   r.node.erase("axis");

@@ -189,6 +189,11 @@ TEST(Upgrade, OldBroadcastAlignsByAxis) {
   u = run(6, "PRelu", {{2, 3, 4, 5}}, {}, 1, {tensor("slope", kFloat, {3}, std::vector<float>{1, 2, 3})}, {"slope"});
   EXPECT_IMPORTED(u);
   EXPECT_THAT(u.graph().weight_of(u.last().inputs[1])->dims, ElementsAre(3, 1, 1));
+  for (const int64_t axis : {int64_t{-100}, int64_t{100}, INT64_MIN}) {
+    u = run(6, "Add", {{2, 3}}, {int_attribute("broadcast", 1), int_attribute("axis", axis)}, 1,
+            {tensor("w", kFloat, {1}, std::vector<float>{1})}, {"w"});
+    EXPECT_THAT(std::string(u.status.text()), HasSubstr("axis " + std::to_string(axis) + " is outside of any rank"));
+  }
 }
 
 TEST(Upgrade, UpsampleBecomesResize) {
