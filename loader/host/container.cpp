@@ -134,21 +134,22 @@ Status bp_container_t::append_child(bp_bytes_t key, bp_container_t** out) {
 }
 
 Status bp_container_t::assign(const bp_container_t& from) {
-  clear();
+  bp_container_t fresh(kind_, depth_);
   for (uint64_t i = 0; i < from.count(); ++i) {
     bp_bytes_t key{};
     (void)from.key(i, &key);  // succeeds; empty except in a map
     bp_tensor_t tensor{};
     tensor.size = sizeof tensor;
     if (from.tensor(i, &tensor).ok()) {
-      BP_TRY(append(key, &tensor));
+      BP_TRY(fresh.append(key, &tensor));
       continue;
     }
     bp_container_t *inner = nullptr, *copy = nullptr;
     BP_TRY(from.child(i, &inner));
-    BP_TRY(append_child(key, &copy));
+    BP_TRY(fresh.append_child(key, &copy));
     BP_TRY(copy->assign(*inner));
   }
+  elements_.swap(fresh.elements_);
   return {};
 }
 

@@ -22,7 +22,8 @@ struct bp_container_t {
   backplane::Status key(uint64_t i, bp_bytes_t* out) const;
   backplane::Status append(bp_bytes_t key, const bp_tensor_t* tensor);
   backplane::Status append_child(bp_bytes_t key, bp_container_t** out);
-  // Replaces the elements with copies of those of `from`.
+  // Replaces the elements with copies of those of `from`, which may be this container or one inside it. After an error,
+  // the elements are unchanged.
   backplane::Status assign(const bp_container_t& from);
   void clear() { elements_.clear(); }
 

@@ -543,6 +543,24 @@ TEST_F(ContainerTest, KindsHaveTheirRules) {
   EXPECT_EQ(make_container(BP_KIND_TENSOR).status().code(), BP_INVALID_ARGUMENT);
 }
 
+TEST_F(ContainerTest, MayBeAssignedToItselfOrTakeTheElementsOfAChild) {
+  const std::unique_ptr<bp_container_t> list(make(BP_KIND_SEQUENCE));
+  const std::vector<int64_t> extents{1};
+  float data[] = {7};
+  const bp_tensor_t given = tensor(BP_DTYPE_FLOAT, extents, data, sizeof data);
+  bp_container_t* child = nullptr;
+  ASSERT_EQ(api->append_child(list.get(), {}, &child), BP_OK);
+  ASSERT_EQ(api->append(child, {}, &given), BP_OK);
+  ASSERT_TRUE(list->assign(*list).ok());
+  ASSERT_EQ(api->count(list.get()), 1u);
+  ASSERT_EQ(api->child(list.get(), 0, &child), BP_OK);
+  ASSERT_TRUE(list->assign(*child).ok());
+  bp_tensor_t read{};
+  read.size = sizeof read;
+  ASSERT_EQ(api->tensor(list.get(), 0, &read), BP_OK);
+  EXPECT_EQ(static_cast<const float*>(read.buffer.address)[0], 7);
+}
+
 TEST_F(ContainerTest, NestingEndsSomewhere) {
   bp_container_t* outermost = make(BP_KIND_SEQUENCE);
   bp_container_t* inner = outermost;

@@ -213,6 +213,23 @@ TEST(Abandon, NothingOfTheDeviceIsCalledAgain) {
   EXPECT_EQ(counted->calls_after_abandon, 0u);
 }
 
+// The device runs nothing after the first failover, so there is no second one.
+TEST(Abandon, ARunOnMemoryOfTheDeviceEnds) {
+  const Environment env = streaming({});
+  SessionOptions how;
+  how.devices = {"partial", "cpu"};
+  how.fallback = BP_FALLBACK_PREFER;
+  Exec exec = env.compile(chain(2), how).exec();
+  const Buffer x = env.allocate(id_of(env), 12);
+  exec.bind_memory(0, x.tensor(BP_DTYPE_FLOAT, {3}));
+  exec.run();
+  env.abandon_device(id_of(env));
+  EXPECT_EQ(end_of([&] { exec.run(); }).status(), BP_DEVICE_LOST);
+  bind_x(exec);
+  exec.run();
+  EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(1, -2, 3));
+}
+
 TEST(Abandon, LaterSessionsUseTheOtherDevices) {
   const Environment env = streaming({});
   const Model model = chain(1);

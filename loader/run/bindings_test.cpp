@@ -163,5 +163,44 @@ TEST(Exec, AnOutputWhoseExtentsAreNoLongerKnownIsUnbound) {
   }
 }
 
+// An output is the copy of an input, and the framework bound that input's memory to another output.
+TEST(Exec, InputsThatOutputsCopyAreNotOverwritten) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2}), z = graph.input("z", BP_DTYPE_FLOAT, {2});
+  const Environment env = partial_environment({});
+  Exec exec = env.compile(graph.finish({graph.node("Neg", "y", {z}), x, z})).exec();
+  const Tensor a = Tensor::of<float>({2}, {1, 2}), b = Tensor::of<float>({2}, {3, 4});
+  const Tensor y = Tensor::of<float>({2}, {0, 0});
+  exec.bind("x", a);
+  exec.bind("z", b);
+  exec.bind_output(0u, a);
+  Error error = failure([&] { exec.run(); });
+  EXPECT_EQ(error.status(), BP_UNSUPPORTED);
+  EXPECT_THAT(error.text(), HasSubstr("input 'x' and output 'y' share memory, but another output is a copy"));
+  exec.bind_output(0u, y);
+  exec.bind_output(1u, b);
+  exec.bind_output(2u, a);
+  EXPECT_EQ(failure([&] { exec.run(); }).status(), BP_UNSUPPORTED);
+  exec.bind_output(1u, a);
+  exec.bind_output(2u, b);
+  exec.run();
+  EXPECT_THAT(y.values<float>(), ElementsAre(-3, -4));
+  EXPECT_THAT(a.values<float>(), ElementsAre(1, 2));
+  EXPECT_THAT(b.values<float>(), ElementsAre(3, 4));
+}
+
+// The memory in which the loader kept the last result is released.
+TEST(Exec, AnOutputHasNoResultAfterItIsBound) {
+  const Environment env = partial_environment({});
+  Exec exec = env.compile(chain(1)).exec();
+  exec.bind("x", Tensor::of<float>({3}, {1, -2, 3}));
+  exec.run();
+  const Tensor y = Tensor::of<float>({3}, {0, 0, 0});
+  exec.bind_output(0u, y);
+  EXPECT_EQ(failure([&] { exec.output(0u); }).status(), BP_BAD_STATE);
+  exec.run();
+  EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(-1, 2, -3));
+}
+
 }  // namespace
 }  // namespace backplane

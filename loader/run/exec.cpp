@@ -175,6 +175,7 @@ Status Exec::bind(uint32_t slot, const bp_tensor_t& tensor) {
   } else if (tensor.buffer.bytes && !tensor.buffer.address) {
     return {BP_INVALID_ARGUMENT, name + ": buffer.address is NULL"};
   }
+  if (slot >= BP_SLOT_OUTPUT) ran_ = false;  // the memory of the last result may be released below
   const MemoryLocation before = binding->location();
   *binding = {true,   tensor.dtype, {tensor.extents, tensor.extents + tensor.rank}, tensor.buffer, new_generation(),
               device, nullptr};

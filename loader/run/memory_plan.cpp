@@ -17,7 +17,7 @@ class Holes {
     const auto fit = by_size_.lower_bound({bytes, 0});
     if (fit == by_size_.end()) {
       const uint64_t offset = end_;
-      end_ += bytes;
+      overflows_ = __builtin_add_overflow(end_, bytes, &end_) || overflows_;
       return offset;
     }
     const auto [size, offset] = *fit;
@@ -45,7 +45,8 @@ class Holes {
     insert(offset, bytes);
   }
 
-  uint64_t end() const { return end_; }
+  // UINT64_MAX if the block is larger than that.
+  uint64_t end() const { return overflows_ ? UINT64_MAX : end_; }
 
  private:
   void insert(uint64_t offset, uint64_t size) {
@@ -58,6 +59,7 @@ class Holes {
   }
 
   uint64_t end_ = 0;
+  bool overflows_ = false;
   std::map<uint64_t, uint64_t> by_offset_;
   std::set<std::pair<uint64_t, uint64_t>> by_size_;
 };

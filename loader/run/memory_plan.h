@@ -15,7 +15,8 @@ struct Lifetime {
 };
 
 // Sets the offset of each buffer to a multiple of `alignment`; buffers with overlapping lifetimes do not overlap.
-// Returns the size of the block in bytes. Best fit in the order of the tasks, O(n log n).
+// Returns the size of the block in bytes; UINT64_MAX if it is that large or larger, and then no offset is valid. Best
+// fit in the order of the tasks, O(n log n).
 uint64_t plan_memory(std::span<Lifetime> buffers, uint64_t alignment);
 
 }  // namespace backplane

@@ -42,5 +42,13 @@ TEST(MemoryPlan, AChainNeedsTwoBuffers) {
   EXPECT_EQ(plan_memory(buffers, 64), 2048u);
 }
 
+TEST(MemoryPlan, ABlockBeyondTheAddressSpaceIsNotEmpty) {
+  constexpr uint64_t kEach = (uint64_t{1} << 61) - 4;  // eight of them wrap around to 0
+  std::vector<Lifetime> buffers(8, {kEach, 0, 1, 0});
+  EXPECT_EQ(plan_memory(buffers, 64), UINT64_MAX);
+  buffers.push_back({64, 2, 3, 0});
+  EXPECT_EQ(plan_memory(buffers, 64), UINT64_MAX);
+}
+
 }  // namespace
 }  // namespace backplane

@@ -76,7 +76,9 @@ StreamRuns::Offer& StreamRuns::Offer::operator=(Offer&& other) noexcept {
 }
 
 StreamRuns::Offer::~Offer() {
-  if (run_) runs_->recycle(*run_);
+  if (!run_) return;
+  const std::lock_guard lock(runs_->mutex_);
+  if (run_->number == number_) runs_->recycle_locked(*run_);  // otherwise the plugin ended the run that it refused
 }
 
 void StreamRuns::Offer::accept() noexcept {

@@ -225,6 +225,7 @@ Status RunPlan::place_in(uint32_t memory) {
     lifetimes.push_back({value.bytes, order[i].first, use_of(graph_.values[v], value, memory).last, 0});
   }
   const uint64_t total = plan_memory(lifetimes, graph_.memories[memory]->alignment());
+  if (total == UINT64_MAX) return {BP_RESOURCE_EXHAUSTED, "the values between islands are together larger than memory"};
   if (total) {
     Status status = state_.reserve_arena(memory, total);
     if (memory != 0 && status.code() == BP_RESOURCE_EXHAUSTED) return place_apart(memory);
@@ -386,6 +387,8 @@ Status RunPlan::check_in_place() {
           return {BP_UNSUPPORTED, pair + "the input is read after the output was written: bind two buffers"};
         put_after(task, writer);
       }
+      if (std::ranges::find(graph_.passthroughs, i, &PassthroughOutput::source) != graph_.passthroughs.end())
+        return {BP_UNSUPPORTED, pair + "another output is a copy of the input: bind two buffers"};
       if (std::ranges::find(readers, writer) == readers.end()) continue;
       const Step& step = graph_.steps[output.producer];
       const auto slot = [&](const std::vector<ReplicaRef>& slots, uint32_t value) {
@@ -397,6 +400,7 @@ Status RunPlan::check_in_place() {
                 pair + "device '" + step.program->device->name() + "' does not update it in place: bind two buffers"};
     }
   }
+  BP_TRY(check_passthroughs());
   for (const Step& step : graph_.steps) {
     const bp_program_info_t& info = step.program->info;
     for (uint32_t p = 0; info.inplace && p < info.inplace_count; ++p) {
@@ -408,6 +412,30 @@ Status RunPlan::check_in_place() {
         return {BP_UNSUPPORTED, "device '" + step.program->device->name() + "' updates '" +
                                     graph_.name_of(graph_.values[input.value]) + "' in place: bind its buffer to '" +
                                     graph_.name_of(graph_.values[output.value]) + "' too"};
+    }
+  }
+  return {};
+}
+
+// Outputs that are copies are written in order after all tasks, so the framework may not have bound one of them to the
+// memory of an input that a later one copies.
+Status RunPlan::check_passthroughs() {
+  for (size_t k = 0; k < graph_.passthroughs.size(); ++k) {
+    const PassthroughOutput& output = graph_.passthroughs[k];
+    if (!state_.is_bound(output.value)) continue;
+    const bp_buffer_t& written = state_.replica({output.value, graph_.values[output.value].user_replica}).buffer;
+    for (uint32_t i : graph_.inputs) {
+      const RunValue& input = graph_.values[i];
+      if (!state_.is_bound(i) || input.kind != BP_KIND_TENSOR) continue;
+      const bp_buffer_t& read = state_.replica({i, input.user_replica}).buffer;
+      if (!overlap(read, written) || (output.source == i && begin(read) == begin(written))) continue;
+      updates_inputs_ = true;
+      const auto later = graph_.passthroughs.begin() + static_cast<std::ptrdiff_t>(k) + 1;
+      if (std::find_if(later, graph_.passthroughs.end(),
+                       [&](const PassthroughOutput& one) { return one.source == i; }) != graph_.passthroughs.end())
+        return {BP_UNSUPPORTED, "input '" + graph_.name_of(input) + "' and output '" +
+                                    graph_.name_of(graph_.values[output.value]) +
+                                    "' share memory, but another output is a copy of the input: bind two buffers"};
     }
   }
   return {};

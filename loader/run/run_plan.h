@@ -64,6 +64,7 @@ class RunPlan {
   uint32_t writer_of(uint32_t output) const;
   std::vector<uint32_t> readers_of(uint32_t input) const;
   Status check_in_place();
+  Status check_passthroughs();
   void make_tasks();
   void make_issues();
   bool is_dynamic(const Task& task) const;

@@ -7,18 +7,22 @@
 namespace backplane {
 namespace {
 
-// Excludes these nodes from the device, and groups that contain any of them.
-void exclude(DeviceCoverage& coverage, const std::vector<uint32_t>& nodes, const std::string& why) {
+// Excludes these nodes from the device, and groups that contain any of them. Returns false if the device supported none
+// of them before.
+bool exclude(DeviceCoverage& coverage, const std::vector<uint32_t>& nodes, const std::string& why) {
+  bool any = false;
   for (uint32_t node : nodes) {
     NodeVerdict& verdict = coverage.nodes[node];
     if (!verdict.usable()) continue;
     verdict.answer = BP_ANSWER_NO;
     verdict.reason = BP_REASON_OTHER;
     verdict.detail = why;
+    any = true;
   }
   std::erase_if(coverage.groups, [&](const NodeGroup& group) {
     return std::ranges::any_of(group.nodes, [&](uint32_t node) { return !coverage.nodes[node].usable(); });
   });
+  return any;
 }
 
 // Names the nodes of an island: "node 'a' (Abs)", "node 'a' (Abs) and the 2 other nodes of its island".
@@ -83,15 +87,15 @@ Status Session::fail_over(const Fault& fault) const {
   auto next = copy();
   std::vector<uint32_t> all(model_->graph.nodes.size());
   for (uint32_t i = 0; i < all.size(); ++i) all[i] = i;
-  bool excluded = false;
+  bool excluded = false;  // callers run again after each failover, so each must exclude something
   for (DeviceCoverage& device : next->coverage_) {
     const std::string why = "it failed in a run: " + std::string(fault.status.text());
     std::string what = "is no longer used";
     if (is_lost(device) || (fault.status.code() == BP_DEVICE_LOST && device.device == fault.device)) {
-      exclude(device, all, why);
+      if (!exclude(device, all, why)) continue;
     } else if (device.device == fault.device && fault.island < placement_.islands.size()) {
       const Island& island = placement_.islands[fault.island];
-      exclude(device, island.nodes, why);
+      if (!exclude(device, island.nodes, why)) continue;
       what = "no longer runs " + names(model_->graph, island);
     } else {
       continue;

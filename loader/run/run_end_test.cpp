@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/run_end.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+namespace backplane {
+namespace {
+
+TEST(StreamRuns, ARunThatAPluginEndsAndRefusesIsRecycledOnce) {
+  const auto runs = std::make_shared<StreamRuns>("device 'd'");
+  int ended = 0;
+  bp_run_t order{};
+  order.size = sizeof order;
+  order.self = &ended;
+  order.done = [](void* self, bp_status_t, const bp_error_t*) { ++*static_cast<int*>(self); };
+  bp_run_t first = order, second = order, third = order;
+  {
+    const StreamRuns::Offer refused = runs->offer(order, first);
+    first.done(first.self, BP_OK, nullptr);
+  }
+  StreamRuns::Offer one = runs->offer(order, second), other = runs->offer(order, third);
+  one.accept();
+  other.accept();
+  ASSERT_NE(second.self, third.self);
+  second.done(second.self, BP_OK, nullptr);
+  third.done(third.self, BP_OK, nullptr);
+  EXPECT_EQ(ended, 3);
+}
+
+}  // namespace
+}  // namespace backplane
