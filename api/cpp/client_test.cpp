@@ -176,6 +176,21 @@ TEST_F(Client, BuildsAttributesOfEachTypeAndBodies) {
   EXPECT_THAT(node.ints_attribute("integers"), ElementsAre(1, 2));
 }
 
+TEST_F(Client, ABodyIsRefusedOnceTheModelIsFinished) {
+  backplane::Builder builder(21);
+  const uint32_t x = builder.input("x", BP_DTYPE_FLOAT, {2});
+  backplane::Builder body = builder.body();
+  EXPECT_EQ(error_of([&] { body.finish(); }).status(), BP_BAD_STATE);
+  builder.output(builder.node("Relu", {x}));  // a body that refuses to finish leaves the others as they are
+  const backplane::Model model = builder.finish();
+  EXPECT_EQ(error_of([&] { builder.body(); }).status(), BP_BAD_STATE);
+  EXPECT_EQ(error_of([&] { body.body(); }).status(), BP_BAD_STATE);
+  EXPECT_EQ(error_of([&] { body.input("y", BP_DTYPE_FLOAT, {-1}, {"n"}); }).status(), BP_BAD_STATE);
+  EXPECT_EQ(error_of([&] { body.weight("w", Tensor::of<float>({1}, {1})); }).status(), BP_BAD_STATE);
+  EXPECT_EQ(error_of([&] { body.node("Constant", {}); }).status(), BP_BAD_STATE);
+  EXPECT_EQ(model.graph().input_count(), 1u);
+}
+
 // `release` is called once, as soon as no model or session uses the weights.
 TEST_F(Client, ABuildersWeightsAreReleased) {
   static int released;

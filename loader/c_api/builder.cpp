@@ -11,10 +11,20 @@ using c_api::fenced;
 
 struct bp_builder_t {
   std::unique_ptr<model::Builder> builder;
+  // Whether the model was finished. A model's builder and those of its bodies share this.
+  std::shared_ptr<bool> finished = std::make_shared<bool>(false);
+  bool is_body = false;
   uint32_t generation = c_api::generation();
 };
 
 namespace {
+
+// Checks a builder's handle. BP_BAD_STATE if its model was finished: a body must not change the model any more.
+Status usable(const bp_builder_t* builder, const char* name) {
+  BP_TRY(c_api::usable(builder, name));
+  if (!*builder->finished) return {};
+  return {BP_BAD_STATE, std::string(name) + ": its model was finished; create another builder"};
+}
 
 // The most outputs of one node. Each gets a value and a name, so an invalid count could exhaust memory.
 constexpr uint32_t kMaxOutputs = 1'000'000;
@@ -78,7 +88,7 @@ Result<model::Attribute> read_attribute(model::Builder& builder, const bp_attrib
     case BP_ATTR_GRAPHS: {
       std::vector<uint32_t> indices;
       for (bp_builder_t* body : copy(std::type_identity<bp_builder_t*>{})) {
-        BP_TRY(c_api::usable(body, label.c_str()));
+        BP_TRY(usable(body, label.c_str()));
         BP_ASSIGN(const uint32_t index, builder.add_attribute_body(*body->builder));
         indices.push_back(index);
       }
@@ -126,8 +136,8 @@ bp_status_t bp_builder_create(bp_env_t* env, const bp_builder_desc_t* desc, bp_b
 bp_status_t bp_builder_create_body(bp_builder_t* outer, bp_builder_t** out_builder, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
     BP_TRY(c_api::clear(out_builder, "out_builder"));
-    BP_TRY(c_api::usable(outer, "outer"));
-    *out_builder = new bp_builder_t{outer->builder->create_body()};
+    BP_TRY(usable(outer, "outer"));
+    *out_builder = new bp_builder_t{outer->builder->create_body(), outer->finished, true};
     return {};
   });
 }
@@ -139,7 +149,7 @@ void bp_builder_destroy(bp_builder_t* builder) {
 bp_status_t bp_builder_input(bp_builder_t* builder, const bp_input_desc_t* input, uint32_t* out_value,
                              bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(c_api::usable(builder, "builder"));
+    BP_TRY(usable(builder, "builder"));
     if (!out_value) return {BP_INVALID_ARGUMENT, "out_value is NULL"};
     BP_ASSIGN(const bp_input_desc_t known, abi::read(input, "input"));
     BP_TRY(abi::check_chain(known.chain));
@@ -167,7 +177,7 @@ bp_status_t bp_builder_input(bp_builder_t* builder, const bp_input_desc_t* input
 bp_status_t bp_builder_weight(bp_builder_t* builder, bp_text_t name, const bp_tensor_t* tensor, uint32_t* out_value,
                               bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(c_api::usable(builder, "builder"));
+    BP_TRY(usable(builder, "builder"));
     if (!out_value) return {BP_INVALID_ARGUMENT, "out_value is NULL"};
     BP_ASSIGN(const bp_tensor_t known, read_constant(tensor, "tensor"));
     BP_ASSIGN(*out_value, builder->builder->add_weight(abi::view(name), known.dtype, {known.extents, known.rank},
@@ -179,7 +189,7 @@ bp_status_t bp_builder_weight(bp_builder_t* builder, bp_text_t name, const bp_te
 bp_status_t bp_builder_node(bp_builder_t* builder, const bp_node_desc_t* node, uint32_t* out_first_value,
                             bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(c_api::usable(builder, "builder"));
+    BP_TRY(usable(builder, "builder"));
     if (!out_first_value) return {BP_INVALID_ARGUMENT, "out_first_value is NULL"};
     BP_ASSIGN(const bp_node_desc_t known, abi::read(node, "node"));
     BP_TRY(abi::check_chain(known.chain));
@@ -209,7 +219,7 @@ bp_status_t bp_builder_node(bp_builder_t* builder, const bp_node_desc_t* node, u
 
 bp_status_t bp_builder_output(bp_builder_t* builder, uint32_t value, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    BP_TRY(c_api::usable(builder, "builder"));
+    BP_TRY(usable(builder, "builder"));
     return builder->builder->add_output(value);
   });
 }
@@ -217,7 +227,8 @@ bp_status_t bp_builder_output(bp_builder_t* builder, uint32_t value, bp_error_t*
 bp_status_t bp_builder_finish(bp_builder_t* builder, bp_model_t** out_model, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
     BP_TRY(c_api::clear(out_model, "out_model"));
-    BP_TRY(c_api::usable(builder, "builder"));
+    BP_TRY(usable(builder, "builder"));
+    *builder->finished = !builder->is_body;
     BP_ASSIGN(auto model, builder->builder->finish());
     *out_model = c_api::wrap(std::move(model));
     return {};

@@ -23,7 +23,8 @@ void Event::fail(onnxStatus status) {
   const std::lock_guard lock(mutex_);
   bp_error_t why{}, error{};
   why.size = error.size = sizeof error;
-  // Fails if the program has signalled the event itself.
+  why.status = BP_INTERNAL;  // a failure needs a status; `wait` returns status_ instead of it
+  // Changes nothing if the program has signalled the event itself.
   client::detail::try_call(error, api().semaphore_signal, semaphore_.get(), uint64_t{1},
                            static_cast<const bp_error_t*>(&why));
 }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "backplane/types.h"
+#include "onnxifi/event.h"
 #include "onnxifi/onnxifi.h"
 #include "onnxifi/testing/structs.h"
 #include "testing/emulated.h"
@@ -45,6 +46,14 @@ enum class Signal { kBefore, kAfter, kAnyTime };
 std::string neg_model() {
   return model_bytes({{"", 13}}, graph({node("Neg", {"a"}, {"c"})}, {tensor_value("a", BP_DTYPE_FLOAT, {Dim(3)})},
                                        {tensor_value("c", BP_DTYPE_FLOAT, {Dim(3)})}));
+}
+
+TEST(Event, OfARunThatCannotBeStartedIsSignalledWithItsStatus) {
+  backplane::onnxifi::Event event;
+  EXPECT_FALSE(event.is_signalled());
+  event.fail(ONNXIFI_STATUS_NO_SYSTEM_RESOURCES);
+  ASSERT_TRUE(event.is_signalled());
+  EXPECT_EQ(event.wait(), ONNXIFI_STATUS_NO_SYSTEM_RESOURCES);
 }
 
 class Events : public ::testing::TestWithParam<Signal> {};

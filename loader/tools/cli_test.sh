@@ -158,6 +158,11 @@ mkdir "$work/a=b"
 right 0 "a=b/y.npy" run "$model" --output "$work/a=b"
 right 0 "float\[2,3\]" run "$model" --input a="$work/right.npy" --output "$work/results"
 [ -s "$work/results/y.npy" ] || complain "no results/y.npy"
+# "a/b" = Relu(x), a_b = Neg(x), over float[1]
+printf '\010\010:Y\012\016\012\001x\022\003a/b"\004Relu\012\015\012\001x\022\003a_b"\003Neg\022\001gZ\017\012\001x\022\012\012\010\010\001\022\004\012\002\010\001b\021\012\003a/b\022\012\012\010\010\001\022\004\012\002\010\001b\021\012\003a_b\022\012\012\010\010\001\022\004\012\002\010\001B\004\012\000\020\015' >"$work/names.onnx"
+right 0 "written to $work/names/a_b-2.npy" run "$work/names.onnx" --input x=1xf32=-3 --output "$work/names"
+right 0 "^  0$" run "$work/names.onnx" "$work/names/a_b.npy"
+right 0 "^  -3$" run "$work/names.onnx" "$work/names/a_b-2.npy"
 
 # ---- values on the command line, archives, conversion ----
 both=(--input "a=2x3xf32=-1,0,1,2,3,4" --input b=2x3xf32=1)
@@ -196,6 +201,15 @@ wrong 1 "missing.onnx" diff "$work/missing.onnx" --device null,null
 cpu=$(dirname "$BACKPLANE_BACKEND_FILES")/cpu.json
 if [ -f "$cpu" ]; then
     right 0 "null and cpu agree on all 2 values" diff "$model" --backend "$cpu" --device null,cpu --input a=2x3xf32=1
+    # s = SequenceConstruct(x)
+    printf '\010\010:D\012\031\012\001x\022\001s"\021SequenceConstruct\022\001gZ\017\012\001x\022\012\012\010\010\001\022\004\012\002\010\001b\023\012\001s\022\016"\014\012\012\012\010\010\001\022\004\012\002\010\001B\004\012\000\020\015' >"$work/sequence.onnx"
+    right 1 "nothing to compare: no node has a tensor" diff "$work/sequence.onnx" --backend "$cpu" --device cpu,cpu
+    # y = Identity(x) over int64[1]; the two numbers are the same as doubles
+    printf '\010\010:7\012\020\012\001x\022\001y"\010Identity\022\001gZ\017\012\001x\022\012\012\010\010\007\022\004\012\002\010\001b\017\012\001y\022\012\012\010\010\007\022\004\012\002\010\001B\004\012\000\020\015' >"$work/wide.onnx"
+    exact=(--backend "$cpu" --device cpu --rtol 0 --atol 0)
+    right 0 "9007199254740993" run "$work/wide.onnx" "${exact[@]}" --input x=1xi64=9007199254740993 --output "$work/wide.npz"
+    right 0 "y as expected" run "$work/wide.onnx" "${exact[@]}" --input x=1xi64=9007199254740993 --expect "$work/wide.npz"
+    right 1 "y not as expected" run "$work/wide.onnx" "${exact[@]}" --input x=1xi64=9007199254740992 --expect "$work/wide.npz"
 fi
 
 # ---- measuring ----

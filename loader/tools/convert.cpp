@@ -202,8 +202,10 @@ Tensor convert(const Tensor& tensor, bp_dtype_t dtype) {
   if (!is_number || dtype == BP_DTYPE_STRING) refuse("only numbers are converted");
   result.bytes.resize(onnx::dense_bytes(dtype, tensor.extents));
   if (result.count() != 0 && !set_integer(result, 0, 0)) refuse("there is no conversion to this type");
-  const bool is_whole = is_integer(tensor.dtype) && tensor.dtype != BP_DTYPE_UINT64;
   for (uint64_t i = 0; i < result.count(); ++i) {
+    // Of unsigned 64-bit integers, those above INT64_MAX fit no other integer type.
+    const bool is_whole =
+        is_integer(tensor.dtype) && (tensor.dtype != BP_DTYPE_UINT64 || onnx::integer_at(tensor, i) >= 0);
     const bool fits = is_whole ? set_integer(result, i, onnx::integer_at(tensor, i))
                                : set_number(result, i, onnx::number_at(tensor, i).real());
     if (!fits) refuse(fmt::format("element {} is {}", i, onnx::text_at(tensor, i)));

@@ -64,6 +64,12 @@ TEST(Convert, CastsWhatFits) {
   EXPECT_EQ(onnx::number_at(halves, 1).real(), 2.5);
   EXPECT_EQ(onnx::integer_at(convert(parse_literal("2xf32=3,-4"), BP_DTYPE_INT8), 1), -4);
   EXPECT_EQ(onnx::integer_at(convert(parse_literal("i64=9007199254740993"), BP_DTYPE_UINT64), 0), 9007199254740993);
+  const Tensor large = {BP_DTYPE_UINT64, {2}, parse_literal("2xi64=9007199254740993,-1").bytes};
+  EXPECT_EQ(
+      onnx::integer_at(convert({BP_DTYPE_UINT64, {}, parse_literal("i64=9007199254740993").bytes}, BP_DTYPE_INT64), 0),
+      9007199254740993);
+  EXPECT_EQ(onnx::number_at(convert(large, BP_DTYPE_DOUBLE), 1).real(), 0x1p64);
+  EXPECT_THROW(convert(large, BP_DTYPE_INT64), Malformed);
   EXPECT_THROW(convert(parse_literal("2xf32=1,1.5"), BP_DTYPE_INT32), Malformed);
   EXPECT_THROW(convert(parse_literal("i32=-1"), BP_DTYPE_UINT8), Malformed);
   EXPECT_THROW(convert(parse_literal("f64=1e300"), BP_DTYPE_INT64), Malformed);

@@ -117,6 +117,7 @@ std::string render(const Json& report) {
     return fmt::format("{} failed, and {} ran the model: {}\n", cell(devices[1]), cell(devices[0]),
                        cell(report.at("faults")[0]));
   if (report.at("nodes_judged") == 0) return fmt::format("nothing to compare: {}\n", ran);
+  if (report.at("values") == 0) return fmt::format("nothing to compare: no node has a tensor as its result; {}\n", ran);
   if (report.at("differences").empty()) {
     return fmt::format("{} and {} agree on all {} values; {}\n", cell(devices[0]), cell(devices[1]),
                        cell(report.at("values")), ran);
@@ -167,7 +168,7 @@ Outcome diff(const Flags& flags) {
   outcome.json["nodes"] = seen.nodes;
   outcome.json["nodes_judged"] = seen.nodes_on_first;
   outcome.json["faults"] = seen.faults;
-  outcome.is_positive = differences.empty() && seen.faults.empty() && seen.nodes_on_first != 0;
+  outcome.is_positive = differences.empty() && seen.faults.empty() && seen.nodes_on_first != 0 && compared != 0;
   outcome.json["differences"] = std::move(differences);
   outcome.text = render(outcome.json);
   return outcome;

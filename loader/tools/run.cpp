@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "command.h"
 #include "compare.h"
@@ -193,6 +194,7 @@ Outcome run(const Flags& flags) {
   }
   std::map<std::string, onnx::Value> outputs;
   NamedTensors archive;
+  std::set<std::string> used;  // names of files in the folder that this run wrote
   outcome.json["outputs"] = Json::array();
   for (uint32_t i = 0; i < model.graph().output_count(); ++i) {
     const std::string name(model.graph().output(i).name());
@@ -204,7 +206,7 @@ Outcome run(const Flags& flags) {
       described["files"] = {flags.output};
       archive.emplace_back(name, value.tensor);
     } else if (!flags.output.empty()) {
-      described["files"] = write_value(flags.output, name, value);
+      described["files"] = write_value(flags.output, name, value, used);
     }
     outcome.json["outputs"].push_back(std::move(described));
     outputs.emplace(name, std::move(value));

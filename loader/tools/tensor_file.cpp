@@ -90,11 +90,17 @@ onnx::Value read_value(const fs::path& file, uint32_t kind, const std::string& n
   }
 }
 
-std::vector<std::string> write_value(const fs::path& folder, const std::string& name, const onnx::Value& value) {
-  if (value.kind == BP_KIND_TENSOR) return {write_tensor(folder / file_name(name), name, value.tensor)};
+std::vector<std::string> write_value(const fs::path& folder, const std::string& name, const onnx::Value& value,
+                                     std::set<std::string>& used) {
+  if (value.kind == BP_KIND_TENSOR) {
+    const std::string wanted = file_name(name);
+    std::string stem = wanted;
+    for (int next = 2; !used.insert(stem).second; ++next) stem = fmt::format("{}-{}", wanted, next);
+    return {write_tensor(folder / stem, name, value.tensor)};
+  }
   std::vector<std::string> files;
   for (size_t i = 0; i < value.elements.size(); ++i) {
-    for (std::string& file : write_value(folder, fmt::format("{}.{}", name, i), value.elements[i]))
+    for (std::string& file : write_value(folder, fmt::format("{}.{}", name, i), value.elements[i], used))
       files.push_back(std::move(file));
   }
   return files;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,8 +24,9 @@ NamedTensors read_arrays(const std::filesystem::path& file);
 void write_arrays(const std::filesystem::path& file, const NamedTensors& arrays);
 
 // Writes `folder`/`name`.npy, or .pb if numpy cannot represent the value. Writes the elements of a container as
-// name.0.npy, name.1.npy, … Characters that are unsafe in file names become '_'. Returns the paths. Throws Failure.
+// name.0.npy, name.1.npy, … Characters that are unsafe in file names become '_'. A name that is in `used` gets a
+// number: name-2.npy; adds the names of the files, without extensions, to `used`. Returns the paths. Throws Failure.
 std::vector<std::string> write_value(const std::filesystem::path& folder, const std::string& name,
-                                     const onnx::Value& value);
+                                     const onnx::Value& value, std::set<std::string>& used);
 
 }  // namespace backplane::tools

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session.h"
 
+#include <algorithm>
+
 #include "model.h"
 #include "run.h"
 
@@ -116,7 +118,14 @@ nb::object call(PySession& self, const nb::args& arrays, const nb::kwargs& named
     throw nb::type_error(text.c_str());
   }
   auto inputs = nb::borrow<nb::dict>(named);
-  for (size_t i = 0; i < arrays.size(); ++i) inputs[state.inputs()[i].name.c_str()] = arrays[i];
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    const char* name = state.inputs()[i].name.c_str();
+    if (inputs.contains(name)) {
+      const std::string text = state.inputs()[i].label + " was passed both by position and by name";
+      throw nb::type_error(text.c_str());
+    }
+    inputs[name] = arrays[i];
+  }
   const nb::dict results = run(self, inputs, nb::none(), nb::none(), nullptr);
   nb::list values;
   for (const Slot& slot : state.outputs()) values.append(results[slot.name.c_str()]);
@@ -205,7 +214,10 @@ std::vector<uint32_t> SessionState::find_outputs(nb::handle names) const {
   if (names.is_none()) {
     for (uint32_t i = 0; i < outputs_.size(); ++i) wanted.push_back(i);
   } else {
-    for (const std::string& name : strings_of(names, "outputs")) wanted.push_back(find_output(name));
+    for (const std::string& name : strings_of(names, "outputs")) {
+      const uint32_t output = find_output(name);
+      if (std::find(wanted.begin(), wanted.end(), output) == wanted.end()) wanted.push_back(output);
+    }
   }
   return wanted;
 }

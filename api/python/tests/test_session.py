@@ -58,6 +58,15 @@ def test_run(relu: backplane.Session) -> None:
     assert repr(relu) == "Session(x: float32[2,3] -> y: float32[2,3])"
 
 
+def test_an_output_that_is_requested_twice(env: backplane.Environment) -> None:
+    session = env.load(models.relu([1 << 20])).compile(devices="cpu")
+    x = numpy.arange(1 << 20, dtype=numpy.float32)
+    results = session.run({"x": x}, ["y", "y"])
+    assert list(results) == ["y"]
+    assert not results["y"].flags.owndata  # it is the memory that the run wrote
+    assert numpy.array_equal(results["y"], x)
+
+
 def test_results_outlive_the_session(env: backplane.Environment) -> None:
     session = env.load(models.relu()).compile(devices="cpu")
     first, second = session(X), session(-X)
@@ -181,6 +190,8 @@ def test_errors_name_the_input(relu: backplane.Session) -> None:
         relu.run({"x": X}, ["z"])
     with pytest.raises(TypeError, match="1 inputs, and 2 arrays"):
         relu(X, X)
+    with pytest.raises(TypeError, match="input 'x' was passed both by position and by name"):
+        relu(X, x=X)
     assert numpy.array_equal(relu(X), Y)  # the session still works
 
 
