@@ -122,7 +122,8 @@ TEST(Level, TestDataHasNone) {
 TEST(Level, ConditionsNameEveryWaiverAndExpectation) {
   std::vector<Result> results = good();
   const auto add = [&](State state, const char* pattern) {
-    results.push_back({.name = "ops/y", .state = state, .was = State::kFail, .exception = pattern});
+    const std::string name = "ops/y" + std::to_string(results.size());
+    results.push_back({.name = name, .state = state, .was = State::kFail, .exception = pattern});
   };
   add(State::kWaived, "ops/Softmax/*");
   add(State::kWaived, "ops/Softmax/*");

@@ -15,7 +15,7 @@ inline int place_from(int at, int padding, int stride) {
 
 #if KIND == 0
 #define JOIN(a, v) (v > a || v != v ? v : a)
-#define ENDED(a, taps) ((taps) == 0 ? 0 : a)
+#define ENDED(a, taps) (a)
 #else
 #define JOIN(a, v) (a + v)
 #define ENDED(a, taps) (a / (taps))
