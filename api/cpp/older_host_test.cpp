@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plugin of the SDK whose headers are newer than its host's: this file is compiled with headers in which every struct
 // that may grow has one more field, `grown` (api/abi/grow.awk). The host's structs are those of ABI 1.0 and end where
-// their pages do, also those that other structs point to. The backend reads `grown` in each struct that it receives
-// from the SDK: that crashes if the struct is the host's own instead of a copy.
+// their pages do, and so do those that other structs point to. The backend reads `grown` in each struct that it
+// receives from the SDK: that crashes if the struct is the host's own instead of a copy.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -91,8 +91,8 @@ typedef struct bp_loop_t {
   uint64_t grain; /* minimum number of iterations in a chunk; 0: 1 */
   void* context;
   /* Runs the chunk [begin, end) of the loop. Chunks of one loop that run at the same time have different values of
-   * `worker`, which is below `thread_count`. Other loops, also those within a chunk, may use the same values at the
-   * same time. It must not throw, and must not wait for another chunk or for a semaphore. */
+   * `worker`, which is below `thread_count`. Other loops, including those within a chunk, may use the same values at
+   * the same time. It must not throw, and must not wait for another chunk or for a semaphore. */
   void(BP_CALL* body)(void* context, uint32_t worker, uint64_t begin, uint64_t end);
 } bp_loop_t;
 
@@ -101,8 +101,8 @@ typedef struct bp_task_t {
   uint32_t size;
   uint32_t flags; /* none defined */
   void* self;
-  /* Must not throw. May block, also in `semaphore_wait`. The host starts each task without waiting for another to end,
-   * so a task may wait for a semaphore that another task signals. */
+  /* Must not throw. May block, including in `semaphore_wait`. The host starts each task without waiting for another to
+   * end, so a task may wait for a semaphore that another task signals. */
   void(BP_CALL* run)(void* self);
 } bp_task_t;
 

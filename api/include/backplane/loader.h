@@ -356,7 +356,7 @@ BP_EXPORT bp_status_t BP_CALL bp_session_node(const bp_session_t* session, uint3
  * BP_SESSION_PLACE_ONLY. [thread-safe]. Errors: BP_NOT_FOUND (no such node, or the session does not use the device). */
 BP_EXPORT bp_status_t BP_CALL bp_session_verdict(const bp_session_t* session, uint32_t i, uint64_t device,
                                                  bp_node_verdict_t* out_verdict, bp_error_t* error);
-/* The model's canonical graph with the session's inputs and outputs. As bp_model_graph, but lives as long as the
+/* The model's canonical graph with the session's inputs and outputs. Like bp_model_graph, but lives as long as the
  * session. [thread-safe] [blocks the first time] */
 BP_EXPORT const bp_graph_t* BP_CALL bp_session_graph(const bp_session_t* session);
 /* Writes islands, reasons, costs and copies as one JSON object, like `backplane explain --json`. [thread-safe]
@@ -388,7 +388,7 @@ BP_EXPORT bp_status_t BP_CALL bp_session_read_weight(const bp_session_t* session
                                                      bp_error_t* error);
 /* The plugin's own program of an island (bp_placed_node_t.island), for the functions of an extension table. It lives
  * until the session is destroyed, even if the session switches to other devices. [thread-safe]. Errors: BP_NOT_FOUND,
- * BP_BAD_STATE (BP_SESSION_PLACE_ONLY), BP_UNSUPPORTED (as bp_env_plugin_device), BP_DEVICE_LOST. */
+ * BP_BAD_STATE (BP_SESSION_PLACE_ONLY), BP_UNSUPPORTED (as for bp_env_plugin_device), BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_session_plugin_program(const bp_session_t* session, uint32_t island,
                                                         const bp_program_t** out_program, bp_error_t* error);
 
@@ -425,15 +425,15 @@ BP_EXPORT bp_status_t BP_CALL bp_exec_bind(bp_exec_t* exec, uint32_t slot, const
 BP_EXPORT bp_status_t BP_CALL bp_exec_bind_container(bp_exec_t* exec, uint32_t slot, bp_container_t* container,
                                                      bp_error_t* error);
 /* Removes a slot's binding, after which the loader no longer uses the memory. The loader then allocates an output
- * itself. [one at a time] [blocks as bp_exec_bind]. Errors: BP_NOT_FOUND, BP_BUSY, BP_DEVICE_LOST. */
+ * itself. [one at a time] [blocks like bp_exec_bind]. Errors: BP_NOT_FOUND, BP_BUSY, BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_unbind(bp_exec_t* exec, uint32_t slot, bp_error_t* error);
 /* Sets new extents of bound inputs and outputs, within their capacity (buffer.bytes): of all or, if the call fails, of
- * none. Of an output, a run uses only the capacity; bp_exec_output returns the extents. [one at a time] [blocks as
- * bp_exec_bind]. Errors: as bp_exec_bind, BP_BAD_STATE. */
+ * none. For an output, a run uses only the capacity; bp_exec_output returns the extents. [one at a time] [blocks like
+ * bp_exec_bind]. Errors: as for bp_exec_bind, and BP_BAD_STATE. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_extents(bp_exec_t* exec, const bp_slot_extents_t* slots, uint32_t count,
                                               uint32_t stride, bp_error_t* error);
 /* Sets the extent of a named dimension (its index in bp_graph_t.symbols) in every bound input that has it. Otherwise
- * as bp_exec_extents. */
+ * like bp_exec_extents. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_symbol(bp_exec_t* exec, uint32_t symbol, int64_t extent, bp_error_t* error);
 /* A named dimension and its extent. */
 typedef struct bp_symbol_extent_t {
@@ -441,7 +441,7 @@ typedef struct bp_symbol_extent_t {
   uint32_t reserved;
   int64_t extent;
 } bp_symbol_extent_t;
-/* As bp_exec_symbol, for many dimensions at once: only the extents that result from all of them must fit. */
+/* Like bp_exec_symbol, but for many dimensions at once: only the extents that result from all of them must fit. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_symbols(bp_exec_t* exec, const bp_symbol_extent_t* symbols, uint32_t count,
                                               uint32_t stride, bp_error_t* error);
 /* Runs and returns when the run has ended. `run` may be NULL; its `output` must be NULL. Without `stream`, its native
@@ -505,7 +505,7 @@ BP_EXPORT bp_status_t BP_CALL bp_stream_wait(bp_stream_t* stream, uint64_t deadl
  * BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_stream_export(bp_stream_t* stream, bp_native_t* out_native, bp_error_t* error);
 /* The plugin's own handle of the stream, for the functions of an extension table; it lives as long as the stream.
- * [thread-safe]. Errors: BP_UNSUPPORTED (as bp_env_plugin_device), BP_DEVICE_LOST. */
+ * [thread-safe]. Errors: BP_UNSUPPORTED (as for bp_env_plugin_device), BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_stream_plugin_stream(bp_stream_t* stream, bp_stream_t** out_stream, bp_error_t* error);
 
 /* Creates or imports a semaphore of a device, for native points. [thread-safe] [blocks]. Errors: as for
@@ -592,12 +592,12 @@ BP_EXPORT void BP_CALL bp_memory_release(bp_env_t* env, const bp_release_t* what
 BP_EXPORT bp_status_t BP_CALL bp_memory_map(bp_env_t* env, const bp_map_t* what, void** out_pointer, bp_error_t* error);
 /* Ends a mapping: `what` and `pointer` are those of bp_memory_map. [thread-safe] [blocks]. Errors: BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_memory_unmap(bp_env_t* env, const bp_map_t* what, void* pointer, bp_error_t* error);
-/* Fills a buffer. If a run is given, the fill is ordered as that run in its stream. [thread-safe] [blocks without a
+/* Fills a buffer. If a run is given, the fill is ordered in its stream like that run. [thread-safe] [blocks without a
  * run]. Errors: as for bp_memory_copy. */
 BP_EXPORT bp_status_t BP_CALL bp_memory_fill(bp_env_t* env, const bp_fill_t* what, bp_error_t* error);
 /* Copies between any two buffers, through host memory if there is no shorter way. If a run is given, the copy is
- * ordered as that run in its stream, which must be one of the device that copies: that of `to` or, if `to` is host
- * memory, that of `from`. Otherwise the call returns when the copy is done. [thread-safe] [blocks without a run].
+ * ordered in its stream like that run. The stream must be one of the device that copies: that of `to` or, if `to` is
+ * host memory, that of `from`. Otherwise the call returns when the copy is done. [thread-safe] [blocks without a run].
  * Errors: BP_INVALID_ARGUMENT (a run without a stream), BP_BUFFER_TOO_SMALL, BP_UNSUPPORTED (with a run: no single
  * device can do the copy in that order), and those of `copy` in plugin.h. */
 BP_EXPORT bp_status_t BP_CALL bp_memory_copy(bp_env_t* env, const bp_copy_t* what, bp_error_t* error);

@@ -417,8 +417,8 @@ typedef struct bp_instance_create_t {
  * `done` was called and the signals have advanced; without `done`, until a later `done` or `stream_wait` of the stream
  * reports or, without a stream, until its host points have advanced.
  *
- * The end of a run: the device no longer touches the bound memory (also after a failure, a deadline or a cancel), then
- * `done` is called, then host points advance. Native points advance in the device's order, see sync.h.
+ * The end of a run: the device no longer touches the bound memory (even after a failure, a deadline or a cancellation),
+ * then `done` is called, then host points advance. Native points advance in the device's order, see sync.h.
  *
  * In a stream, a run starts when all earlier work in the stream has ended. The call returns without waiting for that
  * work or for the run. However, the first run with new bindings or extents, and a run whose plan depends on the bytes

@@ -170,7 +170,7 @@ Argument Argument::of(const Environment& env, nb::handle value, const Use& use) 
     argument.take_array(nb::cast<const Array&>(argument.owner_), use);
     return argument;
   }
-  if (!use.may_copy) refuse_type(use, value, "is no array: it has neither a buffer nor __dlpack__");
+  if (!use.may_copy) refuse_type(use, value, "is not an array: it has neither a buffer nor __dlpack__");
   nb::object array;
   try {
     array = use.dtype == BP_DTYPE_UNDEFINED || use.dtype == BP_DTYPE_STRING

@@ -173,7 +173,7 @@ nb::object import_dlpack(const Environment& env, nb::handle value) {
     read_only = true;
     if (!nb::try_cast<nb::ndarray<nb::ro>>(value, readable)) {
       const std::string text = "an object of type '" + std::string(nb::type_name(value.type()).c_str()) +
-                               "' is no array: it has neither __dlpack__ nor a buffer";
+                               "' is not an array: it has neither __dlpack__ nor a buffer";
       throw nb::type_error(text.c_str());
     }
   } else {

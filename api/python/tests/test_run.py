@@ -92,7 +92,7 @@ def test_what_cannot_be_bound(env: backplane.Environment) -> None:
     run = compiled(env).bind()
     with pytest.raises(ValueError, match="not C-contiguous"):
         run.bind({"x": numpy.asfortranarray(X)})
-    with pytest.raises(TypeError, match="is no array"):
+    with pytest.raises(TypeError, match="is not an array"):
         run.bind({"x": X.tolist()})
     read_only = X.copy()
     read_only.flags.writeable = False
@@ -215,7 +215,7 @@ def test_arrays_have_at_most_as_many_dimensions_as_tensors(env: backplane.Enviro
 def test_dlpack_refusals(env: backplane.Environment) -> None:
     with pytest.raises(ValueError, match="not C-contiguous"):
         backplane.from_dlpack(Foreign(numpy.asfortranarray(X)))
-    with pytest.raises(TypeError, match="is no array"):
+    with pytest.raises(TypeError, match="is not an array"):
         backplane.from_dlpack(3)
 
 
