@@ -459,7 +459,7 @@ TEST(Instructions, AreThoseOfTheFirstBackend) {
   EXPECT_EQ(unknown.status, BP_INVALID_ARGUMENT);
   EXPECT_THAT(unknown.error, ::testing::HasSubstr("BASELINE, SSE41, AVX2, AVX2_VNNI, AVX512 or AVX512_AMX"));
 #if defined(__x86_64__)
-  if (stated != nullptr && std::string_view(stated) == "BASELINE") return;  // there is nothing less
+  if (stated != nullptr && std::string_view(stated) == "BASELINE") return;  // there is no lower level
   const Plugin less("1", {{"instructions", "BASELINE"}});
   EXPECT_EQ(less.status, BP_INVALID_ARGUMENT);
   EXPECT_THAT(less.error, ::testing::HasSubstr("already"));

@@ -140,8 +140,8 @@ onnxStatus Device::query(const std::string& model) {
 }
 
 // Queries with the small weights in the model, then with all in it, then with all outside it, until the library accepts
-// a form: only its response shows which forms it supports. The option `weights` excludes some of them. Returns the
-// reason for the refusal of the first.
+// a form: only its response shows which forms it supports. The option `weights` excludes some of them. If it accepts
+// none, returns why it refused the first.
 Device::Refusal Device::query(OnnxModel& onnx_model) {
   if (backend_ == nullptr) return {BP_REASON_OTHER, "the library's onnxInitBackend succeeded but returned no backend"};
   const uint32_t opset = versions_.opsets.at("");

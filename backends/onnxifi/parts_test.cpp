@@ -113,7 +113,7 @@ TEST_F(SearchTest, RefusesWhatAnybodyCanWrite) {
     fs::permissions(open, fs::perms::others_write, fs::perm_options::add);
     EXPECT_THAT(found(link), ElementsAre("!libonnxifi-link.so")) << open;
     EXPECT_EQ(find_libraries(link.native(), "/nowhere").front().refusal,
-              link.native() + " is not used: anybody can write " + open.native() + "; chmod o-w fixes that");
+              link.native() + " is not used: " + open.native() + " is world-writable; chmod o-w fixes that");
     fs::permissions(open, fs::perms::others_write, fs::perm_options::remove);
   }
   EXPECT_THAT(found(link), ElementsAre("libonnxifi-link.so"));

@@ -75,7 +75,7 @@ std::vector<std::string> system_folders(const char* configuration) {
   return folders;
 }
 
-// Returns the first of these that anybody can write: the library, its folder, the folder of the link that leads to it;
+// Returns the first of these that is world-writable: the library, its folder, the folder of the link that leads to it;
 // empty if there is none.
 std::string writable_by_all(const fs::path& path) {
   std::error_code error;
@@ -120,7 +120,7 @@ class Search {
     struct stat info {};
     if (stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return refuse(path, "is not a file");
     if (const std::string open = writable_by_all(path); !open.empty())
-      return refuse(path, "is not used: anybody can write " + open + "; chmod o-w fixes that");
+      return refuse(path, "is not used: " + open + " is world-writable; chmod o-w fixes that");
     if (seen_.emplace(info.st_dev, info.st_ino).second) found_.push_back({path, {}});
   }
   void refuse(const std::string& path, const std::string& why) { found_.push_back({path, path + " " + why}); }

@@ -25,10 +25,10 @@ namespace backplane::gpu {
 class DeviceMemory {
  public:
   virtual ~DeviceMemory() = default;
-  // Whether kernels may read and write it. Memory that is imported may allow one of the two only.
+  // Whether kernels may read and write it. Imported memory may allow only one of the two.
   virtual bool is_readable() const { return true; }
   virtual bool is_writable() const { return true; }
-  // Whether it begins at a multiple of `bytes`. Memory that is imported may begin anywhere.
+  // Whether it begins at a multiple of `bytes`. Imported memory may begin anywhere.
   virtual bool is_aligned(uint32_t /*bytes*/) const { return true; }
 };
 using Buffer = std::shared_ptr<const DeviceMemory>;

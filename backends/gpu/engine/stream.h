@@ -36,8 +36,8 @@ class Flight {
   void follows(std::vector<std::shared_ptr<Flight>> earlier) { earlier_ = std::move(earlier); }
 
   std::optional<sdk::Error> outcome();
-  // Determines the run's own part of the outcome, without the wait for its points. Unlike `outcome`, it can be called
-  // after these points have been destroyed.
+  // Determines whether the run itself failed, regardless of the wait for its points (see `waits`). Unlike `outcome`,
+  // this can be called after those points have been destroyed.
   void conclude();
   // The first failure among the earlier flights and this one, with the id of the failed run. Like `outcome`, must be
   // called only after the commands have ended.

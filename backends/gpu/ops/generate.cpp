@@ -91,7 +91,7 @@ void emit_range_of(Emit& e, bp_dtype_t dtype) {
   });
 }
 
-// Unsigned arithmetic is exact for all ranges of int64, also where a difference exceeds int64.
+// Unsigned arithmetic is exact for all ranges of int64, even where a difference exceeds int64.
 template <class T>
 void emit_wide_range(Emit& e, bp_dtype_t dtype) {
   const int64_t start = e.ints(0).at(0), limit = e.ints(1).at(0), delta = e.ints(2).at(0);

@@ -143,7 +143,7 @@ TEST_F(Values, BytesThatAreNotUtf8KeepTheirCase) {
   b.node("StringNormalizer", 10, {"x"}, {"y"}, BP_DTYPE_STRING, {{"case_change_action", std::string("UPPER")}});
   b.output("y");
   Compiled program(plugin, b.graph());
-  // A byte that follows none, "a" in two bytes and "é" in three, each longer than it needs to be, and a cut sequence.
+  // A continuation byte without a first byte; overlong forms of "a" (two bytes) and "é" (three); a truncated sequence.
   Outcome run = program.run({HostTensor::of_texts({4}, {"a\x80z", "\xc1\xa1", "\xe0\x83\xa9", "z\xc3"})});
   ASSERT_EQ(run.status, BP_OK) << run.text;
   EXPECT_THAT(run.outputs[0].texts(), ElementsAre("A\x80Z", "\xc1\xa1", "\xe0\x83\xa9", "Z\xc3"));

@@ -42,19 +42,19 @@ template <class R, class A, class B, class Formula>
   };
   if constexpr (kIsCommon<A> && std::is_same_v<A, B>) {
     if (stride_a == 1 && stride_b == 1) {
-#pragma GCC ivdep  // iterations are independent, also in place
+#pragma GCC ivdep  // iterations are independent, even in place
       for (int64_t i = 0; i < n; ++i) r[i] = f(a[i], b[i]);
       return;
     }
     if (stride_a == 1 && stride_b == 0) {
       const B y = *b;
-#pragma GCC ivdep  // iterations are independent, also in place
+#pragma GCC ivdep  // iterations are independent, even in place
       for (int64_t i = 0; i < n; ++i) r[i] = f(a[i], y);
       return;
     }
     if (stride_a == 0 && stride_b == 1) {
       const A x = *a;
-#pragma GCC ivdep  // iterations are independent, also in place
+#pragma GCC ivdep  // iterations are independent, even in place
       for (int64_t i = 0; i < n; ++i) r[i] = f(x, b[i]);
       return;
     }

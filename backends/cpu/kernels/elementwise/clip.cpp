@@ -28,7 +28,7 @@ void clip(Tensors in, Tensors out) {
   const T* x = in[0].as<T>();
   T* y = out[0].as<T>();
   parallel(in[0].stored(), kCheapGrain, [&](int64_t begin, int64_t end) {
-#pragma GCC ivdep  // iterations are independent, also in place
+#pragma GCC ivdep  // iterations are independent, even in place
     for (int64_t i = begin; i < end; ++i) {
       const C value = static_cast<C>(x[i]), raised = value < low ? low : value;
       y[i] = static_cast<T>(raised > high ? high : raised);

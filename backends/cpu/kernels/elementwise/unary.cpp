@@ -29,7 +29,7 @@ template <class T, class R, class Formula>
   const Formula formula = any.as<Formula>();
   const T* x = static_cast<const T*>(from);
   R* y = static_cast<R*>(to);
-#pragma GCC ivdep  // iterations are independent, also in place
+#pragma GCC ivdep  // iterations are independent, even in place
   for (int64_t i = 0; i < n; ++i) y[i] = static_cast<R>(formula(static_cast<compute_t<T>>(x[i])));
 }
 

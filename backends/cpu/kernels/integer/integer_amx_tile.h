@@ -13,7 +13,7 @@ inline constexpr int64_t kAmxGroups = 16, kMaxAmxRows = 32;  // groups of a step
 bool has_integer_amx();
 
 // Computes a tile of `rows` rows and one or two blocks of 16 columns. The calling thread must hold amx::TileRegisters
-// of `register_rows` rows: at most `rows`, and at least half of it.
+// of `register_rows` rows, which is at least half of `rows` and at most `rows`.
 void multiply_on_amx(const IntegerTile& tile, int64_t blocks, int64_t rows, int64_t register_rows);
 
 }  // namespace backplane::cpu

@@ -24,7 +24,7 @@ struct Bf16Tile {
 bool has_bf16_tiles();
 
 // Computes a tile of `rows` rows and one or two blocks of columns. The calling thread must hold amx::TileRegisters of
-// `register_rows` rows: at most `rows`, and at least half of it.
+// `register_rows` rows, which is at least half of `rows` and at most `rows`.
 void multiply_bf16(const Bf16Tile& tile, int64_t blocks, int64_t rows, int64_t register_rows);
 
 // Rounds floats to bf16, ties to even. Subnormal numbers become 0. Requires has_bf16_tiles().

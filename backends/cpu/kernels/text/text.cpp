@@ -56,7 +56,7 @@ std::unique_ptr<Kernel> create_concat(const Node&) {
 
 constexpr std::string_view kBlanks = " \t\n\v\f\r";
 
-// A text may have as many pieces as bytes, each of which takes 16.
+// A text may have as many pieces as bytes, and each piece takes 16 bytes.
 void add(std::vector<std::string_view>& pieces, std::string_view piece) {
   if (pieces.size() == pieces.capacity())  // a vector grows by doubling
     require_memory(2 * std::ssize(pieces) + 1, sizeof(std::string_view));

@@ -65,7 +65,7 @@ void count(const char* kind, int64_t change) {
 }  // namespace
 
 struct CUfunc_st {
-  CUcontext context = nullptr;              // that its module was loaded in
+  CUcontext context = nullptr;              // in which its module was loaded
   const standin::Kernel* kernel = nullptr;  // null: machine code of a GPU, which does nothing
 };
 struct CUmod_st {

@@ -12,7 +12,7 @@ extern "C" {
 // "preferences"; of that for cuDNN: "cudnn", "descriptors".
 __attribute__((visibility("default"))) int64_t standin_objects(const char* kind);
 // The number of calls of a function, such as "cuLaunchKernel". Also counts products by the number of the algorithm
-// ("algorithm 1"), convolutions by the number of the engine ("engine 3"), and reads for which the driver would wait
+// ("algorithm 1"), convolutions by the number of the engine ("engine 3"), reads for which the driver would wait
 // ("read into pageable memory"), and calls of cuEventDestroy that leave the result of a wait undefined ("destruction of
 // an event that is waited for"). Commands that the launch of a graph executes are not counted.
 __attribute__((visibility("default"))) uint64_t standin_calls(const char* function);

@@ -34,7 +34,7 @@ struct Recording {
 }  // namespace standin
 
 struct EventState {
-  const CUcontext context;             // that it was created in
+  const CUcontext context;             // in which it was created
   uint64_t recorded = 0, reached = 0;  // how often it was recorded; which of these recordings its stream has reached
   CUstream captured_in = nullptr;      // the stream whose capture recorded it last
   std::chrono::steady_clock::time_point time;
