@@ -423,7 +423,7 @@ TEST(Rerun, ComparesWithTheJournalWhatLevelsDependOn) {
               testing::HasSubstr("is pass in the journal and fail"));
   EXPECT_THAT(refusal({.name = "ops/Erf", .state = State::kFail}), testing::HasSubstr("but not here"));
   EXPECT_THAT(refusal({.name = "ops/Zzz", .state = State::kPass}), testing::HasSubstr("is not in the journal"));
-  EXPECT_THAT(refusal(end), testing::HasSubstr("no process ended badly in the journal"));
+  EXPECT_THAT(refusal(end), testing::HasSubstr("no process ended abnormally in the journal"));
   proof.record.results.insert(proof.record.results.begin(), end);
   EXPECT_EQ(refusal(end), "");
 }

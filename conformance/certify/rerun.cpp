@@ -45,9 +45,9 @@ void check_delivered(const Proof& proof, const LoadedFiles& loaded) {
 void check_again(const Proof& proof, const Result& seen) {
   const std::vector<Result>& recorded = proof.record.results;
   if (!is_of_list(seen)) {
-    // The journal need not have as many bad ends, because the sample divides the cases among processes in another way.
+    // The number of such processes may differ, because the sample divides the cases among processes in another way.
     if (std::ranges::all_of(recorded, is_of_list))
-      throw Refused(kJournal, fmt::format("no process ended badly in the journal, but one did here: {} {}: {}",
+      throw Refused(kJournal, fmt::format("no process ended abnormally in the journal, but one did here: {} {}: {}",
                                           seen.name, name_of(seen.state), seen.reason));
     return;
   }

@@ -34,7 +34,7 @@ struct LevelRules {
 // required group at least one case must have passed and none may have failed. An optional group may instead have
 // reported "not supported". Waived failures count as failed unless `rules` accept them; expected failures always count
 // as failed. With `claims_profile`, "not supported" counts as failed in groups that are not optional, and groups
-// without cases are not required. A bad end of a child process counts in every group.
+// without cases are not required. A child process that ended abnormally counts in every group.
 std::vector<Level> levels(const std::vector<Result>& results, const LevelRules& rules);
 // How many cases have a result. A case counts once: a journal that two processes continued at the same time may have
 // two results of it.

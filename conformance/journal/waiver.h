@@ -14,7 +14,7 @@ namespace backplane::conform {
 // A failure that the certifier accepts until a given day.
 struct Waiver {
   std::string device;    // a glob that matches the backend's id or the device's name
-  std::string from, to;  // the first and the last backend version covered; an empty one is no limit
+  std::string from, to;  // the first and the last backend version covered; an empty one means no limit
   std::string cases;     // a glob that matches names of cases
   std::string reason, link;
   std::string expires;  // the last day on which it counts, such as "2027-06-30"

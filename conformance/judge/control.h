@@ -13,8 +13,8 @@ namespace backplane::conform {
 
 constexpr int64_t kMaxLoopSteps = 1 << 10;  // of one Loop or Scan
 // Computes a node with bodies from its inputs (NULL if omitted) and from `around`, which has one entry for each value
-// of the graph that contains the node. Throws std::invalid_argument, also if a Loop or Scan has more than kMaxLoopSteps
-// steps.
+// of the graph that contains the node. Throws std::invalid_argument on errors, which include a Loop or Scan of more
+// than kMaxLoopSteps steps.
 using Control = std::vector<Estimate> (*)(const NodeSpec& node, const std::vector<const Estimate*>& inputs,
                                           const std::vector<Estimate>& around, bool flushes);
 struct ControlOperator {

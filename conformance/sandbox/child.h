@@ -32,7 +32,7 @@ struct ChildSettings {
   // The time limit for the set-up, for each case and for each request of a case. Time in which the child was runnable
   // but got no processor does not count, up to kPatience times this limit. See cpu_starvation.h.
   std::chrono::milliseconds deadline{20000};
-  uint64_t memory = 0;  // bytes that a child may allocate; 0 is no limit
+  uint64_t memory = 0;  // bytes that a child may allocate; 0 means no limit
   uint64_t seed = 1;    // for the cases that the parent judges
   // Called after a case that the parent judges, if the child replied to all its requests, while the child waits for
   // more. [thread-safe]
