@@ -56,7 +56,7 @@ std::string unknown_word(const CLI::App& app) {
     return fmt::format("there is no option '{}'{}", name, suggest(name, options_of(*command)));
   }
   const std::vector<std::string> commands = commands_of(*command);
-  if (commands.empty()) return fmt::format("'{}' is one word too many", words.front());
+  if (commands.empty()) return fmt::format("unexpected argument '{}'", words.front());
   return unknown_command(words.front(), commands);
 }
 

@@ -53,7 +53,7 @@ TEST_F(ProgramTest, NamesTheWordAndASuggestion) {
   EXPECT_EQ(wrong({"chil"}), "there is no command 'chil'");
   EXPECT_EQ(wrong({"certify", "comit"}), "there is no command 'comit' (did you mean 'commit'?)");
   EXPECT_EQ(wrong({"certify", "commit", "--devcie", "1"}), "there is no option '--devcie' (did you mean '--device'?)");
-  EXPECT_EQ(wrong({"certify", "commit", "more"}), "'more' is one word too many");
+  EXPECT_EQ(wrong({"certify", "commit", "more"}), "unexpected argument 'more'");
 }
 
 TEST_F(NeedsCommandTest, TakesTheFirstWordAsTheCommand) {

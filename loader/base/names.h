@@ -10,7 +10,7 @@ namespace backplane {
 // 'name' in single quotes, with control characters shown as '?'. A name of more than 120 bytes is cut there, or before
 // the character that this would split, and ends in "…".
 std::string in_quotes(std::string_view name);
-// As in_quotes, without the quotes.
+// Like in_quotes, but without the quotes.
 std::string shortened(std::string_view name);
 // The domain's name for messages: the empty domain is "ai.onnx".
 std::string_view domain_name(std::string_view domain);

@@ -59,7 +59,7 @@ class [[nodiscard]] Status {
   std::unique_ptr<Detail> detail_;
 };
 
-// As Status::write, for an error without a text, which needs no memory.
+// Like Status::write, but for an error without a text, which needs no memory.
 bp_status_t write_code(bp_status_t code, bp_error_t* error) noexcept;
 
 // The loader assigns values of bp_run_t.id from this one up: to its own runs, and to runs that the framework did not

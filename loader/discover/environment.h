@@ -152,7 +152,7 @@ class Environment {
   Services& services() const { return *services_; }
   const CacheSettings& cache() const { return cache_; }
   const ImportLimits& import_limits() const { return import_limits_; }
-  // Whether models are refused whose declared extents contradict their operators.
+  // Whether models whose declared extents contradict their operators are refused.
   bool refuses_contradictions() const { return refuses_contradictions_; }
 
  private:

@@ -63,7 +63,7 @@ Refusal check_signature(const Manifest& manifest, const std::string& file, const
     return Refusal{BP_REFUSED_UNTRUSTED, fmt::format("manifest {}: {}, and signatures are required", file, why)};
   };
   if (manifest.signature.empty()) return untrusted("it is not signed");
-  if (manifest.sha256.empty()) return untrusted("it does not say the sha256 of its library");
+  if (manifest.sha256.empty()) return untrusted("it does not state the sha256 of its library");
   if (!keys.contains(manifest.key)) return untrusted(fmt::format("its key {} is not trusted", manifest.key));
   unsigned char key[crypto_sign_PUBLICKEYBYTES], signature[crypto_sign_BYTES];
   const std::string message = std::string(kPurpose) + manifest.signed_text;

@@ -85,7 +85,7 @@ TEST_F(Signed, AManifestByATrustedKeyIsTaken) {
 TEST_F(Signed, AnythingElseIsRefused) {
   EXPECT_THAT(text_of(kFake), HasSubstr("no manifest that signs it"));
   EXPECT_THAT(text_of(sandbox.write("plain.json", manifest("fake", kFake.string()))), HasSubstr("is not signed"));
-  EXPECT_THAT(text_of(signed_manifest(", \"vendor\": \"x\"")), HasSubstr("does not say the sha256"));
+  EXPECT_THAT(text_of(signed_manifest(", \"vendor\": \"x\"")), HasSubstr("does not state the sha256"));
   const std::string hash = R"(, "sha256": ")" + sha256 + "\"";
   EXPECT_THAT(text_of(signed_manifest(hash, [](std::string text) { return text + " "; })),
               HasSubstr("signature is wrong"));

@@ -36,7 +36,7 @@ class Walk {
       struct stat seen {};
       if (::lstat(next.c_str(), &seen) != 0) return {};
       const bool is_link = S_ISLNK(seen.st_mode), is_folder = S_ISDIR(seen.st_mode);
-      if (in_shared_ && !is_folder) return refused(at_, "anybody can write it");
+      if (in_shared_ && !is_folder) return refused(at_, "it is world-writable");
       if ((in_shared_ || elevated()) && seen.st_uid != 0 && (elevated() || seen.st_uid != ::geteuid()))
         return refused(next, elevated() ? "it does not belong to root" : "it belongs to another user");
       if (is_link) {
@@ -70,7 +70,7 @@ class Walk {
   }
 
   Refusal check_mode(const fs::path& what, mode_t mode) const {
-    if (mode & S_IWOTH) return refused(what, "anybody can write it; chmod o-w fixes that");
+    if (mode & S_IWOTH) return refused(what, "it is world-writable; chmod o-w fixes that");
     if (elevated() && mode & S_IWGRP)
       return refused(what, "its group can write it, and this process has elevated privileges");
     return {};

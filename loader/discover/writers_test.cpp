@@ -49,19 +49,19 @@ class Writable : public ::testing::Test {
 TEST_F(Writable, FilesAreRefused) {
   EXPECT_EQ(look().refusal, BP_REFUSED_NONE) << look().text;
   ::chmod(library.c_str(), 0777);
-  expect_untrusted("anybody can write it");
+  expect_untrusted("it is world-writable");
 }
 
 TEST_F(Writable, FoldersAreRefusedAlsoWithAStickyBit) {
   for (const mode_t mode : {0777, 01777}) {
     ::chmod(library.parent_path().c_str(), mode);
-    expect_untrusted((sandbox.root() / "a/b").string() + ": anybody can write it");
+    expect_untrusted((sandbox.root() / "a/b").string() + ": it is world-writable");
   }
 }
 
 TEST_F(Writable, FoldersOnTheWayAreRefusedUnlessSticky) {
   ::chmod((sandbox.root() / "a").c_str(), 0777);
-  expect_untrusted((sandbox.root() / "a").string() + ": anybody can write it");
+  expect_untrusted((sandbox.root() / "a").string() + ": it is world-writable");
   ::chmod((sandbox.root() / "a").c_str(), 01777);
   EXPECT_EQ(look().refusal, BP_REFUSED_NONE) << look().text;
 }
@@ -96,7 +96,7 @@ TEST_F(Sticky, FilesInItAreRefusedOnEveryWay) {
   fs::create_symlink(shared / "theirs.so", mine / "absolute.so");
   for (const fs::path& path :
        {mine / "relative.so", mine / "far.so", mine / "absolute.so", mine / ".." / "theirs.so", shared / "theirs.so"})
-    expect_untrusted(path, shared.string() + ": anybody can write it");
+    expect_untrusted(path, shared.string() + ": it is world-writable");
   sandbox.write("shared/mine/good.so", "");
   fs::create_symlink("../mine/good.so", mine / "good_link.so");
   EXPECT_FALSE(check_writers(mine / "good_link.so"));
@@ -117,7 +117,7 @@ TEST_F(Sticky, IsNotTrustedAfterAnotherPathInItWasAccepted) {
   for (const char* name : {"missing.so", "mine"}) {
     CheckedFolders checked;
     EXPECT_FALSE(check_writers(shared / name, &checked)) << name;
-    expect_untrusted(shared / "theirs.so", shared.string() + ": anybody can write it", &checked);
+    expect_untrusted(shared / "theirs.so", shared.string() + ": it is world-writable", &checked);
   }
 }
 

@@ -452,7 +452,7 @@ std::vector<BadModel> bad_models() {
       {"a value made twice", plain({node("Relu", {"x"}, {"y"}), node("Neg", {"x"}, {"y"})}), bad, "makes too"},
       {"an input made again", plain({node("Relu", {"x"}, {"x"}), node("Neg", {"x"}, {"y"})}), bad,
        "'x', which is an input or initializer of the graph"},
-      {"a value that nothing makes", plain({node("Add", {"x", "ghost"}, {"y"})}), bad,
+      {"a value that nothing provides", plain({node("Add", {"x", "ghost"}, {"y"})}), bad,
        "'ghost', which no node, input or initializer provides"},
       {"a sub-graph that reads nothing's value",
        model_bytes(
@@ -462,7 +462,7 @@ std::vector<BadModel> bad_models() {
                         graph_attribute("else_branch", graph({}, {}, {value("x")}))})},
                  x, y)),
        bad, "'ghost', which no node, input or initializer provides"},
-      {"an output that nothing makes", model_bytes({{"", 17}}, graph({node("Relu", {"x"}, {"z"})}, x, y)), bad,
+      {"an output that nothing provides", model_bytes({{"", 17}}, graph({node("Relu", {"x"}, {"z"})}, x, y)), bad,
        "output 'y'"},
       {"no outputs", model_bytes({{"", 17}}, graph({node("Relu", {"x"}, {"z"})}, x, {})), bad, "no outputs"},
       {"two inputs of one name", model_bytes({{"", 17}}, graph({node("Relu", {"x"}, {"y"})}, {x[0], x[0]}, y)), bad,

@@ -16,7 +16,7 @@ double number_of(const Formula::Operand& operand, const std::vector<double>& val
 }
 
 double bounded(const Symbol& symbol, double extent) {
-  if (!(std::abs(extent) <= kLargest)) extent = kLargest;  // also if it is not a number
+  if (!(std::abs(extent) <= kLargest)) extent = kLargest;  // NaN too
   return std::max(static_cast<double>(symbol.min), std::min(extent, static_cast<double>(symbol.max)));
 }
 

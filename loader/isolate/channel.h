@@ -91,8 +91,8 @@ class Channel {
   Mapping mapping_;
 };
 
-inline constexpr uint64_t kMostRequest = uint64_t{2} << 30;  // most bytes of a message to the backend's process
-inline constexpr uint64_t kMostReply = uint64_t{256} << 20;  // most bytes of a message to the loader
+inline constexpr uint64_t kMostRequest = uint64_t{2} << 30;  // largest message to the backend's process, in bytes
+inline constexpr uint64_t kMostReply = uint64_t{256} << 20;  // largest message to the loader, in bytes
 inline constexpr uint32_t kSliceUs = 20'000;
 inline constexpr size_t kMostFiles = 4;  // descriptors that one message can carry
 

@@ -19,11 +19,11 @@ const char* activity(Operation operation) {
     case Operation::kClose:
       return "closed a device";
     case Operation::kHealth:
-      return "was asked whether a device works";
+      return "checked whether a device works";
     case Operation::kOpsets:
       return "described a device's opsets";
     case Operation::kCoverage:
-      return "was asked what it supports";
+      return "was queried about operators";
     case Operation::kReview:
       return "reviewed an island";
     case Operation::kInfer:

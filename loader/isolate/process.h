@@ -90,7 +90,7 @@ class Process {
   class Waiting;
 
   Process(std::string name, pid_t child, Descriptor process, Descriptor control);
-  // As `kill`; `mutex_` must be held, and the process not reaped.
+  // Like `kill`, but the caller holds `mutex_` and the process has not been reaped.
   void kill_locked(std::string why);
   void watch();
   void read_log();

@@ -8,8 +8,9 @@
 namespace backplane {
 namespace {
 
-// Push-relabel with the highest label first and the gap rule. Labels are made exact at the start, and again each time
-// that the work of about one pass over the network was done. Stops at a maximum preflow, which is sufficient for a cut.
+// Push-relabel with the highest label first and the gap rule. Labels are made exact at the start, and again
+// whenever about as much work as one pass over the network has been done. Stops at a maximum preflow, which is
+// sufficient for a cut.
 //
 // `label` is a lower bound of the residual distance to the sink; `far` means that there is no path.
 struct PushRelabel {

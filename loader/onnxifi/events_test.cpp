@@ -195,7 +195,7 @@ TEST(FirstUse, MayBeInAForkedChild) {
   _exit(is_right ? 0 : 1);
 }
 
-// Releasing a graph waits for its runs also where calls of other threads keep the graph alive.
+// Releasing a graph waits for its runs even if calls on other threads keep the graph alive.
 TEST(Release, WaitsForRunsWhileOthersCall) {
   const std::string model = neg_model();
   const onnxBackendID id = null_device();

@@ -253,7 +253,8 @@ class Checker {
     for (const ValueId output : graph.outputs) {
       if (output == BP_NONE || made_by[output] == BP_NONE) {
         return Status(BP_INVALID_MODEL, "output " + in_quotes(output == BP_NONE ? "" : graph.values[output].name) +
-                                            " of graph " + in_quotes(graph.name) + " is a value that nothing makes");
+                                            " of graph " + in_quotes(graph.name) +
+                                            " is a value that no node, input or initializer provides");
       }
     }
     return {};

@@ -126,7 +126,7 @@ Status div(Step& s) {  // 1/b for a, -y/b for b
 }
 
 Status pow(Step& s) {  // b xᵇ⁻¹, or 0 if b is 0
-  if (s.wants(1)) return s.refuse("its exponent depends on what the gradient is taken of");
+  if (s.wants(1)) return s.refuse("its exponent depends on a value of xs");
   const ValueId zero = s.r.like(0, s.x());
   const ValueId b = s.r.emit("CastLike", {s.x(1), s.x()});
   const ValueId power = s.r.emit("Pow", {s.x(), s.r.emit("Sub", {b, s.r.like(1, s.x())})});

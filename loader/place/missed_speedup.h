@@ -16,7 +16,7 @@ struct MissedSpeedup {
   double seconds;
 };
 
-// All missed speedups with positive `seconds`, except of nodes in atomic groups. Near-linear time.
+// All missed speedups with positive `seconds`, except those of nodes in atomic groups. Near-linear time.
 std::vector<MissedSpeedup> find_missed_speedups(const Problem& problem, const Solution& found);
 
 }  // namespace backplane

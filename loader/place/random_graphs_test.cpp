@@ -144,8 +144,8 @@ bool are_equal(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
 }
 
 // Each of 16 threads runs the session twice with an exec of its own, which it then destroys: one run may be cancelled
-// in its middle, the other is not. Returns the number of runs with wrong results or with an error, except BP_CANCELLED
-// of runs that may be cancelled.
+// midway, the other is not. Returns the number of runs with wrong results or with an error; BP_CANCELLED does not count
+// for runs that may be cancelled.
 int faults_on_threads(const Session& session, const Tensor& x, const Tensor& y, const std::vector<Tensor>& expected) {
   std::atomic<int> faults{0};
   std::vector<std::thread> threads;

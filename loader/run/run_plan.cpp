@@ -350,7 +350,7 @@ uint32_t RunPlan::writer_of(uint32_t output) const {
   return value.replicas[graph_.transfers[graph_.tasks[writer].transfer].from].writer;
 }
 
-// The tasks that read the memory that the framework bound to an input, also as an import.
+// The tasks that read the memory that the framework bound to an input, including those that read it as an import.
 std::vector<uint32_t> RunPlan::readers_of(uint32_t input) const {
   const RunValue& value = graph_.values[input];
   std::vector<uint32_t> readers;

@@ -50,7 +50,7 @@ wrong 2 "a command is missing"
 wrong 2 "'expain' (did you mean 'explain'?)" expain "$model"
 wrong 2 "'--devcie' (did you mean '--device'?)" run "$model" --devcie null
 wrong 2 "'--frobnicate'" info "$model" --frobnicate
-wrong 2 "'more.onnx' is one word too many" info "$model" more.onnx
+wrong 2 "unexpected argument 'more.onnx'" info "$model" more.onnx
 wrong 2 "model is required" info
 wrong 2 "--runs" bench "$model" --runs 0
 wrong 2 "--runs" bench "$model" --runs many

@@ -56,8 +56,8 @@ uint64_t bytes_of(const std::string& text) {
         unit == kUnits.npos || !(rest.empty() || rest == "B" || rest == "iB") ? -1 : 10 * (static_cast<int>(unit) + 1);
   }
   if (error != std::errc() || shift < 0 || number == 0 || number > UINT64_MAX >> shift)
-    throw cli::Usage(
-        fmt::format("--max-memory is '{}': it must be a number of bytes, or as 512M or 4G (of 1024 each)", text));
+    throw cli::Usage(fmt::format(
+        "--max-memory is '{}': it must be a number of bytes, such as 512M or 4G (units of 1024, not 1000)", text));
   return number << shift;
 }
 
@@ -80,7 +80,7 @@ void stop_after(double seconds, const std::string& text) {
 }  // namespace
 
 void Limits::declare(cli::Command command) {
-  command.add_option("--timeout", timeout, "Stops the command after so many seconds, with exit status 1");
+  command.add_option("--timeout", timeout, "Stops the command after this many seconds, with exit status 1");
   command.add_option(
       "--max-memory", memory,
       "Memory that the command may allocate, such as 4G; mapped weights do not count. Exit status 1 if it needs more");

@@ -142,7 +142,7 @@ Json compare_outputs(const std::map<std::string, onnx::Value>& outputs, const st
       for (const auto& [other, value] : outputs) names.push_back(other);
       throw Usage(fmt::format("--expect: the model has no output '{}'; it has: {}", name, fmt::join(names, ", ")));
     }
-    if (output->second.kind != BP_KIND_TENSOR) throw Usage(fmt::format("--expect: output '{}' is no tensor", name));
+    if (output->second.kind != BP_KIND_TENSOR) throw Usage(fmt::format("--expect: output '{}' is not a tensor", name));
     const onnx::Tensor read = wanted != nullptr ? *wanted : read_value(file, BP_KIND_TENSOR, name).tensor;
     const Difference difference = compare(output->second.tensor, read, tolerance);
     Json entry = {{"name", name}, {"file", file}};
@@ -202,7 +202,7 @@ Outcome run(const Flags& flags) {
     Json described = describe_output(name, value);
     if (is_archive(flags.output)) {
       if (value.kind != BP_KIND_TENSOR)
-        throw Failure(fmt::format("'{}' cannot have '{}', which is no tensor: name a folder", flags.output, name));
+        throw Failure(fmt::format("'{}' cannot have '{}', which is not a tensor: name a folder", flags.output, name));
       described["files"] = {flags.output};
       archive.emplace_back(name, value.tensor);
     } else if (!flags.output.empty()) {
@@ -230,8 +230,8 @@ Action declare(cli::Command command) {
   command
       .add_option(
           "--expect", flags->expected,
-          "What an output must be, as NAME=FILE, FILE for the only one, or a .npz with arrays of the outputs' names; "
-          "otherwise exit status 1")
+          "The expected value of an output, as NAME=FILE, or FILE for the only output; or a .npz with arrays of the "
+          "outputs' names. Exit status 1 if an output differs")
       .one_each();
   flags->tolerance.declare(command);
   return [flags] { return run(*flags); };

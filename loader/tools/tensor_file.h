@@ -20,7 +20,7 @@ onnx::Value read_value(const std::filesystem::path& file, uint32_t kind, const s
 
 // Reads all arrays of a .npz. Throws Failure.
 NamedTensors read_arrays(const std::filesystem::path& file);
-// Writes a .npz. Throws Failure, also if numpy cannot represent an array.
+// Writes a .npz. Throws Failure, for example if numpy cannot represent an array.
 void write_arrays(const std::filesystem::path& file, const NamedTensors& arrays);
 
 // Writes `folder`/`name`.npy, or .pb if numpy cannot represent the value. Writes the elements of a container as

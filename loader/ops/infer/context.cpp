@@ -211,8 +211,8 @@ Status Context::bind(const Formal& formal, const model::Type& type, size_t slot)
     if (binding.parameter != formal.type) continue;
     if (binding.type->kind != type.kind || (binding.type->dtype && type.dtype && binding.type->dtype != type.dtype)) {
       return fail("input " + std::string(formal.name) + " (" + std::to_string(slot) + ") is a " + type_text(type) +
-                  ", but the other inputs of type " + std::string(formal.type) + " are a " + type_text(*binding.type) +
-                  ": they must be the same");
+                  ", but another input of type " + std::string(formal.type) + " is a " + type_text(*binding.type) +
+                  ": their types must be the same");
     }
     if (!binding.type->dtype) binding.type = &type;
     return {};

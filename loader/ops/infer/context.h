@@ -90,9 +90,9 @@ class Context {
   // The same elements, for rules that derive only known elements of outputs from them. Marks no weights; if an output
   // becomes a constant, inference marks them.
   const KnownData* elements(size_t slot);
-  // As known_data: the elements, if all of them are known integers; nullopt otherwise.
+  // Like known_data, but nullopt unless all elements are known integers.
   std::optional<std::vector<int64_t>> numbers(size_t slot);
-  // As known_data: the only element, if there is exactly one and it is a known integer; nullopt otherwise.
+  // Like known_data, but returns the only element; nullopt unless there is exactly one, and it is a known integer.
   std::optional<int64_t> number(size_t slot);
   // The number of elements of a one-dimensional input; nullopt if unknown.
   std::optional<int64_t> length(size_t slot);

@@ -158,7 +158,7 @@ Status scan(Context& c) {
     if (slot < states) {
       std::string problem;
       if (!merge_types(type, c.input(slot), problem))
-        return c.fail("its body changes state " + std::to_string(slot) + ": " + problem);
+        return c.fail("its body changes the type of state " + std::to_string(slot) + ": " + problem);
     } else if (type.rank >= 0 && type.rank < BP_MAX_RANK) {
       size_t k = slot - states;
       int64_t axis;

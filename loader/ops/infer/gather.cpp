@@ -33,7 +33,7 @@ Status gather(Context& c) {
 Status gather_elements(Context& c) {
   if (c.ranked(0) && c.ranked(1) && c.rank(0) != c.rank(1)) {
     return c.fail("data has rank " + std::to_string(c.rank(0)) + " and indices " + std::to_string(c.rank(1)) +
-                  ": they must be the same");
+                  ": the ranks must be equal");
   }
   if (c.ranked(0)) {
     int64_t axis;

@@ -274,8 +274,8 @@ TEST(Infer, ErrorsNameTheNodeAndWhatWasSeen) {
   };
   const std::vector<Case> cases = {
       {"Add", {{"2", "3"}, {"4"}}, {}, "[2, 3] and [4] do not broadcast"},
-      {"MatMul", {{"2", "3"}, {"4", "5"}}, {}, "3 columns do not meet 4 rows"},
-      {"Gemm", {{"2", "3"}, {"4", "3"}}, {}, "3 columns do not meet 4 rows"},
+      {"MatMul", {{"2", "3"}, {"4", "5"}}, {}, "3 columns do not match 4 rows"},
+      {"Gemm", {{"2", "3"}, {"4", "3"}}, {}, "3 columns do not match 4 rows"},
       {"Concat", {{"2", "3"}, {"2", "4"}}, {Attribute::of("axis", int64_t{0})}, "axis 1 differ: 3 and 4"},
       {"Conv", {{"1", "3", "8"}, {"4", "2", "3"}}, {}, "X has 3 channels, but W is made for 2"},
       {"Conv", {{"1", "3", "2"}, {"4", "3", "5"}}, {}, "extents cannot be negative"},

@@ -19,7 +19,7 @@ Status product(Context& c, size_t left, size_t right) {
   const Scalar& first = b[b.size() - 2];
   if (last.is_number() && first.is_number() && last.value != first.value) {
     return c.fail("cannot multiply " + c.describe(c.shape(left)) + " by " + c.describe(c.shape(right)) + ": " +
-                  std::to_string(last.value) + " columns do not meet " + std::to_string(first.value) + " rows");
+                  std::to_string(last.value) + " columns do not match " + std::to_string(first.value) + " rows");
   }
   Shape shape;
   BP_TRY(c.broadcast(Shape(a.begin(), a.end() - 2), Shape(b.begin(), b.end() - 2), shape));
@@ -48,7 +48,7 @@ Status gemm(Context& c) {
   if (columns.is_number() && rows.is_number() && columns.value != rows.value) {
     return c.fail("cannot multiply " + c.describe(c.shape(0)) + (ta ? " (transposed)" : "") + " by " +
                   c.describe(c.shape(1)) + (tb ? " (transposed)" : "") + ": " + std::to_string(columns.value) +
-                  " columns do not meet " + std::to_string(rows.value) + " rows");
+                  " columns do not match " + std::to_string(rows.value) + " rows");
   }
   Shape shape{c.dim(0, ta), c.dim(1, 1 - tb)};
   if (c.ranked(2)) {

@@ -159,7 +159,7 @@ Status concat(Context& c) {
       all_ranked = false;
     } else if (rank >= 0 && c.rank(slot) != rank) {
       return c.fail("joins inputs of ranks " + std::to_string(rank) + " and " + std::to_string(c.rank(slot)) +
-                    ": they must be the same");
+                    ": the ranks must be equal");
     } else {
       rank = c.rank(slot);
     }
@@ -179,7 +179,7 @@ Status concat(Context& c) {
       } else {
         BP_TRY(c.merge(
             shape[i], extent, shape[i],
-            "inputs differ in other axes than the axis of the concatenation: extents of axis " + std::to_string(i)));
+            "inputs differ in an axis other than that of the concatenation: extents of axis " + std::to_string(i)));
       }
     }
     if (!followed) continue;
