@@ -21,7 +21,7 @@ from benchmark import kernels
 
 PROGRAM = pathlib.Path(os.environ.get("BACKPLANE_PROGRAM", pathlib.Path(__file__).resolve().parent.parent / "build/dev/bin/backplane"))
 DATA = pathlib.Path(os.environ.get("BACKPLANE_DATA", pathlib.Path.home() / ".cache/backplane"))
-MEASURED = re.compile(r"(?P<device>\S[^\n]*): measured (?P<gflops>\S+) GFLOP/s, (?P<gbs>\S+) GB/s, (?P<launch>\S+) us a launch")
+MEASURED = re.compile(r"(?P<device>\S[^\n]*): measured (?P<gflops>\S+) GFLOP/s, (?P<gbs>\S+) GB/s, (?P<launch>\S+) us per launch")
 
 
 def call(*command, **more):
@@ -62,14 +62,14 @@ def main():
         scratch = pathlib.Path(folder)
         chosen = [c for c in kernels.cases() if options.only in c.family]
         if not chosen:
-            raise SystemExit(f"bench_opencl: no family has '{options.only}' in it; there are {', '.join(dict.fromkeys(c.family for c in kernels.cases()))}")
+            raise SystemExit(f"bench_opencl: no family contains '{options.only}'; there are {', '.join(dict.fromkeys(c.family for c in kernels.cases()))}")
         for i, each in enumerate(chosen):
             onnx.save(each.model, scratch / f"{i}.onnx")
         before = peaks(scratch / "0.onnx")
         times = [device_ms(scratch / f"{i}.onnx", options.runs, scratch) for i in range(len(chosen))]
         after = peaks(scratch / "0.onnx")
     gflops, gbs, launch = max(before[0], after[0]), max(before[1], after[1]), min(before[2], after[2])
-    print(f"peaks: {gflops:.0f} GFLOP/s, {gbs:.1f} GB/s, {launch:.1f} us a launch (before {before[0]:.0f} / {before[1]:.1f}, after {after[0]:.0f} / {after[1]:.1f})\n")
+    print(f"peaks: {gflops:.0f} GFLOP/s, {gbs:.1f} GB/s, {launch:.1f} us per launch (before {before[0]:.0f} / {before[1]:.1f}, after {after[0]:.0f} / {after[1]:.1f})\n")
     print("| family | case | ms | rate | of the peak |\n|---|---|---|---|---|")
     for each, ms in zip(chosen, times):
         rate, peak, unit = (each.gflop / ms * 1e3, gflops, "GFLOP/s") if each.gflop else (each.megabytes / ms, gbs, "GB/s")
