@@ -173,7 +173,7 @@ class Check:
             f"{name}: its room {room} is not in the table: add a line '{room}: …' or 'files ROOM: {os.path.splitext(name)[0]}' to {path}"
             for room, name in filled.items() if room not in self.table.rooms]
         for what, names in ("room", self.table.rooms), ("pattern", self.table.files), ("generated header", self.table.generated):
-            self.findings += [f"{path}:{line}: {what} {name} is stale, no file uses it: delete it or correct the name"
+            self.findings += [f"{path}:{line}: {what} {name} is stale: no file uses it; delete it or correct the name"
                               for name, (line, _) in names.items() if name not in (filled if what == "room" else self.used)]
 
 

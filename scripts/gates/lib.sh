@@ -6,7 +6,7 @@
 set -euo pipefail
 gates=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
-# read_arguments "$@": sets root and files, and goes to the root.
+# read_arguments "$@": sets root and files, and changes to the root.
 read_arguments() {
     root=$gates/../..
     if [[ ${1-} == --root ]]; then

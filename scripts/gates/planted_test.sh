@@ -47,7 +47,7 @@ plants headers planted.h $'#include <string>\nstd::string f();' 'std::string f()
 # A compiler warning stops the build.
 plants warnings planted.cpp 'int f(int x) { return x; }' 'int f(int x) { int unused; return x; }' \
     python3 -B "$here/compile_database.py" "$build" loader/base/status.cpp "$work/tree/planted.cpp"
-# A function that is declared in the header of another source than the one that defines it. Skipped without universal-ctags.
+# A function that is declared in X.h but defined in another source than X.cpp. Skipped without universal-ctags.
 rm -rf "$work/tree"
 mkdir -p "$work/tree/loader"
 echo 'namespace n { int f(); }' >"$work/tree/loader/planted.h"

@@ -27,7 +27,7 @@ FINDING = re.compile(r"^(.+?):\d+:\d+: (?:warning|error): .*$", re.MULTILINE)
 
 def find_tool() -> pathlib.Path:
     """The path of the clang-tidy that setup.sh installs: the release that .clang-tidy was written for. Older ones check system headers too,
-    in five times the time."""
+    and take five times as long."""
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
     return pathlib.Path(os.environ.get("BACKPLANE_DATA") or cache / "backplane") / "tools/bin/clang-tidy"
 
