@@ -82,7 +82,8 @@ Signature check_signature(const Parts& parts, const char* name, const char* role
   const Signature signature = of_part(name, [&] { return read_signature(part(parts, name)); });
   if (signature.role != role)
     throw Refused(name, fmt::format("it is signed as '{}', not as '{}'", signature.role, role));
-  if (signature.over.size() != signed_parts.size()) throw Refused(name, "it signs other parts than it should");
+  if (signature.over.size() != signed_parts.size())
+    throw Refused(name, "the parts that it signs are not the expected ones");
   for (const char* signed_part : signed_parts) {
     const auto expected = signature.over.find(signed_part);
     if (expected == signature.over.end()) throw Refused(name, fmt::format("it does not sign {}", signed_part));

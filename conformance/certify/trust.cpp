@@ -23,8 +23,7 @@ constexpr const char* kRoles[] = {"vendor", "lab", "certifier"};
 
 std::string day_of(const Json& entry, const char* key) {
   const std::string day = entry.at(key);
-  if (!is_day(day))
-    throw std::runtime_error(fmt::format("'{}' is '{}', not a YYYY-MM-DD date of the calendar", key, day));
+  if (!is_day(day)) throw std::runtime_error(fmt::format("'{}' is '{}', not a valid date (YYYY-MM-DD)", key, day));
   return day;
 }
 
@@ -50,10 +49,10 @@ TrustedKey key_of(const Json& entry) {
   return key;
 }
 
-// Throws if every user may write the file, because then it cannot define trusted keys.
+// Throws if the file or folder is world-writable, because then it cannot define trusted keys.
 void check_writers(const fs::path& path) {
   if ((fs::status(path).permissions() & fs::perms::others_write) != fs::perms::none)
-    throw std::runtime_error(fmt::format("every user may write '{}'", path.string()));
+    throw std::runtime_error(fmt::format("'{}' is world-writable; chmod o-w fixes that", path.string()));
 }
 
 void read_file_into(Trust& trust, const fs::path& file) {

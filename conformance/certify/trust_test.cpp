@@ -52,7 +52,7 @@ TEST(Trust, FilesAreReadOrNamed) {
     const fs::perms before = fs::status(open).permissions();
     fs::permissions(open, fs::perms::others_write, fs::perm_options::add);
     EXPECT_THAT([&] { Trust::read(folder); },
-                testing::ThrowsMessage<std::runtime_error>(testing::HasSubstr("every user may write")));
+                testing::ThrowsMessage<std::runtime_error>(testing::HasSubstr("is world-writable")));
     fs::permissions(open, before);
   }
   for (const char* bad : {"", "[]", "{}", R"({"trust": 2, "keys": []})", R"({"trust": 1, "keys": [{}]})",

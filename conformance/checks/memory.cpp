@@ -298,7 +298,7 @@ Result exports_of(Table& table, uint32_t index, uint32_t& out_tried) {
   status = table.read(buffer, seen);
   table.release(buffer);
   if (status != BP_OK) return answers("copy from imported memory", status, table);
-  if (seen != content) return failed("memory exported as a cl_mem has other contents when imported again");
+  if (seen != content) return failed("memory exported as a cl_mem has different contents when imported again");
   return passed(1);
 }
 

@@ -95,7 +95,7 @@ void check_unchanged(const Commitment& made, Commitment now) {
   for (const auto& [key, value] : a.items()) {
     if (b[key] != value)
       throw std::runtime_error(
-          fmt::format("{} was {} when it was committed, and now is {}", key, value.dump(), b[key].dump()));
+          fmt::format("{} was {} when it was committed, and is now {}", key, value.dump(), b[key].dump()));
   }
 }
 

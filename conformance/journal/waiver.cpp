@@ -95,7 +95,7 @@ void Exceptions::add_waivers(const std::string& json, const std::string& whose) 
                      .link = text_of(entry, "link"),
                      .expires = text_of(entry, "expires")};
     if (!is_day(waiver.expires))
-      throw Usage(fmt::format("'expires' is '{}', not a YYYY-MM-DD date of the calendar", waiver.expires));
+      throw Usage(fmt::format("'expires' is '{}', not a valid date (YYYY-MM-DD)", waiver.expires));
     waivers_.push_back(std::move(waiver));
   });
   text_ += "waivers\n" + json;

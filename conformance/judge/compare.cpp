@@ -93,7 +93,7 @@ Comparison compare(const Value& expected, const Value& seen, const Tolerance& to
     for (size_t i = 0; i < expected.keys.size(); ++i) {
       const auto found = by_key.find(expected.keys[i]);
       if (found == by_key.end() || by_key.size() != expected.keys.size())
-        return different("has other keys than expected");
+        return different("has keys that differ from the expected ones");
       places[i] = found->second;
     }
   }

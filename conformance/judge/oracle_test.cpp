@@ -139,7 +139,7 @@ bool check(const fs::path& folder, std::string& failures) {
     if (!info.type().has_tensor_type()) return false;
     const onnx::Tensor tensor =
         onnx::parse_value(content(data / ("input_" + std::to_string(i) + ".pb")), BP_KIND_TENSOR).tensor;
-    // Some older test data has another type than its model declares.
+    // Some older test data has a type that differs from its model's declaration.
     if (!is_known(tensor.dtype) || tensor.dtype != declared(info)) return false;
     values[info.name()] = to_array(tensor);
   }

@@ -61,7 +61,7 @@ Header describe(const RunOptions& options, const CaseOptions& case_options, cons
           .started = utc_now()};
 }
 
-// The word as a shell reads it: in quotes, if it has other characters than those of most paths.
+// The word as a shell reads it: in quotes, if it has characters that are unusual in paths.
 std::string shell_word(const std::string& word) {
   const auto is_plain = [](unsigned char c) { return std::isalnum(c) != 0 || std::strchr("_./-+=:,@%", c) != nullptr; };
   if (!word.empty() && std::ranges::all_of(word, is_plain)) return word;

@@ -98,7 +98,7 @@ refused "the vendor's own" "$program" certify countersign bundle --key vendor.ke
 says "not countersigned" "$program" verify-bundle bundle --trust trust
 cp -r bundle alien
 "$program" certify countersign alien --key stranger.key --plugin "$honest" --sample 5 >/dev/null
-says "not countersigned: there is a signature by a key that calls its owner 'Independent Laboratory'" "$program" verify-bundle alien
+says "not countersigned: there is a signature by a key that names 'Independent Laboratory' as its owner" "$program" verify-bundle alien
 says "not countersigned" "$program" verify-bundle alien --trust trust
 refused "lab.sig" "$program" verify-bundle alien --trust trust --lab-key lab.pub
 cp -r bundle signed

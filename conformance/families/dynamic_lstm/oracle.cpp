@@ -114,7 +114,8 @@ References dynamic_quantize_lstm(const Call& call) {
   const int64_t steps = layer.steps, batch = layer.batch, hidden = layer.hidden;
   const std::string_view direction = call.text("direction");
   const int64_t directions = direction == "bidirectional" ? 2 : 1;
-  require(call.in(1).extents[0] == directions && call.in(2).extents[0] == directions, "W or R has other directions");
+  require(call.in(1).extents[0] == directions && call.in(2).extents[0] == directions,
+          "W or R has a different number of directions");
   const std::vector<double> lengths =
       call.has(4) ? call.vector(4, batch) : std::vector<double>(static_cast<size_t>(batch), static_cast<double>(steps));
   int64_t longest = 0;
