@@ -123,7 +123,7 @@ TEST_F(Client, OrdersRunsBySemaphores) {
   EXPECT_EQ(done.value(), 3u);  // the run failed, so the caller must advance its signals
   done.fail(4, BP_TIMED_OUT, "the run was late");
   EXPECT_EQ(error_of([&] { done.wait(4); }).text(),
-            "the work that was to bring the semaphore to 4 failed: the run was late");
+            "the work that should have brought the semaphore to 4 failed: the run was late");
 }
 
 TEST_F(Client, BuildsGraphs) {

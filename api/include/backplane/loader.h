@@ -98,7 +98,7 @@ typedef struct bp_env_desc_t {
 #define BP_REFUSED_CRASHED 14u      /* it crashed or hung when probed in a child process */
 #define BP_REFUSED_CREATE 15u       /* `create` failed */
 #define BP_REFUSED_DEVICES 16u      /* it has no device on this machine */
-#define BP_REFUSED_UNTRUSTED 17u    /* other users can write it, it changed, or its hash or signature is wrong */
+#define BP_REFUSED_UNTRUSTED 17u    /* other users can write to it, it changed, or its hash or signature is wrong */
 #define BP_REFUSED_UNTRIED 18u      /* it could not be probed in a child process */
 
 /* A file that discovery considered, or a plugin that is linked into the program. */

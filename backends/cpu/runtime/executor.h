@@ -38,7 +38,7 @@ class Executor {
   bool is_prepared() const { return !extents_changed_; }
   // Call only after `prepare`.
   const Schedule& schedule() const { return *schedule_; }
-  // Prepares, if inputs have other extents than before, and runs. Throws sdk::Error.
+  // Prepares if extents of inputs have changed, then runs. Throws sdk::Error.
   void run(Outputs& outputs, const RunContext& context);
   // Releases all values, but keeps the arena.
   void clear();

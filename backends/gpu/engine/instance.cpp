@@ -45,7 +45,7 @@ void Instance::bind(const bp_binding_t& binding) {
   if (tensor != nullptr && tensor->buffer.memory != nullptr && reaches(*tensor)) {
     const DeviceMemory& memory = *allocation(tensor->buffer).buffer;
     if (is_input && !memory.is_readable())
-      throw sdk::Error(BP_UNSUPPORTED, "kernels may only write the memory of input " + std::to_string(binding.slot) +
+      throw sdk::Error(BP_UNSUPPORTED, "kernels may only write to the memory of input " + std::to_string(binding.slot) +
                                            "; create it for reading too");
     if (!is_input && !memory.is_writable())
       throw sdk::Error(BP_UNSUPPORTED, "kernels may only read the memory of output " +

@@ -305,7 +305,7 @@ TEST_F(MemoryTest, AClMemIsUsedAsItsFlagsAllow) {
         other.run();
       });
       EXPECT_EQ(error.status(), BP_UNSUPPORTED);
-      EXPECT_THAT(error.text(), HasSubstr(is_input ? "kernels may only write the memory of input 0"
+      EXPECT_THAT(error.text(), HasSubstr(is_input ? "kernels may only write to the memory of input 0"
                                                    : "kernels may only read the memory of output 0"));
     }
   }
