@@ -72,7 +72,7 @@ class Walk {
   Refusal check_mode(const fs::path& what, mode_t mode) const {
     if (mode & S_IWOTH) return refused(what, "it is world-writable; chmod o-w fixes that");
     if (elevated() && mode & S_IWGRP)
-      return refused(what, "its group can write it, and this process has elevated privileges");
+      return refused(what, "its group can write to it, and this process has elevated privileges");
     return {};
   }
 

@@ -132,7 +132,7 @@ TEST_F(Writable, ElevatedPrivilegesTrustRootAlone) {
   ASSERT_EQ(::chown(library.c_str(), 12345, 0), 0);
   const Refusal other = check_writers(library);
   pretend_elevated(false);
-  EXPECT_THAT(group.text, HasSubstr("its group can write it"));
+  EXPECT_THAT(group.text, HasSubstr("its group can write to it"));
   EXPECT_FALSE(root) << root.text;
   EXPECT_THAT(other.text, HasSubstr("does not belong to root"));
 }

@@ -40,7 +40,7 @@ Status bp_semaphore_t::failure_of(uint64_t value) const {
   const auto found = std::ranges::lower_bound(known, value, {}, &Failure::last);
   if (found == known.end() || found->first > value) return {};
   const Status& cause = found->cause;
-  std::string text = "the work that was to bring the semaphore to " + std::to_string(value) + " failed";
+  std::string text = "the work that should have brought the semaphore to " + std::to_string(value) + " failed";
   if (!cause.ok()) text.append(": ").append(cause.text());
   return Status(BP_DEPENDENCY_FAILED, std::move(text))
       .with_node(cause.node())

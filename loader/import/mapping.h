@@ -17,7 +17,7 @@ class Mapping {
   // Regular files only. An empty file is refused.
   static Result<std::shared_ptr<const Mapping>> open(const std::string& path);
   // Like `open`, for a path that contained no symbolic link when it was resolved. A link created since then is not
-  // followed. Where openat2 is missing (Linux before 5.6, some sandboxes), a link that replaced a folder is.
+  // followed. Where openat2 is missing (Linux before 5.6, some sandboxes), a link that replaced a folder is followed.
   static Result<std::shared_ptr<const Mapping>> open_canonical(const std::string& path);
   // The caller keeps ownership of the descriptor, which stays open.
   static Result<std::shared_ptr<const Mapping>> of_descriptor(int descriptor);

@@ -61,7 +61,7 @@ void Parser::parse_model() {
       charge(sizeof(Reader));
       graphs.push_back(reader.get_message());
     } else if (reader.tag() == f::kTrainingInfo) {
-      model_.note("training information is left out: only inference is run");
+      model_.note("training information is ignored: only inference is run");
       reader.skip();
     } else {
       reader.skip();

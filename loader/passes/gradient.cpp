@@ -272,7 +272,7 @@ class Differentiation {
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       if (!is_path[n]) continue;
       if (is_gradient(graph_.nodes[n]) && !is_bound(graph_.nodes[n])) {
-        return unsupported(find(named.node), "has other inputs than the tensors that xs and zs name, and its y needs " +
+        return unsupported(find(named.node), "has inputs other than the tensors that xs and zs name, and its y needs " +
                                                  graph_.nodes[n].label() +
                                                  ", which is expanded later; pass the tensors that it names");
       }

@@ -93,7 +93,7 @@ Outcome new_backend(const std::string& id, const std::string& folder, bool with_
     throw Failure(fmt::format("'{}' is a file: name a new folder", folder));
   }
   if (fs::is_directory(folder, error) && !fs::is_empty(folder, error)) {
-    throw Failure(fmt::format("'{}' is not empty: name a new folder, nothing is overwritten", folder));
+    throw Failure(fmt::format("'{}' is not empty: name a new folder; nothing is overwritten", folder));
   }
   fs::create_directories(folder, error);
   if (error) throw Failure(fmt::format("'{}' cannot be created: {}", folder, error.message()));

@@ -67,7 +67,7 @@ std::vector<Member> read_directory(std::string_view bytes) {
   uint64_t at = number<uint32_t>(bytes, end + 16);
   if (count > kMaxMembers)
     throw Malformed(fmt::format("the .npz file has {} members; at most {} are read", count, kMaxMembers));
-  if (at == kLarge) throw Malformed("the .npz file has more than 4 GB, which is not read");
+  if (at == kLarge) throw Malformed("the .npz file has more than 4 GB, which is not supported");
   std::vector<Member> members;
   for (uint16_t i = 0; i < count; ++i) {
     if (number<uint32_t>(bytes, at) != kEntry) throw Malformed("the .npz file's directory is damaged");
@@ -137,11 +137,12 @@ std::vector<std::pair<std::string, onnx::Tensor>> read_npz(std::string_view byte
     std::string_view file = stored;
     if (member.method == 8) {
       if (stored.size() >= kLarge)
-        throw Malformed(fmt::format("member '{}' of the .npz file has more than 4 GB, which is not read", member.name));
+        throw Malformed(
+            fmt::format("member '{}' of the .npz file has more than 4 GB, which is not supported", member.name));
       inflated = inflate_member(stored, member);
       file = inflated;
     } else if (member.method != 0) {
-      throw Malformed(fmt::format("member '{}' of the .npz file is compressed by method {}, which is not read",
+      throw Malformed(fmt::format("member '{}' of the .npz file is compressed by method {}, which is not supported",
                                   member.name, member.method));
     }
     if (file.size() != member.size || checksum(file) != member.crc)

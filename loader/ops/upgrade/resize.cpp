@@ -54,7 +54,7 @@ Status resize_tf_half_pixel(Rewrite& r) {
   if (r.node.attr("coordinate_transformation_mode", "") != "tf_half_pixel_for_nn") return {};
   const std::string nearest = r.node.attr("nearest_mode", "");
   if (r.node.attr("mode", "nearest") != "nearest" || (nearest != "floor" && nearest != "round_prefer_floor")) {
-    return r.unsupported("tf_half_pixel_for_nn with another mode than nearest with floor or round_prefer_floor");
+    return r.unsupported("tf_half_pixel_for_nn with a mode other than nearest with floor or round_prefer_floor");
   }
   r.node.set(Attribute::of("coordinate_transformation_mode", std::string("half_pixel")));
   r.node.set(Attribute::of("nearest_mode", std::string(nearest == "floor" ? "round_prefer_ceil" : "ceil")));
