@@ -62,7 +62,7 @@ run_in() {
         opencl) tests env POCL_DEVICES=basic POCL_MAX_PTHREAD_COUNT=1 POCL_CPU_MAX_CU_COUNT=1 POCL_MAX_WORK_GROUP_SIZE=64 ;;
         one_core) tests taskset -c 0 ;;
         memory) (ulimit -d $((4 << 20)) && tests env) ;;
-        home) tests env -u XDG_CACHE_HOME HOME=/proc/self ;; # cannot be written even by root, unlike other folders
+        home) tests env -u XDG_CACHE_HOME HOME=/proc/self ;; # cannot be written to even by root, unlike other folders
         plain) tests env LC_ALL=C ;;
         turkish)
             local locale=$folder/locale/tr_TR.UTF-8

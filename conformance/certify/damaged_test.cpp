@@ -123,7 +123,7 @@ Parts bundle(const std::vector<LoadedFile>& files = {}) {
   return {{kCommitment, text}, {kJournal, journal}, {kCases, names}, {kWaivers, waivers}};
 }
 
-// Writes the statement anew and signs it after a part was damaged. Only the vendor can do this, with the private key.
+// Writes the statement again and signs it after a part was damaged. Only the vendor can do this, with the private key.
 void state_and_sign(Parts& parts, const Key& key) {
   parts[kStatement] = statement_of(parts, {kNonce, "2026-11-20T14:00:00Z", R"({"cores": 2})", {{"/p.so", "12"}}});
   parts[kVendorSignature] = sign(key, "vendor", {{kStatement, sha256(parts[kStatement])}});
@@ -298,7 +298,7 @@ TEST_F(Hostile, AKeyTwice) {
   EXPECT_THAT(refusal_of_statement(with_machine(R"({"cores": 2, "cores": 3})")), testing::HasSubstr("duplicate key"));
 }
 
-// The verifier draws up the list of cases anew, so the time that takes must not depend on the vendor.
+// The verifier draws up the list of cases again, so the time that takes must not depend on the vendor.
 TEST_F(Hostile, SelectionsThatTakeLong) {
   const auto refusal = [&](const std::function<void(Commitment&)>& change) {
     parts = bundle();

@@ -48,7 +48,7 @@ bool has_form(std::string_view text, std::string_view form) {
   return std::ranges::equal(text, form, [](char c, char f) { return f == '0' ? c >= '0' && c <= '9' : c == f; });
 }
 
-// The number that `count` digits at `begin` write.
+// The number whose `count` digits start at `begin`.
 unsigned number_in(std::string_view text, size_t begin, size_t count) {
   unsigned number = 0;
   for (const char digit : text.substr(begin, count)) number = number * 10 + static_cast<unsigned>(digit - '0');

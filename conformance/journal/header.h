@@ -51,7 +51,7 @@ std::string utc_now();
 // The time `seconds` from now, or in the past if negative.
 std::string utc_in(int64_t seconds);
 bool is_time(std::string_view text);
-// True for a day that the calendar has, such as "2026-11-20". Sorting such strings sorts the days.
+// True for a day that exists, such as "2026-11-20". Sorting such strings sorts the days.
 bool is_day(std::string_view text);
 
 std::string to_json_line(const Header& header);

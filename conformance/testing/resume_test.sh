@@ -17,8 +17,8 @@ whole=$(grep -c '"state"' "$work/whole/journal.jsonl")
 
 lines_of() { if [[ -f $1 ]]; then wc -l <"$1"; else echo 0; fi; }
 
-# Resumes the shard and kills it when its journal has grown by a random number of lines. Counts how often it could kill
-# it.
+# Resumes the shard and kills it when its journal has grown by a random number of lines. Counts the runs that were
+# killed before they ended.
 killed=0
 run_killed() {
     local journal=$work/$1/journal.jsonl lines until

@@ -45,7 +45,7 @@ def main():
             if not target.exists():
                 found.append(f"{where}: there is no {link}")
             elif fragment and where.parts[0] == "headers":
-                continue  # Doxygen's own: it names sections that it leaves out
+                continue  # Doxygen's own pages link to sections that they leave out
             elif fragment and target in pages and fragment not in pages[target].anchors:
                 found.append(f"{where}: {link} has no such heading")
     print(*found, sep="\n", end="\n" if found else "")

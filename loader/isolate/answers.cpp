@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers a plugin's requests about the graphs that were sent to its process.
+// Replies to a plugin's requests about the graphs that were sent to its process.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>

@@ -298,7 +298,7 @@ Status Process::broken(Operation operation, const Status& status) {
   return lost(operation);
 }
 
-// Answers the process's requests until it replies to the call. Returns the bytes after the reply's status.
+// Replies to the process's requests until it replies to the call. Returns the bytes after the reply's status.
 Result<std::string> Process::converse(Lease& lease, Operation operation, const Patience& patience, Check& check,
                                       Answers* answers) {
   Channel& channel = *lease.lane().channel;

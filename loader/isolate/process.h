@@ -33,7 +33,7 @@ struct Patience {
   const bp_cancel_t* cancel = nullptr;
 };
 
-// Answers the process's requests during a call. The returned status is sent back, with `out` and `out_files` if the
+// Replies to the process's requests during a call. The returned status is sent back, with `out` and `out_files` if the
 // status is OK. `out_files` are closed in any case.
 class Answers {
  public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pipeline whose source is faster than the device: pipeline MODEL.onnx [FRAMES]. A fixed number of runs is in flight.
-// The source waits for a free slot before it reads the next frame, so memory is bounded and no frame is dropped.
+// The source waits for a free place before it reads the next frame, so memory is bounded and no frame is dropped.
 // Results leave in the order of the frames. The model computes y from a and b, all float[2, 3].
 #include <backplane/client.hpp>
 #include <iostream>

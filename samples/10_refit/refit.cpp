@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replaces the weights of a compiled model: refit MODEL.onnx. Execs stay bound. A device that can replace weights
-// compiles nothing again; for others, the loader compiles new programs. This is for training loops, and for models that
+// does not compile again; for others, the loader compiles new programs. This is for training loops, and for models that
 // are fine-tuned for each customer. The model computes y = Relu(a + b) with the weight b, all float[2, 3] (make_model
 // FILE weights writes it).
 #include <backplane/client.hpp>

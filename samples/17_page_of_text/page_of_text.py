@@ -12,7 +12,7 @@ import numpy
 from PIL import Image, ImageDraw, ImageFont
 from scipy import ndimage
 
-TEXT, SURE, MARGIN = 0.3, 0.6, 1.6  # least probability of a pixel and of a box that count as text; PP-OCR's factor for the margin
+TEXT, SURE, MARGIN = 0.3, 0.6, 1.6  # minimum probability of a pixel and of a box that counts as text; PP-OCR's factor for the margin
 RED = (220, 30, 30)
 FONT = "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf"
 

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
 # Sourced by the gates. A gate takes [--root DIR] [FILE…]: the tree to check (default: this one), and the files in it (default: all). It prints each
-# violation with its place, then one line of summary. Exit status: 0 if there is none, 1 if there is one, 2 for wrong usage, 77 if a
+# violation with its location, then one line of summary. Exit status: 0 if there is none, 1 if there is one, 2 for wrong usage, 77 if a
 # tool is missing.
 set -euo pipefail
 gates=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# planted_test.sh BUILD: each quick gate finds a planted violation, names its place, and accepts a tree without one.
+# planted_test.sh BUILD: each quick gate finds a planted violation, names its location, and accepts a tree without one.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 build=$1
