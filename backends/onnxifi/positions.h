@@ -9,14 +9,14 @@
 
 namespace onnxifi_backend {
 
-// For Gather, OneHot and ScatterElements: makes negative constant indices count from the start. Refuses computed
-// indices of a signed type, which may be negative.
+// For Gather, OneHot and ScatterElements: replaces negative constant indices by the equal non-negative ones. Refuses
+// computed indices of a signed type, which may be negative.
 std::string positive_indices(Rewrite&);
 std::string scatter_elements_11(Rewrite&);
-// If all inputs but the data are constants, makes negative bounds count from the start, and clamps all bounds to the
-// tensor. Only the end of a slice with a negative step that includes element 0 is negative.
+// If all inputs but the data are constants, replaces negative bounds by the equal non-negative ones, and clamps all
+// bounds to the tensor. Only the end of a slice with a negative step that includes element 0 is negative.
 std::string slice_13(Rewrite&);
-// Makes negative constant axes count from the start. Refuses computed axes.
+// Replaces negative constant axes by the equal non-negative ones. Refuses computed axes.
 std::string slice_11(Rewrite&);
 
 }  // namespace onnxifi_backend

@@ -95,7 +95,7 @@ int run_parent(const Options& options) {
   if (options.data.empty()) throw Usage("--data is missing: the folder of the test data");
   if (options.device.empty() && options.plugin.empty())
     throw Usage("--device or --plugin is missing: it names what is tested");
-  if (options.resume && options.out.empty()) throw Usage("--resume needs --out: the folder of the journal");
+  if (options.resume && options.out.empty()) throw Usage("--resume requires --out, the folder of the journal");
   const auto start = std::chrono::steady_clock::now();
   Plan cases = chosen_cases(options);
   if (options.is_vendor()) check_tolerances(options);

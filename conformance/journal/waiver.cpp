@@ -52,7 +52,7 @@ void read(const std::string& text, const std::string& whose, const char* key,
     throw Usage(fmt::format("'{}' is not valid JSON: {}", whose, error.what()));
   }
   if (!json.is_object() || json.size() != 1 || !json.contains(key) || !json[key].is_array())
-    throw Usage(fmt::format("'{}' must be an object with only the list '{}'", whose, key));
+    throw Usage(fmt::format("'{}' must contain a JSON object whose only member is the list '{}'", whose, key));
   for (size_t i = 0; i < json[key].size(); ++i) {
     try {
       if (!json[key][i].is_object()) throw Usage("it is not an object");

@@ -196,7 +196,8 @@ std::function<int()> declare_plugin_run(cli::Command app) {
       .one_of({"L0", "L1", "L2", "L3"});
   app.add_flag("--json", options->json, "Print the summary as JSON on standard output");
   return [options] {
-    if (options->run.resume && options->run.out.empty()) throw Usage("--resume needs --out: the folder of the journal");
+    if (options->run.resume && options->run.out.empty())
+      throw Usage("--resume requires --out, the folder of the journal");
     const auto start = std::chrono::steady_clock::now();
     const Plan cases = plan(options->case_options);
     Journal journal = run_plugin(options->run, options->case_options, cases, exceptions_of(options->run));

@@ -17,7 +17,7 @@
 namespace backplane::conform {
 
 inline constexpr uint32_t kNoCase = UINT32_MAX;  // replaces the number of the case in records that belong to no case
-inline constexpr uint64_t kMaxRecord = 1 << 20;  // bytes in the largest record that is not a reply
+inline constexpr uint64_t kMaxRecord = 1 << 20;  // bytes of a record, unless it replies to a request with another limit
 
 using ChannelKey = std::array<unsigned char, 32>;
 ChannelKey make_channel_key();

@@ -329,8 +329,8 @@ TEST(OutputEvents, MayBeReleasedAtOnce) {
   EXPECT_EQ(onnxReleaseBackendID(id), ONNXIFI_STATUS_SUCCESS);
 }
 
-// A run whose input event is not signalled is in flight, another may have started since, and then a run starts. It must
-// wait for the first run if one of them writes memory that the other uses.
+// The first run cannot start, because its input event is not signalled; a second may be enqueued after it. The last run
+// must wait for the first if either of the two writes memory that the other uses.
 TEST(Locations, ThatOverlapOrderRuns) {
   float memory[18] = {};
   struct Case {

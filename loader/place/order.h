@@ -28,7 +28,7 @@ std::vector<uint32_t> cyclic_groups(const Problem& problem, const Assignment& as
 // Whether all nodes of a group are on its device and in one island.
 bool together(const Problem::Group& group, const Assignment& assignment, const Order& order);
 
-// The cost of a placement, including the launches in its order.
+// The cost of a placement whose islands run in a given order: computing, copies, and a launch per island.
 struct Cost {
   double compute = 0, copies = 0, launches = 0;
   uint32_t islands = 0;

@@ -86,7 +86,7 @@ class Exec {
   Status check_symbols() const;
   void apply_bindings();       // copies the bindings to the run's state
   Status prepare();            // creates the run and its plan for the current bindings, if needed
-  void adopt_current_model();  // switches to the model that replaced this one, if any
+  void adopt_current_model();  // switches to the compiled model that has replaced `model_`, if any
   Status attempt(const bp_run_t& options);
   Status execute(const bp_run_t& options);  // waits for the run's `waits`, then runs
   Status enqueue_in(const bp_run_t& options);

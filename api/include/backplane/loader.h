@@ -441,7 +441,8 @@ typedef struct bp_symbol_extent_t {
   uint32_t reserved;
   int64_t extent;
 } bp_symbol_extent_t;
-/* Like bp_exec_symbol, but for many dimensions at once: only the extents that result from all of them must fit. */
+/* Like bp_exec_symbol, but sets several dimensions at once: only the extents that result from all of them must fit the
+ * capacities, not those after each single change. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_symbols(bp_exec_t* exec, const bp_symbol_extent_t* symbols, uint32_t count,
                                               uint32_t stride, bp_error_t* error);
 /* Runs and returns when the run has ended. `run` may be NULL; its `output` must be NULL. Without `stream`, its native

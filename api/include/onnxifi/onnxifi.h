@@ -87,7 +87,7 @@ typedef int32_t onnxEventState;
 #define ONNXIFI_CAPABILITY_VARIABLE_SIZE_OUTPUTS 0x10
 #define ONNXIFI_CAPABILITY_HOT_PLUGGABLE 0x20
 
-/* The values that onnxGetBackendInfo returns, each with its type. */
+/* What onnxGetBackendInfo can be queried for (its `infoType`), each with the type of the value that it returns. */
 typedef int32_t onnxBackendInfo;
 #define ONNXIFI_BACKEND_ONNXIFI_VERSION 0 /* uint64_t */
 #define ONNXIFI_BACKEND_NAME 1            /* text: bytes without a zero at the end */

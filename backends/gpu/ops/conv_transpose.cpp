@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ConvTranspose: a product computes what each input element adds to each tap of its window; a second kernel adds up
-// these contributions.
+// ConvTranspose as two kernels: a matrix product computes what each input position contributes to each tap of its
+// window; a second kernel sums the contributions to each output element.
 #include <algorithm>
 
 #include "ops/gemm.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The devices that OpenCL reports, with their properties.
+// Finds the usable OpenCL devices and their properties.
 #pragma once
 
 #include "driver/cl.h"

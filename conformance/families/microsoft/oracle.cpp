@@ -158,7 +158,8 @@ References qattention(const Call& call) {
     const auto* from = all.data() + ((b * length + t) * 3 + which) * width + h * size;
     return std::vector<Tracked>(from, from + size);
   };
-  // The key (`which` 1) or value (2) of sequence position `t`. The first `past` positions come from the input `past`.
+  // The key (`which` 1) or value (2) of sequence position `t`. Positions before `past` come from input 8, the keys and
+  // values of earlier calls.
   const auto cached = [&](int64_t which, int64_t b, int64_t h, int64_t t) {
     if (t >= past) return projected(which, b, h, t - past);
     std::vector<Tracked> row;

@@ -24,7 +24,7 @@ inline constexpr bp_dtype_set_t kUnsignedIntegers =
 inline constexpr bp_dtype_set_t kIntegers = kSignedIntegers | kUnsignedIntegers;
 inline constexpr bp_dtype_set_t kBooleans = one(BP_DTYPE_BOOL);
 inline constexpr bp_dtype_set_t kNumbers = kFloats | kIntegers;
-// Without strings, complex numbers, fp8 and types below 8 bits.
+// Excludes strings, complex numbers, fp8 and types below 8 bits.
 inline constexpr bp_dtype_set_t kAnything = kNumbers | kBooleans;
 
 // Bytes of one element; 0 for strings and types below 8 bits.

@@ -16,8 +16,8 @@ using ml::kDomain;
 using Scalars = TypeList<float, double, int16_t, int32_t, int64_t>;
 constexpr bp_dtype_set_t kScalars = set_of(Scalars{}) | just(BP_DTYPE_STRING);
 
-// Returns a key for the dictionary. Keys are strings: those of the model, or the bytes of a number. All NaNs have the
-// same key, and -0 has that of 0.
+// Returns the dictionary key of a number: its bytes. (A string is its own key.) All NaNs have the same key, and -0 has
+// the key of 0.
 template <class T>
 std::string key_of(T number) {
   if constexpr (std::is_floating_point_v<T>) {

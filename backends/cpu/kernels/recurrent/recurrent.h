@@ -24,7 +24,7 @@ struct Layer {
   int64_t hidden, gates, directions;
   bool reverse_first, batch_first, linear_before_reset, input_forget;
   double clip;                          // infinity if the attribute is absent
-  std::vector<GateFunction> functions;  // for all directions
+  std::vector<GateFunction> functions;  // of each direction in turn
   const GateFunction* functions_of(int64_t direction) const {
     return functions.data() + direction * static_cast<int64_t>(functions.size()) / directions;
   }
