@@ -53,6 +53,23 @@ Status ended() {
   return {BP_DEVICE_LOST, "the other process has ended"};
 }
 
+// Asks a check once in each slice of a transfer, even if the other side never lets it wait for that long, because it
+// sends or takes one byte at a time.
+class Pace {
+ public:
+  explicit Pace(Check& check) : check_(check) {}
+  Status ask() {
+    const auto now = Clock::now();
+    if (now - asked_ < std::chrono::microseconds(kSliceUs)) return {};
+    asked_ = now;
+    return check_.ask();
+  }
+
+ private:
+  Check& check_;
+  Clock::time_point asked_ = Clock::now();
+};
+
 }  // namespace
 
 Result<std::unique_ptr<Channel>> Channel::make(Descriptor& out_socket, Descriptor& out_page) {
@@ -130,21 +147,20 @@ Status Channel::await(Check& check, uint32_t slice_us) {
   }
 }
 
-Status Channel::wait_for(short events, Check& check) const {
-  for (;;) {
-    pollfd watched{socket_.get(), events, 0};
-    const int ready = ::poll(&watched, 1, static_cast<int>(kSliceUs / 1000));
-    if (ready > 0) return {};
-    if (ready < 0 && errno != EINTR) return {BP_INTERNAL, std::string("poll: ") + std::strerror(errno)};
-    BP_TRY(check.ask());
-  }
+Status Channel::wait_for(short events) const {
+  pollfd watched{socket_.get(), events, 0};
+  const int ready = ::poll(&watched, 1, static_cast<int>(kSliceUs / 1000));
+  if (ready < 0 && errno != EINTR) return {BP_INTERNAL, std::string("poll: ") + std::strerror(errno)};
+  return {};
 }
 
 Status Channel::send(Operation operation, const std::string& bytes, const std::vector<int>& files, Check& check) const {
   if (files.size() > kMostFiles) return {BP_INTERNAL, "too many descriptors in one message"};
   const Header header{kMagic, operation, bytes.size(), static_cast<uint32_t>(files.size()), 0};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostFiles * sizeof(int))> control{};
+  Pace pace(check);
   for (uint64_t sent = 0; sent < sizeof header + bytes.size();) {
+    BP_TRY(pace.ask());
     iovec parts[2];
     int count = 0;
     if (sent < sizeof header) {
@@ -170,7 +186,7 @@ Status Channel::send(Operation operation, const std::string& bytes, const std::v
     if (done > 0) {
       sent += static_cast<uint64_t>(done);
     } else if (errno == EAGAIN) {
-      BP_TRY(wait_for(POLLOUT, check));
+      BP_TRY(wait_for(POLLOUT));
     } else if (errno != EINTR) {
       return ended();
     }
@@ -179,12 +195,14 @@ Status Channel::send(Operation operation, const std::string& bytes, const std::v
 }
 
 Status Channel::read_all(char* to, uint64_t bytes, Check& check) const {
+  Pace pace(check);
   for (uint64_t got = 0; got < bytes;) {
+    BP_TRY(pace.ask());
     const ssize_t done = ::recv(socket_.get(), to + got, bytes - got, MSG_DONTWAIT);
     if (done > 0)
       got += static_cast<uint64_t>(done);
     else if (done < 0 && errno == EAGAIN)
-      BP_TRY(wait_for(POLLIN, check));
+      BP_TRY(wait_for(POLLIN));
     else if (done == 0 || errno != EINTR)
       return ended();
   }
@@ -196,7 +214,9 @@ Result<Message> Channel::receive(uint64_t most, Check& check) const {
   Message received;
   alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostFiles * sizeof(int))> control{};
   uint64_t got = 0;
+  Pace pace(check);
   while (got == 0) {
+    BP_TRY(pace.ask());
     iovec part{&header, sizeof header};
     msghdr message{};
     message.msg_iov = &part;
@@ -205,7 +225,7 @@ Result<Message> Channel::receive(uint64_t most, Check& check) const {
     message.msg_controllen = control.size();
     const ssize_t done = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (done < 0 && errno == EAGAIN) {
-      BP_TRY(wait_for(POLLIN, check));
+      BP_TRY(wait_for(POLLIN));
       continue;
     }
     if (done < 0 && errno == EINTR) continue;

@@ -36,7 +36,7 @@ struct Page {
   std::atomic<int32_t> priority;
   std::atomic<uint32_t> cancellable, tracing;
   std::atomic<uint64_t> call;       // number of the call in progress
-  std::atomic<uint32_t> cancelled;  // nonzero: the call was cancelled before it began
+  std::atomic<uint32_t> cancelled;  // nonzero: the call was cancelled, perhaps before the process has read it
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 
@@ -46,7 +46,7 @@ struct Message {
   std::vector<Descriptor> files;
 };
 
-// Called from time to time while a side waits. If the result is not OK, the wait ends and returns it.
+// Called from time to time while a side waits, sends or receives. If the result is not OK, that ends and returns it.
 class Check {
  public:
   virtual ~Check() = default;
@@ -79,7 +79,8 @@ class Channel {
 
  private:
   Channel(Side side, Descriptor socket, Mapping mapping);
-  Status wait_for(short events, Check& check) const;
+  // Waits until the socket is ready, but no longer than a slice.
+  Status wait_for(short events) const;
   Status read_all(char* to, uint64_t bytes, Check& check) const;
 
   bool spin();

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <random>
 #include <string>
@@ -145,6 +147,11 @@ class Limited : public Check {
   int asked_ = 0;
 };
 
+class Patient : public Check {
+ public:
+  Status ask() override { return {}; }
+};
+
 TEST(Channel, GarbageIsCorrupt) {
   Descriptor socket, page;
   auto channel = Channel::make(socket, page);
@@ -180,6 +187,30 @@ TEST(Channel, ASilentOrClosedSideEndsTheWait) {
   EXPECT_EQ((*channel)->receive(1000, third).status().code(), BP_DEVICE_LOST);
 }
 
+// A side that sends one byte at a time never lets the other wait for a whole slice.
+TEST(Channel, ASlowSideEndsTheWaitToo) {
+  Descriptor socket, page;
+  auto channel = Channel::make(socket, page);
+  ASSERT_TRUE(channel.ok());
+  Patient patient;
+  ASSERT_TRUE((*channel)->send(Operation::kReply, std::string(4000, 'y'), {}, patient).ok());
+  std::string message(5000, '\0');
+  const ssize_t size = ::read(socket.get(), message.data(), message.size());
+  ASSERT_GT(size, 4000);
+  message.resize(static_cast<size_t>(size));
+  std::atomic<bool> ended{false};
+  std::thread sender([&] {
+    for (size_t i = 0; i < message.size() && !ended; ++i) {
+      EXPECT_EQ(::write(socket.get(), &message[i], 1), 1);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
+  Limited limited;
+  EXPECT_EQ((*channel)->receive(10'000, limited).status().code(), BP_TIMED_OUT);
+  ended = true;
+  sender.join();
+}
+
 TEST(Channel, LargeMessagesPass) {
   Descriptor socket, page;
   auto channel = Channel::make(socket, page);
@@ -187,11 +218,11 @@ TEST(Channel, LargeMessagesPass) {
   auto other = Channel::take(std::move(socket), page);
   const std::string large(5'000'000, 'z');
   std::thread sender([&] {
-    Limited limited;
-    EXPECT_TRUE(other->send(Operation::kReply, large, {}, limited).ok());
+    Patient patient;
+    EXPECT_TRUE(other->send(Operation::kReply, large, {}, patient).ok());
   });
-  Limited limited;
-  auto received = (*channel)->receive(10'000'000, limited);
+  Patient patient;
+  auto received = (*channel)->receive(10'000'000, patient);
   sender.join();
   ASSERT_TRUE(received.ok());
   EXPECT_EQ(received->bytes, large);
