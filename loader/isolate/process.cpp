@@ -11,6 +11,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -24,13 +25,17 @@ using Clock = std::chrono::steady_clock;
 constexpr uint64_t kGraceNs = 1'000'000'000;         // ns after the caller's deadline
 constexpr uint64_t kCancelGraceNs = 10'000'000'000;  // ns after a cancellation
 constexpr size_t kMostLanes = 512;                   // calls in progress
+constexpr size_t kMostWhy = 200;                     // bytes
+constexpr int kMostLines = 512;                      // of the log at a time; the socket's buffer holds fewer
+constexpr std::chrono::seconds kEndGrace{5};         // after a SIGKILL
 
 uint64_t now_ns() {
   return static_cast<uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count());
 }
 
-bool send_packet(int socket, const ControlPacket& packet, const std::vector<int>& files) {
+// Sends a packet, or returns an errno value. Never blocks, because the process may not read its control socket.
+int send_packet(int socket, const ControlPacket& packet, const std::vector<int>& files) {
   iovec part{const_cast<ControlPacket*>(&packet), sizeof packet};
   msghdr message{};
   message.msg_iov = &part;
@@ -46,20 +51,23 @@ bool send_packet(int socket, const ControlPacket& packet, const std::vector<int>
     std::memcpy(CMSG_DATA(rights), files.data(), files.size() * sizeof(int));
   }
   ssize_t sent;
-  do sent = ::sendmsg(socket, &message, MSG_NOSIGNAL);
+  do sent = ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   while (sent < 0 && errno == EINTR);
-  return sent == static_cast<ssize_t>(sizeof packet);
+  return sent < 0 ? errno : 0;
 }
 
 }  // namespace
 
-// Borrows a lane (a channel and its number) for one call. An unfinished call may leave data in the channel, so the lane
-// is then not returned.
+// Borrows a lane (a channel and its number) for one call. Kills the process if the call is not finished, because the
+// process would wait for the rest of it forever.
 class Process::Lease {
  public:
   Lease(Process& process, Lane* lane) : process_(process), lane_(lane) {}
   ~Lease() {
-    if (finished_) process_.give_back(lane_);
+    if (finished_)
+      process_.give_back(lane_);
+    else
+      process_.kill("a call to it was not finished");
   }
   Lease(const Lease&) = delete;
   Lane& lane() const { return *lane_; }
@@ -82,7 +90,12 @@ Process::Process(std::string name, pid_t child, Descriptor process, Descriptor c
       child_(child),
       process_(std::move(process)),
       control_(std::move(control)),
-      name_(std::move(name)) {}
+      name_(std::move(name)) {
+  // Adding a lane, giving one back and killing need no memory then.
+  lanes_.reserve(kMostLanes);
+  idle_.reserve(kMostLanes);
+  killed_why_.reserve(kMostWhy);
+}
 
 Result<std::shared_ptr<Process>> Process::start(std::string name, const Program& program, int library) {
   int ends[2];
@@ -98,7 +111,7 @@ Result<std::shared_ptr<Process>> Process::start(std::string name, const Program&
     return Status(BP_UNSUPPORTED,
                   std::string("cannot get a descriptor of a backend's process: ") + std::strerror(error));
   }
-  std::shared_ptr<Process> started(new Process(std::move(name), child, std::move(process), std::move(own)));
+  std::shared_ptr<Process> started(new Process(std::move(name), child, std::move(process), std::move(own)), discard);
   try {
     started->watcher_ = std::make_unique<std::thread>([raw = started.get()] { raw->watch(); });
   } catch (const std::system_error& error) {
@@ -110,13 +123,23 @@ Result<std::shared_ptr<Process>> Process::start(std::string name, const Program&
   return started;
 }
 
-Process::~Process() {
-  if (owner_ != getpid()) {  // this is a forked child; the process belongs to the parent
-    static_cast<void>(watcher_.release());
-    return;
+// Kills the process and deletes the object. If the process does not end, because the kernel cannot interrupt what it
+// does in a driver, its watching thread and this object stay.
+void Process::discard(Process* process) {
+  if (process->owner_ == getpid()) {
+    process->kill("it is no longer needed");
+    std::unique_lock lock(process->mutex_);
+    if (!process->changed_.wait_for(lock, kEndGrace, [&] { return process->reaped_; })) return;
   }
-  kill("it is no longer needed");
-  if (watcher_) watcher_->join();
+  delete process;
+}
+
+Process::~Process() {
+  if (!watcher_) return;
+  if (owner_ == getpid())
+    watcher_->join();
+  else  // this is a forked child, which has no such thread
+    static_cast<void>(watcher_.release());
 }
 
 void Process::set_name(std::string name) {
@@ -125,6 +148,7 @@ void Process::set_name(std::string name) {
 }
 
 void Process::set_log(LogLine line) {
+  if (owner_ != getpid()) return;  // the watching thread may have held the mutex during the fork
   const std::lock_guard lock(log_mutex_);
   log_ = std::move(line);
 }
@@ -134,14 +158,16 @@ bool Process::killed_by_others() {
   return killed_by_others_;
 }
 
-void Process::kill(std::string why) {
+void Process::kill(std::string_view why) {
+  if (owner_ != getpid()) return;
   const std::lock_guard lock(mutex_);
-  if (!reaped_) kill_locked(std::move(why));
+  if (!reaped_) kill_locked(why);
 }
 
-void Process::kill_locked(std::string why) {
-  if (killed_why_.empty()) killed_why_ = std::move(why);
+void Process::kill_locked(std::string_view why) {
+  if (killed_why_.empty()) killed_why_ = why.substr(0, killed_why_.capacity());
   ::kill(-child_, SIGKILL);
+  ::syscall(SYS_pidfd_send_signal, process_.get(), SIGKILL, nullptr, 0);  // it may have joined another group
 }
 
 void Process::end(std::chrono::milliseconds grace) {
@@ -161,11 +187,7 @@ void Process::watch() {
       lost_sight = true;
       break;
     }
-    if (watched[1].revents & POLLIN) {
-      read_log();
-    } else if (watched[1].revents) {
-      listening = false;
-    }
+    if (watched[1].revents) listening = read_log();
     if (watched[0].revents) break;
   }
   read_log();
@@ -196,12 +218,15 @@ void Process::watch() {
   changed_.notify_all();
 }
 
-void Process::read_log() {
+// Forwards some lines of the log. Returns whether there may be more later. The number is bounded, because a process
+// that the plugin started could go on logging and so keep the watching thread from noticing the end.
+bool Process::read_log() {
   char packet[kMostLogBytes];
-  for (;;) {
+  for (int i = 0; i < kMostLines; ++i) {
     const ssize_t got = ::recv(control_.get(), packet, sizeof packet, MSG_DONTWAIT);
     if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return;
+    if (got < 0) return errno == EAGAIN;
+    if (got == 0) return false;
     uint32_t level;
     if (static_cast<size_t>(got) < sizeof level) continue;
     std::memcpy(&level, packet, sizeof level);
@@ -209,6 +234,7 @@ void Process::read_log() {
     if (log_ && level >= BP_LOG_ERROR && level <= BP_LOG_DEBUG)
       log_(level, {packet + sizeof level, static_cast<size_t>(got) - sizeof level});
   }
+  return true;
 }
 
 Status Process::lost(Operation during) {
@@ -216,13 +242,14 @@ Status Process::lost(Operation during) {
   // A process that ends closes its sockets shortly before it can be reaped.
   if (!changed_.wait_for(lock, std::chrono::milliseconds(500), [&] { return reaped_; })) {
     kill_locked("it closed a descriptor that is not its own");
-    changed_.wait_for(lock, std::chrono::seconds(5), [&] { return reaped_; });
+    changed_.wait_for(lock, kEndGrace, [&] { return reaped_; });
   }
   return Status(BP_DEVICE_LOST, name_ + " " + (reaped_ ? how_ : "does not end") + " while it " + activity(during))
       .with_flags(BP_ERROR_DEVICE_LOST);
 }
 
-Result<Process::Lane*> Process::acquire() {
+// Returns an idle lane, or opens one. Waits while the process has not received the lanes that were opened before.
+Result<Process::Lane*> Process::acquire(Operation operation, Check& check) {
   if (owner_ != getpid())
     return Status(BP_FORKED,
                   name_ + " was started by the process that this one was forked from: create a new environment");
@@ -233,22 +260,28 @@ Result<Process::Lane*> Process::acquire() {
       idle_.pop_back();
       return lane;
     }
-    if (lanes_.size() >= kMostLanes)
-      return Status(BP_RESOURCE_EXHAUSTED,
-                    name_ + ": more than " + std::to_string(kMostLanes) + " calls at the same time");
   }
   auto lane = std::make_unique<Lane>();
   Descriptor socket, page;
   BP_ASSIGN(lane->channel, Channel::make(socket, page));
-  const std::lock_guard lock(mutex_);
-  lane->number = static_cast<uint32_t>(lanes_.size());
-  lanes_.push_back(std::move(lane));
-  idle_.reserve(lanes_.size());
-  Lane* made = lanes_.back().get();
-  const ControlPacket packet{ControlPacket::kNewChannel, made->number, 0};
-  // A failure is ignored: if the process has ended, the call will report that.
-  static_cast<void>(send_packet(control_.get(), packet, {socket.get(), page.get()}));
-  return made;
+  for (;; std::this_thread::sleep_for(std::chrono::milliseconds(1))) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (lanes_.size() == kMostLanes)
+        return Status(BP_RESOURCE_EXHAUSTED,
+                      name_ + ": more than " + std::to_string(kMostLanes) + " calls at the same time");
+      lane->number = static_cast<uint32_t>(lanes_.size());
+      const ControlPacket packet{ControlPacket::kNewChannel, lane->number, 0};
+      const int error = send_packet(control_.get(), packet, {socket.get(), page.get()});
+      if (error == 0) {
+        lanes_.push_back(std::move(lane));
+        return lanes_.back().get();
+      }
+      if (error == EPIPE || error == ECONNRESET || error == ENOTCONN) break;
+    }
+    BP_TRY(check.ask());
+  }
+  return lost(operation);
 }
 
 void Process::give_back(Lane* lane) {
@@ -259,20 +292,27 @@ void Process::give_back(Lane* lane) {
 // Decides whether a caller keeps waiting for a call.
 class Process::Waiting : public Check {
  public:
-  Waiting(Process& process, const Lane& lane, Operation operation, const Patience& patience)
-      : process_(process), lane_(lane), operation_(operation), patience_(patience) {}
+  Waiting(Process& process, Operation operation, const Patience& patience)
+      : process_(process), operation_(operation), patience_(patience) {}
+
+  // Called when the caller has a lane.
+  void begin(const Lane& lane) { lane_ = &lane; }
 
   Status ask() override {
     if (!process_.alive()) return process_.lost(operation_);
     const uint64_t now = now_ns();
     if (patience_.cancel && !cancelled_at_ && patience_.host->cancelled(patience_.host, patience_.cancel)) {
+      if (!lane_) return {BP_CANCELLED, "the call was cancelled before it began"};
       cancelled_at_ = now;
-      send_packet(process_.control_.get(), {ControlPacket::kCancel, lane_.number, lane_.calls}, {});
+      // The process cannot assign the packet to a call that it has not read yet. It finds the mark in the page then.
+      lane_->channel->page().cancelled.store(1, std::memory_order_relaxed);
+      static_cast<void>(
+          send_packet(process_.control_.get(), {ControlPacket::kCancel, lane_->number, lane_->calls}, {}));
     }
     const bool has_deadline = patience_.deadline && patience_.deadline != BP_FOREVER;
-    const bool late = has_deadline && now > std::max(patience_.deadline, begin_) + kGraceNs;
-    const bool stubborn = cancelled_at_ && now - cancelled_at_ > kCancelGraceNs;
-    const bool hangs = patience_.limit_ns && now - begin_ > patience_.limit_ns;
+    const bool late = has_deadline && is_over(std::max(patience_.deadline, begin_), kGraceNs, now);
+    const bool stubborn = cancelled_at_ && is_over(cancelled_at_, kCancelGraceNs, now);
+    const bool hangs = patience_.limit_ns && is_over(begin_, patience_.limit_ns, now);
     if (!late && !stubborn && !hangs) return {};
     process_.kill(stubborn ? "it ignored a cancellation" : "it did not return in time");
     Status lost = process_.lost(operation_);
@@ -281,20 +321,25 @@ class Process::Waiting : public Check {
   }
 
  private:
+  // Whether more than `ns` have passed since `begin`. Sums could wrap.
+  static bool is_over(uint64_t begin, uint64_t ns, uint64_t now) { return now > begin && now - begin > ns; }
+
   Process& process_;
-  const Lane& lane_;
+  const Lane* lane_ = nullptr;
   Operation operation_;
   const Patience& patience_;
   uint64_t begin_ = now_ns(), cancelled_at_ = 0;
 };
 
-// Returns the status of a failed exchange. Kills a process that sent an unreadable reply, because it can no longer be
-// trusted.
+// Returns the status of a failed exchange: a check's, or that of a process that ended or sent an unreadable reply.
 Status Process::broken(Operation operation, const Status& status) {
-  if (status.code() == BP_CORRUPT)
-    kill("it sent a reply that cannot be read (" + std::string(status.text()) + ")");
-  else if (status.code() != BP_DEVICE_LOST || !alive())
-    return status;
+  if (status.code() == BP_CORRUPT) return unreadable(operation, status.text());
+  const bool is_explained = status.flags() & BP_ERROR_DEVICE_LOST;
+  return status.code() != BP_DEVICE_LOST || is_explained ? status : lost(operation);
+}
+
+Status Process::unreadable(Operation operation, std::string_view what) {
+  kill("it sent a reply that cannot be read" + (what.empty() ? std::string() : " (" + std::string(what) + ")"));
   return lost(operation);
 }
 
@@ -320,8 +365,13 @@ Result<std::string> Process::converse(Lease& lease, Operation operation, const P
     }
     Writer out;
     std::vector<Descriptor> files;
-    Status answer = answers ? answers->answer(received->operation, in, out, files)
-                            : Status(BP_BAD_STATE, "this request is not allowed during the call");
+    Status answer;
+    try {
+      answer = answers ? answers->answer(received->operation, in, out, files)
+                       : Status(BP_BAD_STATE, "this request is not allowed during the call");
+    } catch (const std::bad_alloc&) {
+      answer = {BP_RESOURCE_EXHAUSTED, "the loader is out of memory"};
+    }
     Writer reply;
     reply.status(answer);
     std::vector<int> numbers;
@@ -339,9 +389,13 @@ Result<std::string> Process::converse(Lease& lease, Operation operation, const P
 Result<std::string> Process::call(Operation operation, const std::string& request, const std::vector<int>& files,
                                   const Patience& patience, Answers* answers) {
   if (!alive()) return lost(operation);
-  BP_ASSIGN(Lane * lane, acquire());
+  if (request.size() > kMostRequest)
+    return Status(BP_UNSUPPORTED,
+                  std::to_string(request.size()) + " bytes are too many for a call to an isolated backend");
+  Waiting check(*this, operation, patience);
+  BP_ASSIGN(Lane * lane, acquire(operation, check));
   Lease lease(*this, lane);
-  Waiting check(*this, *lane, operation, patience);
+  check.begin(*lane);
   lease.begin(patience);
   lane->channel->pass(Turn::kMessage);
   if (Status status = lane->channel->send(operation, request, files, check); !status.ok())
@@ -351,9 +405,10 @@ Result<std::string> Process::call(Operation operation, const std::string& reques
 
 Status Process::run(const RunNumbers& run, const Patience& patience, Answers& answers) {
   if (!alive()) return lost(Operation::kRun);
-  BP_ASSIGN(Lane * lane, acquire());
+  Waiting check(*this, Operation::kRun, patience);
+  BP_ASSIGN(Lane * lane, acquire(Operation::kRun, check));
   Lease lease(*this, lane);
-  Waiting check(*this, *lane, Operation::kRun, patience);
+  check.begin(*lane);
   lease.begin(patience);
   Page& page = lane->channel->page();
   page.instance.store(run.instance, std::memory_order_relaxed);

@@ -52,9 +52,9 @@ class Process {
  public:
   using LogLine = std::function<void(uint32_t level, std::string_view text)>;
 
-  // `name`, such as "backend cpu", begins error messages. `library` is the open file that the process loads.
+  // `name`, such as "backend cpu", begins error messages. `library` is the open file that the process loads. The
+  // process is killed when the last reference is dropped.
   static Result<std::shared_ptr<Process>> start(std::string name, const Program& program, int library);
-  // Kills the process.
   ~Process();
   Process(const Process&) = delete;
 
@@ -69,8 +69,13 @@ class Process {
   Status lost(Operation during);
   // Asks the process to exit, waits up to `grace` for it, then kills it.
   void end(std::chrono::milliseconds grace);
-  // Kills the process. Later errors say "was killed: " and the first `why`. Does nothing after the process has ended.
-  void kill(std::string why);
+  // Kills the process. Later errors say "was killed: " and the first `why`. Does nothing after the process has ended,
+  // and in a forked child.
+  void kill(std::string_view why);
+
+  // Kills a process that sent a reply that cannot be read, because it can no longer be trusted. Returns the call's
+  // error.
+  Status unreadable(Operation operation, std::string_view what = {});
 
   // Sends a request and returns the bytes after the reply's status. BP_DEVICE_LOST if the process ended; BP_TIMED_OUT
   // if it was killed because it had not replied a second after the caller's deadline.
@@ -90,11 +95,12 @@ class Process {
   class Waiting;
 
   Process(std::string name, pid_t child, Descriptor process, Descriptor control);
+  static void discard(Process* process);
   // Like `kill`, but the caller holds `mutex_` and the process has not been reaped.
-  void kill_locked(std::string why);
+  void kill_locked(std::string_view why);
   void watch();
-  void read_log();
-  Result<Lane*> acquire();
+  bool read_log();
+  Result<Lane*> acquire(Operation operation, Check& check);
   void give_back(Lane* lane);
   Result<std::string> converse(Lease& lease, Operation operation, const Patience& patience, Check& check,
                                Answers* answers);

@@ -87,9 +87,10 @@ struct ProxyDevice {
   // Returns the device's handle in the running process. Opens the device there first, if needed.
   Result<Remote> live();
   // Sends a request that consists of the device's handle and `rest`. A call whose process ended has no lasting effect,
-  // so it is repeated once if the process was killed from outside. `out_remote` may be null.
+  // so it is repeated once if the process was killed from outside. `out_remote` is the device in the process that
+  // replied.
   Result<std::string> call(Operation operation, const std::string& rest, const Patience& patience, Answers* answers,
-                           Remote* out_remote = nullptr);
+                           Remote& out_remote);
 };
 
 // Behind a bp_program_t. Lost when its process ends.
@@ -139,8 +140,6 @@ bp_status_t fenced(bp_error_t* error, F&& body) noexcept {
 
 // Writes a message into `error` although the call returns BP_OK.
 void explain(bp_error_t* error, std::string_view text);
-// The error for a reply that cannot be read.
-Status malformed(const ProxyBackend& backend, Operation operation);
 void write_options(const bp_option_t* options, uint32_t count, uint32_t stride, Writer& out);
 // BP_UNSUPPORTED if the chain contains a required extension. Extensions are not sent to the process.
 Status refuse_chain(const bp_chain_t* chain);

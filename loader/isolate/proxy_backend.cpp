@@ -137,11 +137,6 @@ void explain(bp_error_t* error, std::string_view text) {
   if (error->text) std::memcpy(error->text, text.data(), std::min<uint64_t>(error->text_capacity, text.size()));
 }
 
-Status malformed(const ProxyBackend& backend, Operation operation) {
-  return {BP_INTERNAL,
-          backend.library().name() + ": its process sent a reply that cannot be read when it " + activity(operation)};
-}
-
 void write_options(const bp_option_t* options, uint32_t count, uint32_t stride, Writer& out) {
   out.put<uint64_t>(options ? count : 0);
   for (uint32_t i = 0; options && i < count; ++i) {

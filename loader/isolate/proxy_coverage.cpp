@@ -11,14 +11,15 @@ ProxyDevice& device_of(bp_device_t* device) {
 
 // Calls an operation of the device on a graph. `request` writes the fields between the cancel flag and the graph.
 Result<std::string> ask(ProxyDevice& device, Operation operation, const std::function<void(Writer&)>& request,
-                        const bp_graph_t* graph, const bp_cancel_t* cancel) {
+                        const bp_graph_t* graph, const bp_cancel_t* cancel, Remote& out_remote) {
   if (!graph) return Status(BP_INVALID_ARGUMENT, "the graph is NULL");
   Writer out, written;
   out.put<uint32_t>(cancel != nullptr);
   request(out);
   const Graphs graphs = write_graph(*graph, written);
   GraphAnswers answers(graphs);
-  return device.call(operation, out.take() + written.take(), device.backend.long_patience(cancel), &answers);
+  return device.call(operation, out.take() + written.take(), device.backend.long_patience(cancel), &answers,
+                     out_remote);
 }
 
 bp_status_t query(bp_device_t* handle, const bp_coverage_query_t* what, const bp_coverage_sink_t* sink,
@@ -32,7 +33,8 @@ bp_status_t query(bp_device_t* handle, const bp_coverage_query_t* what, const bp
       out.put(query.compute_types).put<uint32_t>(query.nodes != nullptr);
       out.array(query.nodes, query.nodes ? query.node_count : 0);
     };
-    BP_ASSIGN(const std::string answer, ask(device, Operation::kCoverage, request, query.graph, query.cancel));
+    Remote remote;
+    BP_ASSIGN(const std::string answer, ask(device, Operation::kCoverage, request, query.graph, query.cancel, remote));
     Reader in(answer);
     std::vector<bp_verdict_t> verdicts(in.count(52));
     std::deque<std::vector<bp_range_t>> ranges;
@@ -60,7 +62,7 @@ bp_status_t query(bp_device_t* handle, const bp_coverage_query_t* what, const bp
       group.confidence = in.get<float>();
       group.name = abi::text(in.text());
     }
-    if (!in.complete()) return malformed(device.backend, Operation::kCoverage);
+    if (!in.complete()) return remote.process->unreadable(Operation::kCoverage);
     if (!verdicts.empty())
       sink->verdicts(sink->self, verdicts.data(), static_cast<uint32_t>(verdicts.size()), sizeof(bp_verdict_t));
     if (!groups.empty())
@@ -79,7 +81,9 @@ bp_status_t review(bp_device_t* handle, const bp_compile_t* what, bp_review_t* o
       write_options(compile.options, compile.option_count, compile.option_stride, out);
       out.put(compile.compute_types).put(compile.flags);
     };
-    BP_ASSIGN(const std::string answer, ask(device, Operation::kReview, request, compile.graph, compile.cancel));
+    Remote remote;
+    BP_ASSIGN(const std::string answer,
+              ask(device, Operation::kReview, request, compile.graph, compile.cancel, remote));
     Reader in(answer);
     review.answer = in.get<uint32_t>();
     review.reason = in.get<uint32_t>();
@@ -88,7 +92,7 @@ bp_status_t review(bp_device_t* handle, const bp_compile_t* what, bp_review_t* o
     const std::string_view text = in.text();
     std::vector<std::vector<uint32_t>> parts(in.count(8));
     for (auto& part : parts) part = in.array<uint32_t>();
-    if (!in.complete()) return malformed(device.backend, Operation::kReview);
+    if (!in.complete()) return remote.process->unreadable(Operation::kReview);
     if (review.split)
       for (const auto& part : parts) review.split(review.split_self, part.data(), static_cast<uint32_t>(part.size()));
     explain(error, text);
@@ -105,7 +109,8 @@ bp_status_t infer(bp_device_t* handle, const bp_infer_t* what, const bp_infer_si
       write_options(infer.options, infer.option_count, infer.option_stride, out);
       out.put(infer.node);
     };
-    BP_ASSIGN(const std::string answer, ask(device, Operation::kInfer, request, infer.graph, infer.cancel));
+    Remote remote;
+    BP_ASSIGN(const std::string answer, ask(device, Operation::kInfer, request, infer.graph, infer.cancel, remote));
     struct Output {
       uint32_t slot;
       bp_dtype_t dtype;
@@ -121,7 +126,7 @@ bp_status_t infer(bp_device_t* handle, const bp_infer_t* what, const bp_infer_si
       output.dims = in.array<bp_dim_t>();
       in.require(output.rank < 0 || output.dims.size() == static_cast<uint64_t>(output.rank));
     }
-    if (!in.complete()) return malformed(device.backend, Operation::kInfer);
+    if (!in.complete()) return remote.process->unreadable(Operation::kInfer);
     for (const Output& output : outputs)
       sink->output(sink->self, output.slot, output.dtype, output.rank, output.dims.data());
     return {};
@@ -131,7 +136,9 @@ bp_status_t infer(bp_device_t* handle, const bp_infer_t* what, const bp_infer_si
 bp_status_t opsets(bp_device_t* handle, bp_opsets_t* out_opsets, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
     ProxyDevice& device = device_of(handle);
-    BP_ASSIGN(const std::string answer, device.call(Operation::kOpsets, {}, device.backend.short_patience(), nullptr));
+    Remote remote;
+    BP_ASSIGN(const std::string answer,
+              device.call(Operation::kOpsets, {}, device.backend.short_patience(), nullptr, remote));
     Reader in(answer);
     bp_opsets_t known{};
     known.size = sizeof known;
@@ -141,7 +148,7 @@ bp_status_t opsets(bp_device_t* handle, bp_opsets_t* out_opsets, bp_error_t* err
       domain = in.text();
       version = in.get<uint32_t>();
     }
-    if (!in.complete()) return malformed(device.backend, Operation::kOpsets);
+    if (!in.complete()) return remote.process->unreadable(Operation::kOpsets);
     const std::lock_guard lock(device.mutex);
     if (device.opsets.empty()) {  // filled once, because earlier results must stay valid
       for (const auto& [domain, version] : list)

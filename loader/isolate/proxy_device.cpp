@@ -8,6 +8,8 @@ namespace {
 // The additional launch cost of an isolated device in ns, for placement.
 constexpr uint64_t kLaunchNs = 15'000;
 constexpr uint64_t kMostText = 4096;
+constexpr uint64_t kMostProperties = 1000;  // of a device; discovery accepts no more of either
+constexpr uint32_t kMostDevices = 256;
 
 ProxyBackend& backend_of(bp_backend_t* backend) {
   return *reinterpret_cast<ProxyBackend*>(backend);
@@ -27,7 +29,7 @@ Result<DeviceCount> count_in(const ProxyBackend& backend, Process& process) {
   Reader in(answer);
   DeviceCount result{in.get<uint32_t>(), {}};
   result.text = in.text();
-  if (!in.complete()) return malformed(backend, Operation::kCountDevices);
+  if (!in.complete()) return process.unreadable(Operation::kCountDevices);
   return result;
 }
 
@@ -56,12 +58,14 @@ Result<Description> describe_in(const ProxyBackend& backend, Process& process, u
   result.numbers = in.get<DeviceNumbers>();
   for (std::string* text : {&result.name, &result.vendor, &result.driver, &result.arch, &result.pci})
     *text = in.text().substr(0, kMostText);
-  result.properties.resize(in.count(16));
+  const uint64_t properties = in.count(16);
+  in.require(properties <= kMostProperties);
+  result.properties.resize(in.ok() ? properties : 0);
   for (auto& [name, value] : result.properties) {
     name = in.text().substr(0, kMostText);
     value = in.text().substr(0, kMostText);
   }
-  if (!in.complete()) return malformed(backend, Operation::kDeviceInfo);
+  if (!in.complete()) return process.unreadable(Operation::kDeviceInfo);
   return result;
 }
 
@@ -71,6 +75,7 @@ Result<uint32_t> index_in(ProxyBackend& backend, Process& process, uint32_t inde
   const std::string wanted = backend.identity_of(index);
   if (wanted.empty()) return index;  // never described
   BP_ASSIGN(const DeviceCount count, count_in(backend, process));
+  if (count.devices > kMostDevices) return process.unreadable(Operation::kCountDevices, "too many devices");
   for (uint32_t i = 0; i < count.devices; ++i) {
     const uint32_t candidate = (index + i) % count.devices;  // most likely the index has not changed
     BP_ASSIGN(const Description description, describe_in(backend, process, candidate));
@@ -196,21 +201,20 @@ Result<Remote> ProxyDevice::live() {
             process->call(Operation::kOpen, request.bytes() + options, {}, backend.short_patience()));
   Reader in(answer);
   const auto handle = in.get<uint64_t>();
-  if (!in.complete()) return malformed(backend, Operation::kOpen);
+  if (!in.complete()) return process->unreadable(Operation::kOpen);
   remote = {process, handle};
   return remote;
 }
 
 Result<std::string> ProxyDevice::call(Operation operation, const std::string& rest, const Patience& patience,
-                                      Answers* answers, Remote* out_remote) {
+                                      Answers* answers, Remote& out_remote) {
   for (bool again = false;; again = true) {
-    BP_ASSIGN(const Remote remote, live());
+    BP_ASSIGN(out_remote, live());
+    Process& process = *out_remote.process;
     Writer request;
-    request.put(remote.handle).append(rest);
-    auto answer = remote.process->call(operation, request.bytes(), {}, patience, answers);
-    if (answer.ok() && out_remote) *out_remote = remote;
-    if (answer.ok() || again || answer.status().code() != BP_DEVICE_LOST || !remote.process->killed_by_others())
-      return answer;
+    request.put(out_remote.handle).append(rest);
+    auto answer = process.call(operation, request.bytes(), {}, patience, answers);
+    if (answer.ok() || again || answer.status().code() != BP_DEVICE_LOST || !process.killed_by_others()) return answer;
   }
 }
 

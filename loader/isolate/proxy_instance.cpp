@@ -328,7 +328,7 @@ Status ProxyInstance::execute_with_containers(const bp_run_t& run, const RunNumb
   Reader in(answer);
   for (const Slot& slot : outputs_)
     if (slot.container) BP_TRY(read_container(containers, slot.container, in));
-  return in.complete() ? Status() : malformed(backend(), Operation::kRun);
+  return in.complete() ? Status() : process().unreadable(Operation::kRun);
 }
 
 Status ProxyInstance::run(const bp_run_t& run) {
@@ -437,7 +437,7 @@ bp_status_t create(const bp_program_t* handle, const bp_instance_create_t* how, 
                                                                      program.backend.long_patience(nullptr)));
     Reader in(answer);
     const auto instance = in.get<uint64_t>();
-    if (!in.complete()) return malformed(program.backend, Operation::kCreateInstance);
+    if (!in.complete()) return program.remote.process->unreadable(Operation::kCreateInstance);
     *out_instance = reinterpret_cast<bp_instance_t*>(new ProxyInstance(program, instance));
     return {};
   });

@@ -43,7 +43,7 @@ Status make(Operation operation, bp_device_t* handle, const bp_compile_t* what, 
   GraphAnswers answers(program->graphs, &compile);
   BP_ASSIGN(const std::string answer,
             device.call(operation, request.take() + written.take(), device.backend.long_patience(compile.cancel),
-                        &answers, &program->remote));
+                        &answers, program->remote));
   Reader in(answer);
   program->remote.handle = in.get<uint64_t>();
   bp_program_info_t& info = program->info;
@@ -56,7 +56,8 @@ Status make(Operation operation, bp_device_t* handle, const bp_compile_t* what, 
   program->inplace = in.array<bp_inplace_t>();
   info.inplace = program->inplace.data();
   info.inplace_count = static_cast<uint32_t>(program->inplace.size());
-  if (!in.complete()) return malformed(device.backend, operation);
+  in.require(info.input_count == compile.graph->input_count && info.output_count == compile.graph->output_count);
+  if (!in.complete()) return program->remote.process->unreadable(operation);
   program->in_kinds = kinds_of(*compile.graph, compile.graph->inputs, compile.graph->input_count);
   program->out_kinds = kinds_of(*compile.graph, compile.graph->outputs, compile.graph->output_count);
   *out_program = reinterpret_cast<bp_program_t*>(program.release());
@@ -109,7 +110,7 @@ bp_status_t output_extents(const bp_program_t* handle, const bp_shape_query_t* w
       extents[i] = in.array<int64_t>();
       in.require(ranks[i] == BP_NONE || (ranks[i] <= BP_MAX_RANK && extents[i].size() == ranks[i]));
     }
-    if (!in.complete()) return malformed(program.backend, Operation::kOutputExtents);
+    if (!in.complete()) return program.remote.process->unreadable(Operation::kOutputExtents);
     for (size_t i = 0; i < extents.size(); ++i) {
       auto& shape = *reinterpret_cast<bp_shape_t*>(reinterpret_cast<char*>(out_shapes) + i * query.output_stride);
       shape.rank = ranks[i];
@@ -139,12 +140,13 @@ bp_status_t validate(bp_device_t* handle, bp_bytes_t blob, uint32_t* out_answer,
     ProxyDevice& device = device_of(handle);
     Writer request;
     request.blob(blob.data, blob.size);
-    BP_ASSIGN(const std::string answer,
-              device.call(Operation::kValidate, request.bytes(), device.backend.long_patience(nullptr), nullptr));
+    Remote remote;
+    BP_ASSIGN(const std::string answer, device.call(Operation::kValidate, request.bytes(),
+                                                    device.backend.long_patience(nullptr), nullptr, remote));
     Reader in(answer);
     const auto verdict = in.get<uint32_t>();
     const std::string_view text = in.text();
-    if (!in.complete()) return malformed(device.backend, Operation::kValidate);
+    if (!in.complete()) return remote.process->unreadable(Operation::kValidate);
     *out_answer = verdict;
     explain(error, text);
     return {};
@@ -187,14 +189,14 @@ bp_status_t read_weight(const bp_program_t* handle, uint32_t weight, bp_tensor_t
     BP_ASSIGN(const bp_tensor_t tensor, abi::read(out_tensor, "bp_tensor_t"));
     if (tensor.buffer.memory)
       return {BP_UNSUPPORTED, "device memory cannot be passed to an isolated backend: read into host memory"};
+    if (tensor.buffer.bytes && !tensor.buffer.address) return {BP_INVALID_ARGUMENT, "the tensor's address is NULL"};
     Writer request;
     request.put(program.remote.handle).put(weight).put(tensor.buffer.bytes);
     write_tensor_form(tensor, request);
     GraphAnswers answers(program.graphs);
     BP_ASSIGN(const std::string answer, program.remote.process->call(Operation::kReadWeight, request.bytes(), {},
                                                                      program.backend.long_patience(nullptr), &answers));
-    if (answer.size() > tensor.buffer.bytes || (!answer.empty() && !tensor.buffer.address))
-      return malformed(program.backend, Operation::kReadWeight);
+    if (answer.size() != tensor.buffer.bytes) return program.remote.process->unreadable(Operation::kReadWeight);
     if (!answer.empty())
       std::memcpy(static_cast<char*>(tensor.buffer.address) + tensor.buffer.offset, answer.data(), answer.size());
     return {};

@@ -60,6 +60,10 @@ void Lane::work(Server& server) {
       channel_->pass(Turn::kDone);
       continue;
     }
+    constexpr uint64_t kMost = kMostReply - 4096;
+    if (status.ok() && out.bytes().size() > kMost)
+      status = {BP_UNSUPPORTED,
+                "a result of " + std::to_string(out.bytes().size()) + " bytes is too large for an isolated backend"};
     Writer reply;
     reply.status(status);
     channel_->pass(Turn::kMessage);

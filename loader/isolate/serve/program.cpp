@@ -241,7 +241,10 @@ Status Server::read_weight(Lane& lane, Reader& in, Writer& out) const {
   const auto bytes = in.get<uint64_t>();
   OwnedTensor owned;
   owned.read(in);
-  if (!in.complete() || bytes > kMostBlob) return corrupt();
+  if (!in.complete()) return corrupt();
+  if (bytes > kMostBlob)
+    return {BP_UNSUPPORTED,
+            "a weight of " + std::to_string(bytes) + " bytes is too large to be read from an isolated backend"};
   const bp_plugin_t& plugin = tables_->plugin;
   if (!plugin.weights || !plugin.weights->read) return {BP_UNSUPPORTED, "its plugin has no `read`"};
   owned.set(std::string(bytes, '\0'));
