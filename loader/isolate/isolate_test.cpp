@@ -396,6 +396,58 @@ TEST(Isolate, LargeTensorsOfTheLoaderAreNotCopied) {
   }
 }
 
+// The blocks of shared memory for copies of tensors that this process has mapped.
+size_t mapped_copies() {
+  std::ifstream maps("/proc/self/maps");
+  size_t count = 0;
+  for (std::string line; std::getline(maps, line);) count += line.find("backplane-tensors") != line.npos;
+  return count;
+}
+
+TEST(Isolate, ATensorThatGrowsWithEveryRunNeedsFewCopies) {
+  const Environment env = isolated({kCpu}, "cpu");
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {-1}, {"n"});
+  Exec exec = env.compile(graph.finish({graph.node("Neg", "y", {x})})).exec();
+  const size_t before = mapped_copies();
+  for (size_t elements = 20'000; elements <= 500'000; elements += 20'000)
+    EXPECT_EQ(run(exec, std::vector<float>(elements, 1)).back(), -1);
+  EXPECT_LE(mapped_copies() - before, 12u);  // of 25 sizes
+}
+
+TEST(Isolate, ATensorThatIsSharedEverySecondTimeReusesItsCopy) {
+  constexpr int64_t kElements = 50'000;
+  const Environment env = isolated({kFault}, "fault", {{"fault.ops", "Neg"}});
+  Exec exec = env.compile(one_node("Neg", {kElements})).exec();
+  bp_allocate_t what{};
+  what.size = sizeof what;
+  what.bytes = kElements * sizeof(float);
+  bp_buffer_t shared{};
+  detail::call(api().memory_allocate, env.get(), env.devices()[0].info.id, static_cast<const bp_allocate_t*>(&what),
+               &shared);
+  std::vector<float> plain(kElements, 2);
+  std::ranges::fill_n(static_cast<float*>(shared.address), kElements, 1.0f);
+  const size_t before = mapped_copies();
+  for (int i = 0; i < 20; ++i) {
+    bp_tensor_t tensor{};
+    tensor.size = sizeof tensor;
+    tensor.dtype = BP_DTYPE_FLOAT;
+    tensor.rank = 1;
+    tensor.extents = &kElements;
+    tensor.buffer = shared;
+    tensor.buffer.device = 0;
+    if (i % 2) tensor.buffer.address = plain.data();
+    exec.bind_memory(0, tensor);
+    exec.run();
+    EXPECT_EQ(exec.output(0u).values<float>().back(), i % 2 ? 2 : 1);
+  }
+  EXPECT_LE(mapped_copies() - before, 4u);
+  bp_release_t release{};
+  release.size = sizeof release;
+  release.buffer = &shared;
+  api().memory_release(env.get(), &release);
+}
+
 TEST(Isolate, LogLinesAreForwarded) {
   EnvironmentOptions how;
   how.backend_files = {kFault};

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 
 #include "base/abi.h"
@@ -18,6 +19,7 @@ namespace {
 constexpr uint64_t kSmallTensor = 64 << 10;  // in bytes; up to this size, copies share a block
 constexpr uint64_t kSmallBlock = 256 << 10;
 constexpr uint64_t kAlignment = 64;
+constexpr uint64_t kMostPiece = uint64_t{1} << 62;
 
 // A block of shared memory that the instance's process keeps mapped until the instance is destroyed.
 struct Staging {
@@ -49,6 +51,7 @@ struct Slot {
 // An output whose size was not known before the run, and whose memory is not shared. The run writes `mapping`, whose
 // bytes are then copied to `address`.
 struct Found {
+  uint32_t slot;
   char* address;
   uint64_t bytes;
   Mapping mapping;
@@ -92,8 +95,10 @@ class ProxyInstance : public Answers {
   Result<Piece> stage(uint64_t bytes);
   Status send_binding(uint32_t number, const Slot& slot, std::optional<SharedRange> shared);
   Status choose_piece(uint32_t number, const Slot& slot, Slot& next);
-  // Whether another slot uses the same piece of shared memory.
-  bool is_shared(const Slot& slot) const;
+  // The number of slots that use the piece of shared memory.
+  int64_t users(const Piece& piece) const;
+  // Keeps a piece for later copies, unless a slot uses it.
+  void recycle(const Piece& piece);
   Status wait_before(const bp_run_t& run) const;
   Status execute(const bp_run_t& run);
   Status execute_with_containers(const bp_run_t& run, const RunNumbers& numbers, const Patience& patience);
@@ -105,6 +110,7 @@ class ProxyInstance : public Answers {
   std::vector<Slot> inputs_, outputs_;
   bool has_containers_ = false;
   std::deque<Staging> staging_;
+  std::vector<Piece> free_;
   std::atomic<bool> running_{false};
   const bp_run_t* run_ = nullptr;  // the run in progress
   std::vector<Found> found_;
@@ -129,9 +135,17 @@ Result<Slot*> ProxyInstance::slot(uint32_t number) {
   return &side[index];
 }
 
-// Allocates shared memory for a copy of a tensor. Small copies share a block.
+// Takes shared memory for a copy of a tensor. Small copies share a block. Sizes are powers of two, so that a tensor
+// which grows with every run uses few pieces, and others can use those that it leaves. Pages that are not used cost
+// nothing.
 Result<Piece> ProxyInstance::stage(uint64_t bytes) {
-  bytes = (std::max<uint64_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
+  if (bytes > kMostPiece) return Status(BP_RESOURCE_EXHAUSTED, "a tensor of " + std::to_string(bytes) + " bytes");
+  bytes = std::bit_ceil(std::max(bytes, kAlignment));
+  if (const auto found = std::ranges::find(free_, bytes, &Piece::bytes); found != free_.end()) {
+    const Piece piece = *found;
+    free_.erase(found);
+    return piece;
+  }
   const bool small = bytes <= kSmallTensor;
   if (small)
     for (Staging& block : staging_)
@@ -194,24 +208,29 @@ Status ProxyInstance::choose_piece(uint32_t number, const Slot& slot, Slot& next
     next.piece = twin->piece;
     return {};
   }
-  if (fits && !is_shared(slot)) {
+  if (fits && users(slot.piece) == 1) {
     next.piece = slot.piece;
   } else {
     BP_ASSIGN(next.piece, stage(next.capacity));
   }
   if (twin == others.end()) return {};
-  twin->piece = next.piece;
+  Slot moved = *twin;
+  moved.piece = next.piece;
   const auto twin_number = static_cast<uint32_t>(twin - others.begin()) + (is_input ? BP_SLOT_OUTPUT : 0);
-  return send_binding(twin_number, *twin, std::nullopt);
+  BP_TRY(send_binding(twin_number, moved, std::nullopt));
+  recycle(std::exchange(twin->piece, next.piece));
+  return {};
 }
 
-bool ProxyInstance::is_shared(const Slot& slot) const {
-  for (const std::vector<Slot>* side : {&inputs_, &outputs_})
-    for (const Slot& other : *side)
-      if (&other != &slot && other.staged && other.piece.staging == slot.piece.staging &&
-          other.piece.offset == slot.piece.offset)
-        return true;
-  return false;
+int64_t ProxyInstance::users(const Piece& piece) const {
+  const auto uses = [&](const Slot& slot) {
+    return slot.staged && slot.piece.staging == piece.staging && slot.piece.offset == piece.offset;
+  };
+  return std::ranges::count_if(inputs_, uses) + std::ranges::count_if(outputs_, uses);
+}
+
+void ProxyInstance::recycle(const Piece& piece) {
+  if (piece.staging && users(piece) == 0) free_.push_back(piece);
 }
 
 Status ProxyInstance::bind(const bp_binding_t& binding) {
@@ -246,13 +265,15 @@ Status ProxyInstance::bind(const bp_binding_t& binding) {
   next.capacity = tensor.buffer.bytes;
   std::optional<SharedRange> shared;
   if (next.address) shared = find_shared(next.address, next.capacity);
-  if (!shared && next.address) {
-    next.staged = true;
-    BP_TRY(choose_piece(binding.slot, *slot, next));
+  next.staged = !shared && next.address;
+  Status status = next.staged ? choose_piece(binding.slot, *slot, next) : Status();
+  if (status.ok()) status = send_binding(binding.slot, next, shared);
+  if (!status.ok()) {
+    recycle(next.piece);
+    return status;
   }
-  BP_TRY(send_binding(binding.slot, next, shared));
   next.bound = true;
-  *slot = std::move(next);
+  recycle(std::exchange(*slot, std::move(next)).piece);
   return {};
 }
 
@@ -382,6 +403,7 @@ Status ProxyInstance::output(Reader& in, Writer& out, std::vector<Descriptor>& o
   const auto bytes = in.get<uint64_t>();
   if (!in.complete() || extents.size() > BP_MAX_RANK) return {BP_INVALID_ARGUMENT, "the request cannot be read"};
   if (!run_ || !run_->output) return {BP_BAD_STATE, "the run does not accept outputs of unknown extents"};
+  std::erase_if(found_, [&](const Found& one) { return one.slot == number; });  // the plugin may ask again
   bp_tensor_t tensor{};
   tensor.size = sizeof tensor;
   if (const bp_status_t code =
@@ -409,7 +431,7 @@ Status ProxyInstance::output(Reader& in, Writer& out, std::vector<Descriptor>& o
   const uint64_t used = tensor.dtype == BP_DTYPE_STRING
                             ? bytes
                             : dense_bytes(tensor.dtype, static_cast<uint32_t>(extents.size()), extents.data());
-  found_.push_back({address, std::min(used, capacity), std::move(mapping)});
+  found_.push_back({number, address, std::min(used, capacity), std::move(mapping)});
   out.put(uint64_t{0});
   out_files.push_back(std::move(file));
   return {};
