@@ -325,9 +325,9 @@ TEST(Isolate, FailuresInARowPauseLongerAndLonger) {
   EXPECT_THAT(text, HasSubstr("times in a row: it is started again in"));
 }
 
-TEST(Isolate, TheSandboxForbidsNetworkFilesAndPrograms) {
+TEST(Isolate, TheSandboxForbidsNetworkFilesProgramsAndOtherGroups) {
   if (testing::is_emulated()) GTEST_SKIP() << "the emulator has no sandbox";
-  for (const std::string escape : {"opens_socket", "opens_file", "starts_program"}) {
+  for (const std::string escape : {"opens_socket", "opens_file", "starts_program", "leaves_group"}) {
     SCOPED_TRACE(escape);
     EXPECT_EQ(isolated({kFault}, "fault", {{"fault.what", escape}}).devices().size(), 1u);
     const Environment open = isolated({kFault}, "fault", {{"fault.what", escape}, {"loader.isolate_sandbox", "off"}});

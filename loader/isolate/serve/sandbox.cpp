@@ -123,11 +123,13 @@ constexpr uint32_t kMachine = 0;
 
 bool restrict_calls(Sandbox kind) {
   if (kMachine == 0) return false;
-  // Calls that affect other processes or the kernel itself. kStrict and kDrivers refuse them.
+  // Calls that affect other processes or the kernel itself, or that leave the process group, which the loader kills as
+  // a whole. kStrict and kDrivers refuse them.
   constexpr int kNever[] = {SYS_ptrace,
                             SYS_process_vm_readv,
                             SYS_process_vm_writev,
                             SYS_kexec_load,
+                            SYS_kexec_file_load,
                             SYS_init_module,
                             SYS_finit_module,
                             SYS_delete_module,
@@ -154,7 +156,9 @@ bool restrict_calls(Sandbox kind) {
                             SYS_io_uring_setup,
                             SYS_pidfd_getfd,
                             SYS_kcmp,
-                            SYS_perf_event_open};
+                            SYS_perf_event_open,
+                            SYS_setpgid,
+                            SYS_setsid};
   constexpr int kStrict[] = {SYS_execve, SYS_execveat};
   std::vector<sock_filter> program;
   const auto load = [&](size_t offset) {

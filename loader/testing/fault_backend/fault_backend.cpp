@@ -6,7 +6,8 @@
 //   done_twice, done_never   faults of an asynchronous device
 //   writes_beyond  writes 64 KB past the end of the output during a run
 //   closes_descriptors, leaks_thread, blocks_signals, frees_twice   faults during a run
-//   opens_socket, opens_file, starts_program   attempted in `create`, which fails if the sandbox allows it
+//   opens_socket, opens_file, starts_program, leaves_group
+//                  attempted in `create`, which fails if the sandbox allows it
 //   maps_weights   not a fault: maps all weights when compiling
 //   loses_first    the first device is missing while the folder in "fault.path" contains a file named lost
 // "fault.run_us" is the minimum time of each run in microseconds. "fault.first" is the number of runs without a fault
@@ -96,6 +97,7 @@ bool escapes() {
     int status = 0;
     return ::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
   }
+  if (is("leaves_group")) return ::setpgid(0, ::getpgid(::getppid())) == 0;
   return false;
 }
 
