@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <optional>
 #include <string_view>
@@ -54,7 +55,7 @@ class Printed {
   }
   ~Printed() {
     if (!line_.empty()) finish_line();
-    if (lines_ > kMaxLines) fmt::print(stderr, "plugin: and {} more lines\n", lines_ - kMaxLines);
+    if (lines_ > kMaxLines) print(fmt::format("plugin: and {} more lines\n", lines_ - kMaxLines));
   }
 
  private:
@@ -62,9 +63,11 @@ class Printed {
   static constexpr uint64_t kMaxLines = 200;
 
   void finish_line() {
-    if (++lines_ <= kMaxLines) fmt::print(stderr, "plugin: {}\n", cli::printable(line_));
+    if (++lines_ <= kMaxLines) print(fmt::format("plugin: {}\n", cli::printable(line_)));
     line_.clear();
   }
+  // Ignores errors, which fmt::print throws: a full disk or a closed descriptor must not end the run.
+  static void print(const std::string& text) { std::fputs(text.c_str(), stderr); }
 
   std::string line_;
   uint64_t lines_ = 0;
@@ -240,6 +243,12 @@ class Conversation {
 
   Child::Event next(uint32_t of_case, uint64_t most, std::string& out_content) {
     begin();
+    // The time without a processor in earlier cases does not extend this deadline. It takes a while to determine, so
+    // only if the record does not come at once.
+    const Clock::time_point soon = std::min(start_ + kTick, deadline());
+    if (const Child::Event event = child_.next(soon, of_case, most, out_content); event != Child::kTimeout)
+      return event;
+    starved_before_ = child_.time_starved();
     for (;;) {
       const Child::Event event = child_.next(deadline(), of_case, most, out_content);
       if (event != Child::kTimeout || !may_wait_on()) return event;
@@ -297,14 +306,16 @@ class Conversation {
   Clock::time_point deadline() const { return start_ + settings_.deadline + starved_for_; }
   // Called at the deadline. Updates the time without a processor, and returns true if that moved the deadline.
   bool may_wait_on() {
-    const milliseconds seen = std::min(child_.time_starved(), kPatience * settings_.deadline);
+    const milliseconds seen =
+        std::clamp(child_.time_starved() - starved_before_, milliseconds(0), kPatience * settings_.deadline);
     return std::exchange(starved_for_, seen) + kTick < seen;
   }
 
   Child& child_;
   const ChildSettings& settings_;
   Clock::time_point start_ = Clock::now();
-  milliseconds starved_for_{0};  // time without a processor, which extends the deadline
+  milliseconds starved_for_{0};     // time without a processor, which extends the deadline
+  milliseconds starved_before_{0};  // the same in the child's life before this exchange
 };
 
 constexpr const char* kForgery =

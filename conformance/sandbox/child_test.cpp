@@ -139,6 +139,7 @@ TEST(Child, ABusyMachineIsNotAHang) {
   sched_setaffinity(0, sizeof before, &before);
   EXPECT_THAT(states(results), ElementsAre("work pass", "hang timeout", "b pass"));
   EXPECT_GT(results[0].seconds, 1.5);  // otherwise the case was not slowed and nothing was tested
+  EXPECT_LT(results[1].seconds, results[0].seconds) << "the time of the first case extends the deadline of the second";
 }
 
 TEST(Child, TheReasonOfACrashIsItsSignal) {
@@ -202,6 +203,18 @@ TEST(Child, PrintedTextCannotControlATerminal) {
   EXPECT_THAT(seen, HasSubstr("more lines"));
   EXPECT_EQ(seen.find('\033'), std::string::npos);
   EXPECT_LT(seen.size(), 300'000u);
+}
+
+TEST(Child, TextThatCannotBePrintedDoesNotEndTheRun) {
+  const int before = dup(STDERR_FILENO), full = open("/dev/full", O_WRONLY);
+  ASSERT_GE(full, 0);
+  dup2(full, STDERR_FILENO);
+  const std::vector<std::string> seen = states(run({"a", "escape", "b"}));
+  dup2(before, STDERR_FILENO);
+  clearerr(stderr);
+  close(before);
+  close(full);
+  EXPECT_THAT(seen, ElementsAre("a pass", "escape pass", "b pass"));
 }
 
 TEST(Child, TheParentJudgesByReplies) {
