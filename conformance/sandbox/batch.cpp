@@ -5,6 +5,7 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "sandbox/progress.h"
@@ -37,7 +38,11 @@ void run_batches(uint32_t jobs, const ChildSettings& settings, const std::vector
     }
   };
   std::vector<std::thread> workers;
-  for (uint32_t i = 0; i < jobs; ++i) workers.emplace_back(work);
+  try {
+    for (uint32_t i = 0; i < jobs; ++i) workers.emplace_back(work);
+  } catch (const std::system_error&) {  // the system has no more threads, so fewer workers share the cases
+    if (workers.empty()) throw;
+  }
   for (std::thread& worker : workers) worker.join();
   if (failure) std::rethrow_exception(failure);
 }

@@ -28,7 +28,8 @@ class Descriptor {
   int number_;
 };
 
-// A mapped part of a file. Its offset need not be a multiple of the page size.
+// A mapped part of a file, shared with other processes if it can be written. Its offset need not be a multiple of the
+// page size.
 class Mapping {
  public:
   Mapping() = default;
