@@ -249,6 +249,23 @@ TEST_F(HostTest, TraceIsPerfettoJson) {
   EXPECT_EQ(complete[0]["args"]["node"], 7);
 }
 
+TEST(TraceTest, IsBoundedInBytes) {
+  Trace trace(10'000);
+  const std::vector<uint64_t> nodes(1000);
+  bp_span_t span{};
+  span.size = sizeof span;
+  span.nodes = nodes.data();
+  span.node_count = 1000;
+  trace.start();
+  for (int i = 0; i < 3; ++i) trace.add(span);  // 8,000 bytes of nodes each
+  std::string text;
+  const auto sink = [](void* self, bp_text_t piece) {
+    static_cast<std::string*>(self)->append(piece.data, piece.size);
+  };
+  ASSERT_TRUE(trace.stop(sink, &text).ok());
+  EXPECT_NE(text.find("\"dropped\":2"), std::string::npos) << text.substr(0, 200);
+}
+
 TEST_F(HostTest, TasksThatWaitForEachOtherEnd) {
   bp_semaphore_t semaphore;
   struct Step {

@@ -13,8 +13,7 @@
 namespace backplane {
 namespace {
 
-constexpr size_t kMaxEvents = size_t{1} << 22;  // about 500 MB, a bound for traces that are never stopped
-constexpr uint32_t kDeviceClockRow = 0;         // thread number in the timeline; host threads have numbers from 1
+constexpr uint32_t kDeviceClockRow = 0;  // thread number in the timeline; host threads have numbers from 1
 
 const char* category(uint32_t kind) {
   switch (kind) {
@@ -68,7 +67,7 @@ std::string microseconds(uint64_t ns) {
 void Trace::start() {
   std::lock_guard lock(mutex_);
   events_.clear();
-  dropped_ = 0;
+  held_ = dropped_ = 0;
   active_ = true;
 }
 
@@ -87,10 +86,12 @@ void Trace::add(const bp_span_t& span) {
               abi::string(span.name)};
   std::lock_guard lock(mutex_);
   if (!active()) return;
-  if (events_.size() == kMaxEvents) {
+  const uint64_t bytes = sizeof event + event.nodes.size() * sizeof(uint64_t) + event.name.size();
+  if (bytes > most_ - held_) {
     ++dropped_;
     return;
   }
+  held_ += bytes;
   events_.push_back(std::move(event));
 }
 
