@@ -4,7 +4,6 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <bit>
 #include <optional>
 
 #include "base/abi.h"
@@ -12,28 +11,10 @@
 #include "host/shared_memory.h"
 #include "isolate/container_wire.h"
 #include "isolate/proxy.h"
+#include "isolate/staging.h"
 
 namespace backplane::isolate {
 namespace {
-
-constexpr uint64_t kSmallTensor = 64 << 10;  // in bytes; up to this size, copies share a block
-constexpr uint64_t kSmallBlock = 256 << 10;
-constexpr uint64_t kAlignment = 64;
-constexpr uint64_t kMostPiece = uint64_t{1} << 62;
-
-// A block of shared memory that the instance's process keeps mapped until the instance is destroyed.
-struct Staging {
-  Mapping mapping;
-  Descriptor file;  // closed once it has been sent
-  uint64_t block = 0, bytes = 0, used = 0;
-};
-
-// The part of a block that holds one copy.
-struct Piece {
-  Staging* staging = nullptr;
-  uint64_t offset = 0, bytes = 0;
-  char* data() const { return staging->mapping.data() + offset; }
-};
 
 struct Slot {
   bool bound = false;
@@ -92,7 +73,6 @@ class ProxyInstance : public Answers {
   ProxyBackend& backend() const { return program_.backend; }
   Process& process() const { return *program_.remote.process; }
   Result<Slot*> slot(uint32_t number);
-  Result<Piece> stage(uint64_t bytes);
   Status send_binding(uint32_t number, const Slot& slot, std::optional<SharedRange> shared);
   Status choose_piece(uint32_t number, const Slot& slot, Slot& next);
   // The number of slots that use the piece of shared memory.
@@ -109,8 +89,7 @@ class ProxyInstance : public Answers {
   uint64_t handle_;
   std::vector<Slot> inputs_, outputs_;
   bool has_containers_ = false;
-  std::deque<Staging> staging_;
-  std::vector<Piece> free_;
+  StagingPool staging_;
   std::atomic<bool> running_{false};
   const bp_run_t* run_ = nullptr;  // the run in progress
   std::vector<Found> found_;
@@ -133,41 +112,6 @@ Result<Slot*> ProxyInstance::slot(uint32_t number) {
                                            std::to_string(inputs_.size()) + " inputs and " +
                                            std::to_string(outputs_.size()) + " outputs");
   return &side[index];
-}
-
-// Takes shared memory for a copy of a tensor. Small copies share a block. Sizes are powers of two, so that a tensor
-// which grows with every run uses few pieces, and others can use those that it leaves. Pages that are not used cost
-// nothing.
-Result<Piece> ProxyInstance::stage(uint64_t bytes) {
-  if (bytes > kMostPiece) return Status(BP_RESOURCE_EXHAUSTED, "a tensor of " + std::to_string(bytes) + " bytes");
-  bytes = std::bit_ceil(std::max(bytes, kAlignment));
-  if (const auto found = std::ranges::find(free_, bytes, &Piece::bytes); found != free_.end()) {
-    const Piece piece = *found;
-    free_.erase(found);
-    return piece;
-  }
-  const bool small = bytes <= kSmallTensor;
-  if (small)
-    for (Staging& block : staging_)
-      if (block.bytes == kSmallBlock && block.bytes - block.used >= bytes) {
-        block.used += bytes;
-        return Piece{&block, block.used - bytes, bytes};
-      }
-  static std::atomic<uint64_t> last{uint64_t{1} << 63};  // larger than every id of a shared block of the loader
-  Staging block;
-  block.bytes = small ? kSmallBlock : bytes;
-  block.block = ++last;
-  block.file = Descriptor(::memfd_create("backplane-tensors", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (block.file && ::ftruncate(block.file.get(), static_cast<off_t>(block.bytes)) == 0) {
-    ::fcntl(block.file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
-    block.mapping = Mapping::of(block.file.get(), 0, block.bytes, PROT_READ | PROT_WRITE);
-  }
-  if (!block.mapping)
-    return Status(BP_RESOURCE_EXHAUSTED,
-                  "cannot allocate shared memory for " + std::to_string(bytes) + " bytes of a tensor");
-  block.used = bytes;
-  staging_.push_back(std::move(block));
-  return Piece{&staging_.back(), 0, bytes};
 }
 
 Status ProxyInstance::send_binding(uint32_t number, const Slot& slot, std::optional<SharedRange> shared) {
@@ -211,7 +155,7 @@ Status ProxyInstance::choose_piece(uint32_t number, const Slot& slot, Slot& next
   if (fits && users(slot.piece) == 1) {
     next.piece = slot.piece;
   } else {
-    BP_ASSIGN(next.piece, stage(next.capacity));
+    BP_ASSIGN(next.piece, staging_.take(next.capacity));
   }
   if (twin == others.end()) return {};
   Slot moved = *twin;
@@ -223,14 +167,12 @@ Status ProxyInstance::choose_piece(uint32_t number, const Slot& slot, Slot& next
 }
 
 int64_t ProxyInstance::users(const Piece& piece) const {
-  const auto uses = [&](const Slot& slot) {
-    return slot.staged && slot.piece.staging == piece.staging && slot.piece.offset == piece.offset;
-  };
+  const auto uses = [&](const Slot& slot) { return slot.staged && slot.piece == piece; };
   return std::ranges::count_if(inputs_, uses) + std::ranges::count_if(outputs_, uses);
 }
 
 void ProxyInstance::recycle(const Piece& piece) {
-  if (piece.staging && users(piece) == 0) free_.push_back(piece);
+  if (piece.staging && users(piece) == 0) staging_.give_back(piece);
 }
 
 Status ProxyInstance::bind(const bp_binding_t& binding) {
