@@ -284,10 +284,12 @@ Refusal parse_manifest(std::string_view json, const std::filesystem::path& file,
 Refusal read_manifest(const std::filesystem::path& file, const Log& log, Manifest& out, CheckedFolders* checked) {
   File opened;
   if (Refusal refusal = opened.open(file)) return refusal;
-  if (Refusal refusal = check_writers(file, checked)) return refusal;
+  if (Refusal refusal = check_writers(file, opened, checked)) return refusal;
   if (!opened.regular()) return {BP_REFUSED_MANIFEST, fmt::format("manifest {}: is not a regular file", file.string())};
   std::string text(static_cast<size_t>(std::min<uint64_t>(opened.size(), kMaxBytes + 1)), '\0');
-  text.resize(opened.read(0, text.data(), text.size()));
+  // Text that is missing must not look like an empty manifest, which disables others.
+  if (opened.read(0, text.data(), text.size()) != text.size())
+    return {BP_REFUSED_MISSING, fmt::format("manifest {}: it cannot be read completely", file.string())};
   return parse_manifest(text, file, log, out);
 }
 

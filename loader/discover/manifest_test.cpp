@@ -132,6 +132,16 @@ TEST(Manifest, HasEveryKeyOfTheReferenceAndIgnoresOthers) {
   EXPECT_TRUE(read.signed_text.starts_with(R"({"arch":"x86_64","colour":{"of":["the","sea"]},"conformance":)"));
 }
 
+// An empty manifest would disable others.
+TEST(Manifest, ThatCannotBeReadCompletelyIsNotEmpty) {
+  const fs::path shorter = "/sys/devices/system/cpu/online";  // its size is a page, but it has less text
+  std::error_code error;
+  if (fs::file_size(shorter, error) < 1000 || error) GTEST_SKIP() << "the system has no such file";
+  const Sandbox sandbox;
+  fs::create_symlink(shorter, sandbox.root() / "x.json");
+  expect_refused(sandbox.root() / "x.json", BP_REFUSED_MISSING, "cannot be read completely");
+}
+
 TEST(Manifest, MissingLibraryIsTheRefusalOfTheCandidate) {
   const Sandbox sandbox;
   const fs::path file = sandbox.write("a/gone.json", manifest("gone", "gone.so"));

@@ -32,7 +32,7 @@ Result<std::string> read_key(const fs::path& path) {
   };
   File file;
   if (const Refusal refusal = file.open(path)) return wrong(refusal.text);
-  if (const Refusal refusal = check_writers(path)) return wrong(refusal.text);
+  if (const Refusal refusal = check_writers(path, file)) return wrong(refusal.text);
   if (!file.regular() || file.size() > kMaxKeyFile) return wrong("it is not a regular file of at most 1024 bytes");
   std::string text(static_cast<size_t>(file.size()), '\0');
   text.resize(file.read(0, text.data(), text.size()));

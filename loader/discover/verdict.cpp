@@ -43,7 +43,7 @@ std::optional<Verdict> parse_verdict(std::string_view text, std::string_view con
 std::optional<Verdict> recall_verdict(std::string_view content) {
   const std::filesystem::path path = verdict_path(content);
   File file;
-  if (path.empty() || file.open(path) || !file.regular() || file.size() > kMaxBytes || check_writers(path))
+  if (path.empty() || file.open(path) || !file.regular() || file.size() > kMaxBytes || check_writers(path, file))
     return std::nullopt;
   std::string text(static_cast<size_t>(file.size()), '\0');
   text.resize(file.read(0, text.data(), text.size()));

@@ -18,6 +18,10 @@ namespace fs = std::filesystem;
 
 constexpr int kMaxLinks = 40;  // the kernel's limit for one path
 
+bool is_of(const File& file, const struct stat& seen) {
+  return seen.st_dev == file.facts().device && seen.st_ino == file.facts().inode;
+}
+
 class Walk {
  public:
   explicit Walk(const fs::path& path) : path_(path) { push_front(path.is_absolute() ? path : fs::absolute(path)); }
@@ -52,6 +56,7 @@ class Walk {
         return refusal;
       } else {
         found_ = parts_.empty();
+        file_ = seen;
       }
     }
     return {};
@@ -59,6 +64,8 @@ class Walk {
 
   // Whether the path leads to a file. All folders on the way to it are then checked.
   bool found() const { return found_; }
+  // Whether that is this file.
+  bool found(const File& file) const { return found_ && is_of(file, file_); }
 
  private:
   void push_front(const fs::path& path) { parts_.insert(parts_.begin(), path.begin(), path.end()); }
@@ -94,21 +101,33 @@ class Walk {
   fs::path at_;             // the folder that the walk is in, without links
   bool in_shared_ = false;  // it is world-writable and has the sticky bit
   bool found_ = false;
+  struct stat file_ {};  // if found_
 };
+
+// `opened` and `checked` may be null.
+Refusal check(const fs::path& path, const File* opened, CheckedFolders* checked) {
+  const std::string folder = path.parent_path().string();
+  struct stat seen {};
+  if (checked && checked->contains(folder) && !elevated() && ::lstat(path.c_str(), &seen) == 0 &&
+      S_ISREG(seen.st_mode) && !(seen.st_mode & S_IWOTH) && (!opened || is_of(*opened, seen)))
+    return {};
+  Walk walk(path);
+  if (Refusal refusal = walk.run()) return refusal;
+  if (opened && opened->regular() && !walk.found(*opened))  // callers refuse what is not regular
+    return {BP_REFUSED_UNTRUSTED,
+            fmt::format("{} is not used: it was replaced while it was being checked: try again", path.string())};
+  if (checked && walk.found() && path.is_absolute()) checked->insert(folder);
+  return {};
+}
 
 }  // namespace
 
 Refusal check_writers(const fs::path& path, CheckedFolders* checked) {
-  if (!checked) return Walk(path).run();
-  const std::string folder = path.parent_path().string();
-  struct stat seen {};
-  if (checked->contains(folder) && !elevated() && ::lstat(path.c_str(), &seen) == 0 && S_ISREG(seen.st_mode) &&
-      !(seen.st_mode & S_IWOTH))
-    return {};
-  Walk walk(path);
-  Refusal refusal = walk.run();
-  if (!refusal && walk.found() && path.is_absolute()) checked->insert(folder);
-  return refusal;
+  return check(path, nullptr, checked);
+}
+
+Refusal check_writers(const fs::path& path, const File& opened, CheckedFolders* checked) {
+  return check(path, &opened, checked);
 }
 
 }  // namespace backplane

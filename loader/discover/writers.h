@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "discover/file.h"
 #include "discover/refusal.h"
 
 namespace backplane {
@@ -20,5 +21,9 @@ using CheckedFolders = std::set<std::string>;
 // continues with a folder in it that belongs to the user or root. With elevated privileges everything must belong to
 // root and must not be group-writable. A missing file is not refused. `checked` may be null.
 Refusal check_writers(const std::filesystem::path& path, CheckedFolders* checked = nullptr);
+// The same for a file that was opened by `path`. Also refuses a regular file if `path` now leads to no file or to
+// another one. Otherwise another user could put a folder into /tmp while the file is opened, and take it away during
+// the check.
+Refusal check_writers(const std::filesystem::path& path, const File& opened, CheckedFolders* checked = nullptr);
 
 }  // namespace backplane

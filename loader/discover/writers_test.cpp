@@ -2,6 +2,7 @@
 // Files that other users can write to or replace.
 #include "discover/writers.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -112,6 +113,29 @@ TEST_F(Sticky, FoldersOfOtherUsersInItAreRefusedOnEveryWay) {
     expect_untrusted(path, (shared / "theirs").string() + ": it belongs to another user");
 }
 
+// What another user does to show a file and hide it from the check. This process may write there, so it can do the
+// same.
+TEST_F(Sticky, AnOpenFileMustStillBeWhereItsPathLeads) {
+  const fs::path library = sandbox.write("shared/mine/x.so", ""), moved = shared / "moved/x.so";
+  File opened;
+  ASSERT_FALSE(opened.open(library));
+  EXPECT_FALSE(check_writers(library, opened));
+  const auto expect_replaced = [&](const fs::path& path, CheckedFolders* checked = nullptr) {
+    const Refusal refusal = check_writers(path, opened, checked);
+    EXPECT_EQ(refusal.code, BP_REFUSED_UNTRUSTED) << path;
+    EXPECT_THAT(refusal.text, HasSubstr("replaced while it was being checked"));
+  };
+  fs::rename(mine, shared / "moved");
+  expect_replaced(library);
+  sandbox.write("shared/mine/x.so", "");
+  expect_replaced(library);
+  CheckedFolders checked;
+  EXPECT_FALSE(check_writers(moved, opened, &checked));
+  fs::remove(moved);
+  sandbox.write("shared/moved/x.so", "");
+  expect_replaced(moved, &checked);
+}
+
 // A path that leads to no file says nothing about the files in its folder.
 TEST_F(Sticky, IsNotTrustedAfterAnotherPathInItWasAccepted) {
   for (const char* name : {"missing.so", "mine"}) {
@@ -169,6 +193,20 @@ TEST(Exchanged, AWriteInPlaceChangesWhatIsKnownOfTheFile) {
   EXPECT_EQ(facts_of(file).size, before.size);
   EXPECT_EQ(facts_of(file).modified_ns, before.modified_ns);
   EXPECT_NE(facts_of(file), before);
+}
+
+// In nanoseconds, these times do not fit into 64 bits.
+TEST(Exchanged, TimesInTheFarFutureAreCompared) {
+  const Sandbox sandbox;
+  const fs::path file = sandbox.write("x.so", "");
+  const auto facts_at = [&](time_t seconds) {
+    const timespec times[] = {{0, UTIME_OMIT}, {seconds, 0}};
+    EXPECT_EQ(::utimensat(AT_FDCWD, file.c_str(), times, 0), 0);
+    return facts_of(file);
+  };
+  const FileFacts before = facts_at(13'000'000'000);
+  ::usleep(20'000);  // the clock of the file system advances in steps
+  EXPECT_NE(facts_at(13'000'000'001), before);
 }
 
 TEST(Exchanged, WhatIsLoadedIsWhatWasHashed) {
