@@ -13,6 +13,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "host/variable.h"
 #include "isolate/descriptor.h"
 #include "isolate/spawn.h"
 
@@ -23,6 +24,7 @@ using isolate::Descriptor;
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kMaxOutput = 4096;
+constexpr std::chrono::seconds kDying{5};  // usually it takes milliseconds
 
 void listen(int report, std::string& output) {
   char piece[256];
@@ -54,7 +56,9 @@ bool await(int process, int report, std::chrono::milliseconds limit, std::string
 
 // The environment variables that a child inherits. A final '*' matches any rest of the name.
 constexpr std::string_view kPassed[] = {
-    "PATH", "HOME", "USER", "LANG", "LC_*", "TZ", "TMPDIR", "XDG_*", "LD_*", "BACKPLANE_*",
+    "PATH", "HOME", "USER", "LANG", "LC_*", "TZ", "TMPDIR", "LD_*", "BACKPLANE_*",
+    // not XDG_SESSION_ID and the like, with which each login would be another situation (known.h)
+    "XDG_CACHE_HOME", "XDG_CONFIG_*", "XDG_DATA_*", "XDG_RUNTIME_DIR",
     // usual drivers and compute libraries
     "CUDA_*", "NVIDIA_*", "NV_*", "OCL_*", "OPENCL_*", "POCL_*", "CLVK_*", "RUSTICL_*", "MESA_*", "HSA_*", "HIP_*",
     "ROCR_*", "ROC_*", "AMD_*", "GPU_*", "ZE_*", "ZES_*", "ZET_*", "SYCL_*", "ONEAPI_*", "DNNL_*", "ONEDNN_*", "TBB_*",
@@ -105,6 +109,8 @@ Result<ChildResult> run_child(const ChildSetup& setup) {
   result.timed_out = !await(process.get(), read_end.get(), setup.limit, result.output);
   // Kills the process group before its leader is reaped. After that, the kernel could reuse the group's number.
   ::kill(-child, SIGKILL);
+  // A process that is stuck in a driver does not end even then. Nothing waits for it.
+  if (result.timed_out && !await(process.get(), read_end.get(), kDying, result.output)) return result;
   siginfo_t end{};
   int reaped;
   do reaped = ::waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(process.get()), &end, WEXITED);
@@ -116,6 +122,7 @@ Result<ChildResult> run_child(const ChildSetup& setup) {
 
 std::vector<std::string> minimal_environment() {
   std::vector<std::string> passed;
+  if (elevated()) return passed;
   for (char** entry = environ; entry && *entry; ++entry) {
     const std::string_view text = *entry;
     const std::string_view name = text.substr(0, text.find('='));

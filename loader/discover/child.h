@@ -37,7 +37,8 @@ struct ChildResult {
 // Returns BP_UNSUPPORTED or BP_PERMISSION_DENIED if the child cannot be started or watched.
 Result<ChildResult> run_child(const ChildSetup& setup);
 
-// The environment variables of this process that a plugin may need to find its libraries, files and devices.
+// The environment variables of this process that a plugin may need to find its libraries, files and devices. None with
+// elevated privileges (variable.h): the helper itself might not notice them.
 std::vector<std::string> minimal_environment();
 
 }  // namespace backplane

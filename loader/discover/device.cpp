@@ -169,7 +169,8 @@ Status Device::ask_opsets(bp_device_t* opened) {
     BP_TRY(error.status(call_plugin(error, [&] { return api.opsets(opened, &known, error.get()); }),
                         fmt::format("device {}: opsets", name_)));
   }
-  if (known.opsets && known.opset_count > 0 && (known.opset_count > kMost || known.opset_stride > kMaxStride))
+  if (known.opsets && known.opset_count > 0 &&
+      (known.opset_count > kMost || known.opset_stride < abi::Size<bp_opset_t>::k10 || known.opset_stride > kMaxStride))
     return Status(BP_INTERNAL, fmt::format("device {}: its plugin reports {} operator sets of {} bytes each", name_,
                                            known.opset_count, known.opset_stride));
   newest_ = {};

@@ -5,7 +5,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <utility>
 
 #include "base/abi.h"
@@ -14,6 +13,7 @@
 #include "discover/negotiate.h"
 #include "discover/opening.h"
 #include "discover/selection.h"
+#include "host/variable.h"
 #include "isolate/library.h"
 
 namespace backplane {
@@ -52,9 +52,9 @@ Status Isolation::set(std::string_view option, std::string_view value) {
 }
 
 void Isolation::allow_paths_of(std::string_view id, std::string_view path) {
-  std::string variable = "BACKPLANE_";
-  for (const char c : id) variable += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  const char* const value = ::secure_getenv((variable + "_PATH").c_str());
+  std::string name = "BACKPLANE_";
+  for (const char c : id) name += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  const char* const value = variable((name + "_PATH").c_str());
   for (const std::string_view list : {path, std::string_view(value ? value : "")})
     for (std::string& one : split(list, ':'))
       if (one[0] == '/') paths_.push_back(std::move(one));

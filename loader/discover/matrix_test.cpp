@@ -64,6 +64,7 @@ constexpr Fault kFaults[] = {
     {"eats_memory", BP_REFUSED_CRASHED, kFatal, "crashed (SIGABRT) while it was created"},
 #endif
     {"kills_itself", BP_REFUSED_CRASHED, kFatal, "crashed (SIGKILL) while it was created"},
+    {"is_terminated", BP_REFUSED_CRASHED, kFatal, "crashed (SIGTERM) while it was created"},
     {"closes_descriptors", BP_REFUSED_CRASHED, kFatal, "closed a descriptor that is not its own"},
     {"writes_to_others", BP_REFUSED_CRASHED, kFatal, "wrote to a descriptor that is not its own"},
     {"changes_signals", BP_REFUSED_NONE, BP_REFUSED_NONE},
@@ -85,6 +86,7 @@ constexpr Fault kFaults[] = {
     {"open_nothing", BP_REFUSED_NONE, BP_REFUSED_NONE, "opened nothing"},
     {"throw_in_opsets", BP_REFUSED_NONE, BP_REFUSED_NONE, "thrown by a plugin"},
     {"many_opsets", BP_REFUSED_NONE, BP_REFUSED_NONE, "4000000000 operator sets"},
+    {"no_opset_stride", BP_REFUSED_NONE, BP_REFUSED_NONE, "1 operator sets of 0 bytes"},
     {"crash_in_coverage", BP_REFUSED_CRASHED, BP_REFUSED_NONE, "while it was queried about an operator"},
     {"hang_in_coverage", BP_REFUSED_CRASHED, BP_REFUSED_NONE, "in time while it was queried about an operator"},
     {"throw_in_coverage", BP_REFUSED_NONE, BP_REFUSED_NONE},

@@ -25,6 +25,8 @@ Refusal crashed(const fs::path& library, std::string_view how, std::string_view 
 const char* next_step(ProbeStep last) {
   switch (last) {
     case ProbeStep::kNone:
+      return "was started";  // the helper, without the plugin
+    case ProbeStep::kStarted:
       return "was loaded and queried";
     case ProbeStep::kLoaded:
       return "was created";
@@ -52,6 +54,12 @@ std::string how_it_ended(const ChildResult& child, const ProbeProgress& progress
   if (child.exit_code == kProbeUnheard)
     return fmt::format("closed a descriptor that is not its own while it {}", where);
   return fmt::format("ended the process (exit code {}) while it {}", child.exit_code, where);
+}
+
+// Whether a signal asks a process to end. Such a signal probably comes from outside, for example because the service of
+// which the process is a part is being stopped.
+bool asks_to_end(int signal) {
+  return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
 }
 
 }  // namespace
@@ -93,12 +101,16 @@ Refusal probe_library(const fs::path& path, const File& library, const std::stri
   // Only authentic reports count. The exit code does not: the plugin may call exit(0), or the framework may reap the
   // child.
   const ProbeProgress progress = read_probe_report(key, child->output);
-  if (!child->timed_out && !progress.disturbed && progress.last == ProbeStep::kDone) {
+  const bool complete = !child->timed_out && !progress.disturbed;
+  if (complete && progress.last == ProbeStep::kNotLoaded)
+    return {};  // load_library will say why, and may succeed later
+  if (complete && progress.last == ProbeStep::kDone) {
     remember_verdict(content, {true, {}});
     return {};
   }
   const std::string how = how_it_ended(*child, progress);
-  remember_verdict(content, {false, how});
+  if (progress.last == ProbeStep::kNone) return untried(fmt::format("{} {}", helper.string(), how));
+  if (!asks_to_end(child->signal)) remember_verdict(content, {false, how});
   return crashed(path, how, "ask its vendor, or set loader.probe=never to load it anyway");
 }
 

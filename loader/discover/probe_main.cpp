@@ -112,14 +112,20 @@ int main(int argc, char** argv) {
   File file;
   if (file.open(own_descriptor(kChildFile))) return 1;
   close(kChildFile);
+  say(reporter, ProbeStep::kStarted);
 
   const std::string library = argv[1];
   bp_plugin_query_t query = nullptr;
+  const uint32_t refusal = load_library(library, file, {}, query).code;
+  if (refusal == BP_REFUSED_LINK || refusal == BP_REFUSED_UNTRUSTED) {
+    say(reporter, ProbeStep::kNotLoaded);
+    _exit(0);
+  }
   {
     Backend backend;
-    const bool loaded = !load_library(library, file, {}, query) && !negotiate(query, library, "", *backend.tables);
+    const bool agreed = refusal == BP_REFUSED_NONE && !negotiate(query, library, "", *backend.tables);
     say(reporter, ProbeStep::kLoaded);
-    if (loaded) use(backend, library.substr(0, library.rfind('/')), reporter);
+    if (agreed) use(backend, library.substr(0, library.rfind('/')), reporter);
   }
   say(reporter, ProbeStep::kDone);
   _exit(0);  // skips exit handlers, including the plugin's: they are not part of the probe

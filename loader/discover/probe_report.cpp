@@ -16,7 +16,7 @@ constexpr size_t kMac = 32;
 constexpr size_t kMessage = 1 + kMac;
 
 struct Signed {
-  char purpose[20] = "backplane probe 1";
+  char purpose[20] = "backplane probe 2";
   uint32_t index = 0;
   uint32_t step = 0;
 };
@@ -50,7 +50,7 @@ ProbeProgress read_probe_report(const ProbeKey& key, std::string_view report) {
   ProbeProgress progress;
   for (uint32_t index = 0; !report.empty(); ++index) {
     const auto step = static_cast<ProbeStep>(report[0]);
-    progress.disturbed = report.size() < kMessage || step <= progress.last || step > ProbeStep::kDone ||
+    progress.disturbed = report.size() < kMessage || step <= progress.last || step > ProbeStep::kNotLoaded ||
                          sodium_memcmp(mac_of(key, index, step).data(), report.data() + 1, kMac) != 0;
     if (progress.disturbed) break;
     progress.last = step;

@@ -11,9 +11,21 @@
 
 namespace backplane {
 
-// The steps of a probe. Each is reported when it has ended, in this order. Those after an error of the plugin are left
-// out, except kDone.
-enum class ProbeStep : uint8_t { kNone, kLoaded, kCreated, kListed, kOpened, kAnswered, kClosed, kDone };
+// The steps of a probe. Each is reported when it has ended, in this order. kStarted precedes all code of the plugin.
+// Steps after an error of the plugin are left out, except kDone. kNotLoaded is reported instead of all further steps if
+// the system cannot load the library, for example because another one is missing: the plugin was not tried.
+enum class ProbeStep : uint8_t {
+  kNone,
+  kStarted,
+  kLoaded,
+  kCreated,
+  kListed,
+  kOpened,
+  kAnswered,
+  kClosed,
+  kDone,
+  kNotLoaded
+};
 
 using ProbeKey = std::array<unsigned char, 32>;
 

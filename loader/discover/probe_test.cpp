@@ -10,13 +10,17 @@
 
 #include <csignal>
 #include <fstream>
+#include <optional>
 
 #include "base/abi.h"
 #include "discover/child.h"
+#include "discover/digest.h"
 #include "discover/environment.h"
+#include "discover/isolation.h"
 #include "discover/probe_report.h"
 #include "discover/testing.h"
 #include "discover/verdict.h"
+#include "host/variable.h"
 #include "testing/emulated.h"
 #include "testing/manifest_writer.h"
 
@@ -110,6 +114,20 @@ TEST(Probe, SeesNoSecretsOfTheEnvironment) {
   EXPECT_THAT(passed, ::testing::Not(::testing::Contains(HasSubstr("SECRET"))));
 }
 
+TEST(Probe, ElevatedPrivilegesPassNothingOfTheEnvironment) {
+  Sandbox sandbox;
+  sandbox.set("BACKPLANE_FAKE_PATH", "/somewhere");
+  Isolation isolation;
+  pretend_elevated(true);
+  const auto passed = minimal_environment();
+  isolation.allow_paths_of("fake", "");
+  pretend_elevated(false);
+  EXPECT_THAT(passed, IsEmpty());
+  EXPECT_THAT(isolation.paths(), IsEmpty());
+  isolation.allow_paths_of("fake", "");
+  EXPECT_THAT(isolation.paths(), ElementsAre("/somewhere"));
+}
+
 TEST(Probe, WithoutAChildNothingIsLoadedUnlessAskedFor) {
   if (testing::is_emulated()) GTEST_SKIP() << "the emulator does not report that a program cannot be started";
   const Sandbox sandbox;
@@ -131,6 +149,44 @@ TEST(Probe, WithoutAChildNothingIsLoadedUnlessAskedFor) {
   settings.policy = ProbePolicy::kIfPossible;
   EXPECT_FALSE(probe_library(kFake, file, "content", settings, log));
   EXPECT_THAT(lines, ElementsAre(HasSubstr("loaded without a probe")));
+}
+
+std::optional<Verdict> stored_verdict(const fs::path& library) {
+  File file;
+  EXPECT_FALSE(file.open(library));
+  return recall_verdict(blake2b_of(file).value_or(""));
+}
+
+TEST(Probe, AHelperThatFailsByItselfSaysNothingAboutThePlugin) {
+  const Sandbox sandbox;
+  File file;
+  ASSERT_FALSE(file.open(kFake));
+  ProbeSettings settings;
+  settings.helper = "/bin/false";
+  const Log silent(
+      BP_LOG_ERROR, [](void*, uint32_t, bp_text_t) {}, nullptr);
+  const Refusal refusal = probe_library(kFake, file, "content", settings, silent);
+  EXPECT_EQ(refusal.code, BP_REFUSED_UNTRIED);
+  EXPECT_THAT(refusal.text, HasSubstr("/bin/false ended the process (exit code 1) while it was started"));
+  EXPECT_FALSE(recall_verdict("content"));
+}
+
+// The missing library may be installed later, and then the plugin has to be tried.
+TEST(Probe, ALibraryThatCannotBeLoadedHasNoVerdict) {
+  const Sandbox sandbox;
+  const fs::path undefined = kPlugins / "bad_undefined.so", symbol = kPlugins / "bad_no_symbol.so";
+  EXPECT_EQ(tried(undefined, "cached").refusal, BP_REFUSED_LINK);
+  EXPECT_FALSE(stored_verdict(undefined));
+  EXPECT_EQ(tried(symbol, "cached").refusal, BP_REFUSED_SYMBOL);
+  EXPECT_TRUE(stored_verdict(symbol));
+}
+
+TEST(Probe, APluginThatIsEndedFromOutsideIsTriedAgain) {
+  const Sandbox sandbox;
+  const Candidate candidate = tried(kPlugins / "bad_is_terminated.so", "cached");
+  EXPECT_EQ(candidate.refusal, BP_REFUSED_CRASHED);
+  EXPECT_THAT(candidate.text, HasSubstr("crashed (SIGTERM) while it was created"));
+  EXPECT_FALSE(stored_verdict(kPlugins / "bad_is_terminated.so"));
 }
 
 TEST(ProbeReport, OnlyItsKeyAndOrderMakeItAuthentic) {

@@ -25,7 +25,7 @@ Status no_such(const char* what) {
 
 Status write_opsets(const bp_opset_t* opsets, uint32_t count, uint32_t stride, Writer& out) {
   if (!opsets) count = 0;
-  if (count > kMostOpsets || (count && stride > kMostStride))
+  if (count > kMostOpsets || (count && (stride < abi::Size<bp_opset_t>::k10 || stride > kMostStride)))
     return {BP_INTERNAL, "its plugin reports " + std::to_string(count) + " operator sets of " + std::to_string(stride) +
                              " bytes each"};
   out.put<uint64_t>(count);

@@ -76,7 +76,9 @@ enum fault {
   FORGES_REPORT,
   LEAVES_PROCESS,
   KILLS_ITSELF,
-  EATS_MEMORY
+  IS_TERMINATED,
+  EATS_MEMORY,
+  NO_OPSET_STRIDE
 };
 static const enum fault kFault = FAULT;
 
@@ -114,8 +116,8 @@ static void forge(const char* words, size_t size) {
 }
 
 static void forge_report(void) {
-  char report[33 * 7];
-  for (int step = 1; step <= 7; ++step) {
+  char report[33 * 8];
+  for (int step = 1; step <= 8; ++step) {
     report[(step - 1) * 33] = (char)step;
     memset(report + (step - 1) * 33 + 1, 0x5a, 32);
   }
@@ -176,6 +178,9 @@ static void misbehave(void) {
       break;
     case KILLS_ITSELF:
       kill(getpid(), SIGKILL);
+      break;
+    case IS_TERMINATED: /* as if its service were being stopped */
+      kill(getpid(), SIGTERM);
       break;
     case EATS_STACK:
       eat_stack(0);
@@ -276,7 +281,7 @@ static bp_status_t opsets(bp_device_t* device, bp_opsets_t* out_opsets, bp_error
   if (kFault == THROW_IN_OPSETS) raise_exception();
   out_opsets->opsets = &known;
   out_opsets->opset_count = kFault == MANY_OPSETS ? 4000000000u : 1;
-  out_opsets->opset_stride = sizeof known;
+  out_opsets->opset_stride = kFault == NO_OPSET_STRIDE ? 0 : sizeof known;
   return BP_OK;
 }
 
