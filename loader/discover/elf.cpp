@@ -20,6 +20,7 @@ namespace {
 using Segments = std::vector<Elf64_Phdr>;
 
 // Libraries stay far below these limits. A file beyond them was probably crafted to waste time.
+constexpr uint64_t kMaxGigabytes = 8;  // hashing a file takes about a second for each
 constexpr uint16_t kMaxSegments = 256;
 constexpr uint64_t kMaxEntries = 4096;  // in the dynamic section
 constexpr size_t kMaxNames = 256;       // of needed libraries
@@ -56,6 +57,8 @@ Refusal check_header(const std::string& name, const File& file, Segments& out_se
     return Refusal{BP_REFUSED_NOT_A_LIBRARY, fmt::format("{} is not a shared library: {}", name, why)};
   };
   if (!file.regular()) return not_a_library("it is not a regular file");
+  if (file.size() > kMaxGigabytes << 30)
+    return not_a_library(fmt::format("it has {} bytes, more than {} GiB", file.size(), kMaxGigabytes));
   Elf64_Ehdr header{};
   const size_t got = file.read(0, &header, sizeof header);
   if (got < EI_NIDENT || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)

@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "base/abi.h"
+#include "cli/printable.h"
 #include "discover/elf.h"
 #include "discover/isolation.h"
 #include "discover/known.h"
@@ -35,6 +36,8 @@ namespace backplane {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr size_t kMaxText = 64 << 10;  // of a candidate, in bytes
 
 struct Settings {
   Selection selection;
@@ -440,11 +443,12 @@ Result<std::shared_ptr<Environment>> Environment::create(const bp_env_desc_t& de
   Maker maker{*env, std::move(settings)};
   const auto enter = [&](Candidate candidate, Refusal refusal, bool named) {
     candidate.refusal = refusal.code;
-    candidate.text = refusal ? std::move(refusal.text)
-                             : fmt::format("{}: backend {}, ABI {}.{}, devices: {}", candidate.library, candidate.id,
-                                           BP_VERSION_MAJOR(candidate.version), BP_VERSION_MINOR(candidate.version),
-                                           candidate.device_count) +
-                                   (candidate.isolated ? maker.bounds() : "");
+    const std::string text = refusal ? std::move(refusal.text)
+                                     : fmt::format("{}: backend {}, ABI {}.{}, devices: {}", candidate.library,
+                                                   candidate.id, BP_VERSION_MAJOR(candidate.version),
+                                                   BP_VERSION_MINOR(candidate.version), candidate.device_count) +
+                                           (candidate.isolated ? maker.bounds() : "");
+    candidate.text = cli::printable(text, kMaxText);  // manifests, plugins and names of files may have several lines
     const bool bad = refusal && (!expected(refusal.code) || (named && refusal.code != BP_REFUSED_DUPLICATE));
     // The framework set options for this backend, so it wants the backend. Probably one of the options is wrong.
     const bool misconfigured = refusal.code == BP_REFUSED_CREATE && !maker.options_of(candidate.id).empty();

@@ -172,6 +172,16 @@ TEST(Environment, AManifestThatAnybodyCanWriteIsRefused) {
   EXPECT_THAT(refusals(Request().only_given().file(file)), ElementsAre(BP_REFUSED_UNTRUSTED));
 }
 
+TEST(Environment, TextsAreOneLineOfPrintableCharacters) {
+  const Sandbox sandbox;
+  const std::string forged = R"(, "arch": "vax\n\u001b[31mbackplane: all is well")";
+  auto env = Request().only_given().file(sandbox.write("x.json", manifest("x", "x.so", forged))).create();
+  ASSERT_TRUE(env.ok());
+  const Candidate& candidate = (*env)->candidates()[0];
+  EXPECT_EQ(candidate.refusal, BP_REFUSED_ARCHITECTURE);
+  EXPECT_THAT(candidate.text, HasSubstr("is for vax  [31mbackplane"));
+}
+
 TEST(Environment, ADeviceIsGivenUpWithoutWaitingForItsOpening) {
   auto env = Request().only_given().file(kFake).option("fake.open_ms", "2000").create();
   ASSERT_TRUE(env.ok()) << env.status().text();

@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <string_view>
 #include <system_error>
 #include <type_traits>
 
 #include "base/abi.h"
+#include "base/folder.h"
 #include "discover/child.h"
 #include "discover/digest.h"
 #include "discover/writers.h"
@@ -26,6 +28,7 @@ constexpr uint32_t kMost = 1000;  // entries in any list
 // 2 s, in nanoseconds. The clocks of file systems advance in steps of up to this length. A file that changed shortly
 // before it was read may have changed again with the same time stamp.
 constexpr int64_t kStep = 2'000'000'000;
+constexpr std::chrono::hours kKept{30 * 24};
 
 class Writer {
  public:
@@ -116,6 +119,16 @@ void add_paths(std::string_view list, std::string& state) {
   }
 }
 
+// Removes entries that are a month old. Without this, those of situations that never occur again would collect.
+void remove_old(const fs::path& folder) {
+  std::error_code error;
+  for (const std::string& name : names_in(folder, error)) {
+    std::error_code gone;
+    const auto written = fs::last_write_time(folder / name, gone);
+    if (!gone && written < fs::file_time_type::clock::now() - kKept) fs::remove(folder / name, gone);
+  }
+}
+
 fs::path entry_of(const fs::path& library, std::string_view situation) {
   const fs::path folder = cache_folder();
   return folder.empty()
@@ -179,7 +192,11 @@ std::optional<KnownBackend> read_known(std::string_view bytes) {
   known.id = in.text();
   known.sha256 = in.text();
   known.version = in.number<uint32_t>();
-  for (uint32_t left = in.count(); left > 0 && in.ok(); --left) known.devices.push_back(read_device(in));
+  for (uint32_t left = in.count(); left > 0 && in.ok(); --left) {
+    known.devices.push_back(read_device(in));
+    // Not taken from the entry: the plugin is called with it.
+    known.devices.back().plain.index = static_cast<uint32_t>(known.devices.size() - 1);
+  }
   if (!in.ok() || !in.at_end()) return std::nullopt;
   return known;
 }
@@ -203,7 +220,8 @@ std::optional<KnownBackend> recall_backend(const fs::path& library, std::string_
                                            CheckedFolders& checked) {
   const fs::path entry = entry_of(library, situation);
   File file;
-  if (entry.empty() || file.open(entry) || !file.regular() || file.size() > kMaxBytes || check_writers(entry, &checked))
+  if (entry.empty() || file.open(entry) || !file.regular() || file.size() > kMaxBytes ||
+      check_writers(entry, file, &checked))
     return std::nullopt;
   std::string bytes(static_cast<size_t>(file.size()), '\0');
   bytes.resize(file.read(0, bytes.data(), bytes.size()));
@@ -215,7 +233,7 @@ std::optional<KnownBackend> recall_backend(const fs::path& library, std::string_
 
 void remember_backend(const fs::path& library, std::string_view situation, const KnownBackend& known) {
   const fs::path entry = entry_of(library, situation);
-  if (!entry.empty()) write_whole(entry, write_known(known));
+  if (!entry.empty() && write_whole(entry, write_known(known))) remove_old(entry.parent_path());
 }
 
 void forget_backend(const fs::path& library, std::string_view situation) {

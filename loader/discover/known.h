@@ -49,7 +49,7 @@ std::string situation(const Host::Options& options);
 // before (a later change could have the same time stamp).
 std::optional<KnownBackend> recall_backend(const std::filesystem::path& library, std::string_view situation,
                                            CheckedFolders& checked);
-// Both ignore failures.
+// Both ignore failures. `remember_backend` also removes entries that are a month old.
 void remember_backend(const std::filesystem::path& library, std::string_view situation, const KnownBackend& known);
 void forget_backend(const std::filesystem::path& library, std::string_view situation);
 

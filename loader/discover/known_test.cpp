@@ -9,8 +9,10 @@
 
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 
 #include "base/abi.h"
+#include "discover/isolation.h"
 #include "discover/library.h"
 #include "discover/testing.h"
 #include "discover/verdict.h"
@@ -120,6 +122,51 @@ TEST(Listing, IsOfOneStateOfTheLibraryAndLoadsItWhenItIsUsed) {
   EXPECT_EQ((*list.create())->candidates()[0].refusal, BP_REFUSED_CRASHED);
 }
 
+// The entry has one device too many. The backend is then created, and is in use for as long as its environment.
+TEST(Listing, AStaleBackendIsNotLoadedAgain) {
+  const Sandbox sandbox;
+  const fs::path library = sandbox.root() / "lib/x.so";
+  fs::create_directory(library.parent_path());
+  fs::copy_file(kFake, library);
+  const fs::path file = sandbox.write("fake.json", manifest("fake", library.string(), R"(, "isolation": "process")"));
+  Isolation isolation;
+  const char* paths = std::getenv("BACKPLANE_ISOLATE_PATHS");
+  ASSERT_TRUE(isolation.set("isolate_paths", paths ? paths : "").ok());
+  KnownBackend known;
+  known.facts = facts_of(library);
+  known.seen_ns = known.facts.changed_ns + 3'000'000'000;
+  known.id = "fake";
+  known.version = BP_ABI_VERSION;
+  for (int i = 0; i < 2; ++i) known.devices.emplace_back(bp_device_info_t{});
+  remember_backend(library, situation({{"", isolation.text()}}), known);
+  auto env = Request().only_given().file(file).option("loader.load", "when_used").create();
+  ASSERT_THAT((*env)->devices(), SizeIs(2));
+  Device& device = *(*env)->devices()[1];
+  EXPECT_EQ(device.open().status().code(), BP_STALE);
+  const Opened opened(library.parent_path());
+  EXPECT_EQ(device.open().status().code(), BP_STALE);
+  EXPECT_EQ(opened.count(), 0u);
+}
+
+TEST(Known, EntriesAreKeptForAMonth) {
+  const Sandbox sandbox;
+  const fs::path old = sandbox.write("cache/backplane/backends/old", ""),
+                 young = sandbox.write("cache/backplane/backends/young", "");
+  fs::last_write_time(old, fs::file_time_type::clock::now() - std::chrono::hours(31 * 24));
+  fs::last_write_time(young, fs::file_time_type::clock::now() - std::chrono::hours(29 * 24));
+  remember_backend(sandbox.root() / "x.so", "", {});
+  EXPECT_FALSE(fs::exists(old));
+  EXPECT_TRUE(fs::exists(young));
+}
+
+TEST(Known, ASituationIsTheSameInEachLogin) {
+  Sandbox sandbox;
+  sandbox.set("XDG_SESSION_ID", "1");
+  const std::string first = situation({});
+  sandbox.set("XDG_SESSION_ID", "2");
+  EXPECT_EQ(situation({}), first);
+}
+
 TEST(Known, ASituationChangesWithTheFoldersOfPathsInOptionsAndVariables) {
   const Sandbox sandbox;
   const fs::path one = sandbox.root() / "one", two = sandbox.root() / "two";
@@ -139,6 +186,7 @@ TEST(Known, ASituationChangesWithTheFoldersOfPathsInOptionsAndVariables) {
 
 TEST(Known, AnEntryIsReadWholeOrNotAtAll) {
   bp_device_info_t info{};
+  info.index = 7;
   info.kind = BP_DEVICE_GPU;
   info.name = abi::text("g");
   const uint32_t peers[] = {1, 2};
@@ -155,6 +203,7 @@ TEST(Known, AnEntryIsReadWholeOrNotAtAll) {
   const bp_device_info_t again = read->devices.at(0).info(options);
   EXPECT_EQ(abi::view(again.name), "g");
   EXPECT_EQ(again.peer_count, 2u);
+  EXPECT_EQ(again.index, 0u) << "its place in the entry";
   EXPECT_EQ(abi::view(again.properties[0].value), "1");
   for (size_t i = 0; i < bytes.size(); ++i) {
     std::string broken = bytes;

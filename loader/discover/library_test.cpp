@@ -132,6 +132,10 @@ INSTANTIATE_TEST_SUITE_P(
                       FileCase{
                           "cut_at_end", BP_REFUSED_NOT_A_LIBRARY, "cut off",
                           [](auto& box, auto& file, auto good) { box.write(file, good.substr(0, good.size() - 1)); }},
+                      FileCase{"huge", BP_REFUSED_NOT_A_LIBRARY, "more than 8 GiB",
+                               [](auto& box, auto& file, auto good) {
+                                 fs::resize_file(box.write(file, good), uint64_t{9} << 30);  // a hole takes no disk
+                               }},
                       FileCase{"program_headers_outside", BP_REFUSED_NOT_A_LIBRARY, "cut off",
                                [](auto& box, auto& file, auto good) {
                                  header(good).e_phoff = UINT64_MAX - 100;

@@ -19,7 +19,7 @@ Refusal open_library(const Opening& opening, const Log& log, Backend& out, FileF
   const std::string name = opening.library.string();
   File file;
   if (Refusal refusal = file.open(opening.library)) return refusal;
-  if (Refusal refusal = check_writers(opening.library)) return refusal;
+  if (Refusal refusal = check_writers(opening.library, file)) return refusal;
   if (Refusal refusal = check_library(opening.library, file)) return refusal;
   const auto content = blake2b_of(file);
   if (!content) return {BP_REFUSED_UNTRUSTED, fmt::format("{} is not used: it changed while it was read", name)};
@@ -46,12 +46,15 @@ void load_when_used(Backend& backend, Opening opening, std::shared_ptr<Services>
   backend.load = [&backend, opening = std::move(opening), services = std::move(services), devices,
                   situation = std::move(situation)]() -> Status {
     const auto refused = [](const Refusal& refusal) { return Status(BP_INCOMPATIBLE, refusal.text); };
-    FileFacts facts;
-    if (const Refusal refusal = open_library(opening, services->log().about(LogCategory::kDiscover), backend, facts))
-      return refused(refusal);
-    if (!backend.handle)
+    // An earlier use may have created the backend, and then found that its devices have changed. Its library must stay:
+    // the handle of an isolated backend refers to it.
+    if (!backend.handle) {
+      FileFacts facts;
+      if (const Refusal refusal = open_library(opening, services->log().about(LogCategory::kDiscover), backend, facts))
+        return refused(refusal);
       if (const Refusal refusal = create_backend(backend, opening.library.parent_path().string(), services, {}))
         return refused(refusal);
+    }
     std::vector<bp_device_info_t> infos;
     const Refusal refusal = survey_devices(backend, infos);
     if (!refusal && infos.size() == devices) return {};
