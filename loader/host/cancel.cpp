@@ -59,7 +59,12 @@ class CancelWatch {
  private:
   CancelWatch() : fd_(eventfd(0, EFD_CLOEXEC)) {
     if (fd_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
-    std::thread([this] { look(); }).detach();
+    try {
+      std::thread([this] { look(); }).detach();
+    } catch (...) {
+      ::close(fd_);
+      throw;
+    }
     wake_fd_.store(fd_);
   }
 

@@ -204,33 +204,33 @@ Host::Host(std::shared_ptr<Services> services, std::string backend_id, Options o
   };
 }
 
+// A task that `finish` waits for as long as this object exists, whether it runs, is refused or cannot be queued.
 struct Host::Task {
+  Task(Host& its_host, const bp_task_t& its_task) : host(its_host), task(its_task) {
+    const std::lock_guard lock(host.mutex_);
+    ++host.tasks_;
+  }
+  ~Task() {
+    const std::lock_guard lock(host.mutex_);
+    if (--host.tasks_ == 0) host.changed_.notify_all();
+  }
+  Task(const Task&) = delete;
+
   Host& host;
   bp_task_t task;
 };
 
 Status Host::submit(const bp_task_t& task) {
-  auto held = std::make_unique<Task>(Task{*this, task});
+  auto held = std::make_unique<Task>(*this, task);
   bp_task_t counted{};
   counted.size = sizeof counted;
   counted.self = held.get();
   counted.run = [](void* self) {
     const std::unique_ptr<Task> mine(static_cast<Task*>(self));
     mine->task.run(mine->task.self);
-    const std::lock_guard lock(mine->host.mutex_);
-    if (--mine->host.tasks_ == 0) mine->host.changed_.notify_all();
   };
-  {
-    const std::lock_guard lock(mutex_);
-    ++tasks_;
-  }
   Status status = services_->submit(counted);
-  if (status.ok()) {
-    static_cast<void>(held.release());
-  } else {
-    const std::lock_guard lock(mutex_);
-    if (--tasks_ == 0) changed_.notify_all();
-  }
+  if (status.ok()) static_cast<void>(held.release());
   return status;
 }
 

@@ -2,6 +2,7 @@
 #include "host/shared_memory.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -11,7 +12,6 @@
 #include <map>
 #include <mutex>
 #include <new>
-#include <shared_mutex>
 
 #include "base/abi.h"
 
@@ -28,14 +28,17 @@ int sealed_file(off_t bytes) {
   return -1;
 }
 
-// All blocks of this process, by address. Never destroyed, because threads may outlive static objects.
+// All blocks of this process, by address. A fork waits for the mutex, so that it is free in the child. Never destroyed,
+// because threads may outlive static objects.
 struct Blocks {
-  std::shared_mutex mutex;
+  std::mutex mutex;
   std::map<uintptr_t, SharedBlock> by_address;
   std::atomic<size_t> count{0};  // lets processes without blocks skip the lock
 };
 Blocks& blocks() {
   static auto& all = *new Blocks;
+  [[maybe_unused]] static const int kRegistered =
+      ::pthread_atfork([] { all.mutex.lock(); }, [] { all.mutex.unlock(); }, [] { all.mutex.unlock(); });
   return all;
 }
 
@@ -102,7 +105,7 @@ bool release_shared(void* address) {
 
 std::optional<SharedRange> find_shared(const void* address, uint64_t bytes) {
   if (blocks().count.load(std::memory_order_acquire) == 0) return std::nullopt;
-  const std::shared_lock lock(blocks().mutex);
+  const std::lock_guard lock(blocks().mutex);
   const auto at = reinterpret_cast<uintptr_t>(address);
   auto found = blocks().by_address.upper_bound(at);
   if (found == blocks().by_address.begin()) return std::nullopt;

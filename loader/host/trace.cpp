@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/abi.h"
+#include "cli/printable.h"
 
 namespace backplane {
 namespace {
@@ -36,17 +37,12 @@ uint32_t this_thread() {
   return kNumber;
 }
 
+// Quotes a name, which a plugin or a model may have chosen: without control characters and in valid UTF-8.
 std::string as_json(std::string_view text) {
   std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      fmt::format_to(std::back_inserter(out), "\\u{:04x}", c);
-    } else {
-      out += c;
-    }
+  for (const char c : cli::printable(text)) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
   }
   return out += '"';
 }
