@@ -110,6 +110,21 @@ TEST_F(Files, DamagedEntriesCountAsMissing) {
   EXPECT_EQ(cache.read("key"), std::nullopt);
 }
 
+TEST_F(Files, ThatAnybodyCanWriteCountAsMissing) {
+  namespace fs = std::filesystem;
+  const FileCache cache("one");
+  cache.write("key", "content");
+  const fs::path inside = folder + "/one";
+  EXPECT_EQ(fs::status(inside).permissions(), fs::perms::owner_all);
+  const fs::path entry = fs::directory_iterator(inside)->path();
+  for (const fs::path& path : {entry, inside}) {
+    fs::permissions(path, fs::perms::others_write, fs::perm_options::add);
+    EXPECT_EQ(cache.read("key"), std::nullopt) << path;
+    fs::permissions(path, fs::perms::others_write, fs::perm_options::remove);
+    EXPECT_EQ(cache.read("key"), "content") << path;
+  }
+}
+
 TEST_F(Files, WithoutAFolderThereIsNoCache) {
   setenv("BACKPLANE_CACHE_DIR", "/dev/null/nowhere", 1);
   const FileCache cache("one");

@@ -6,10 +6,11 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 
 #include "base/abi.h"
 #include "base/folder.h"
+#include "discover/file.h"
+#include "discover/writers.h"
 #include "host/cache.h"
 
 namespace backplane {
@@ -82,23 +83,28 @@ Result<std::string> cache_key(const Device& device, const model::View& island, c
 
 bool ProgramCache::read(const std::string& key, std::vector<char>& out_blob, std::string& problem) const {
   const fs::path path = path_of(key);
-  std::error_code error;
-  const uint64_t size = fs::file_size(path, error);
-  if (error || size > limit_) return false;  // larger: written before the limit was lowered; `evict` removes it
-  std::ifstream file(path, std::ios::binary);
+  File file;
+  if (file.open(path)) return false;
+  const uint64_t size = file.size();
+  if (size > limit_) return false;  // written before the limit was lowered; `evict` removes it
+  if (const Refusal refusal = check_writers(path, file)) {
+    problem = refusal.text;
+    return false;
+  }
   Header header{};
-  if (size < sizeof header || !file.read(reinterpret_cast<char*>(&header), sizeof header) ||
+  if (!file.regular() || file.read(0, &header, sizeof header) != sizeof header ||
       std::memcmp(header.magic, kMagic, sizeof kMagic) != 0 || std::string_view(header.key, sizeof header.key) != key ||
       header.size != size - sizeof header) {
     problem = path.string() + " is not an entry of this cache, or is truncated";
     return false;
   }
   out_blob.resize(header.size);
-  if (!file.read(out_blob.data(), static_cast<std::streamsize>(header.size)) ||
+  if (file.read(sizeof header, out_blob.data(), header.size) != header.size ||
       model::hash_bytes(out_blob.data(), out_blob.size(), 0) != header.hash) {
     problem = path.string() + " is damaged: its checksum is wrong";
     return false;
   }
+  std::error_code error;
   fs::last_write_time(path, fs::file_time_type::clock::now(), error);
   return true;
 }

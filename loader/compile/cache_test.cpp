@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@ namespace backplane {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -155,6 +157,16 @@ TEST_F(ProgramCacheTest, DamagedEntriesAreCompiledAgain) {
     ASSERT_EQ(counters(here).compiles, i + 1);
   }
   EXPECT_EQ(story(here, same), "\"cache\":\"exact\"");
+}
+
+TEST_F(ProgramCacheTest, EntriesThatOthersCanWriteAreCompiledAgain) {
+  story(env(), model());
+  ASSERT_EQ(entries().size(), 1u);
+  ASSERT_EQ(::chmod(entries().front().c_str(), 0666), 0);
+  EXPECT_THAT(story(env(), model()), AllOf(HasSubstr("\"cache\":\"stored\""), HasSubstr("anybody can write it")));
+  EXPECT_EQ(story(env(), model()), "\"cache\":\"exact\"");
+  ASSERT_EQ(::chmod(folder_.c_str(), 0777), 0);
+  EXPECT_THAT(story(env(), model()), HasSubstr("anybody can write it"));
 }
 
 TEST_F(ProgramCacheTest, TheLeastRecentlyUsedAreEvicted) {

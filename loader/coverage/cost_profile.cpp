@@ -8,6 +8,7 @@
 #include "base/abi.h"
 #include "base/dtype.h"
 #include "discover/file.h"
+#include "discover/writers.h"
 #include "host/cache.h"
 #include "ir/hash.h"
 
@@ -102,7 +103,7 @@ Profile Profile::of(const Device& device, const Host::Options& options) {
 
 void Profile::read() {
   File file;
-  if (file.open(path_) || !file.regular() || file.size() > kMaxBytes) return;
+  if (file.open(path_) || !file.regular() || file.size() > kMaxBytes || check_writers(path_, file)) return;
   std::string content(file.size(), '\0');
   content.resize(file.read(0, content.data(), content.size()));
   std::string_view rest = content;

@@ -4,7 +4,8 @@
 //   backplane profile 1
 //   <device: backend, release, driver, threads …>
 //   <seconds> TAB <key>
-// Malformed lines are skipped; a file whose first two lines differ from these is ignored.
+// Malformed lines are skipped; a file whose first two lines differ from these, or to which other users can write, is
+// ignored.
 #pragma once
 
 #include <filesystem>

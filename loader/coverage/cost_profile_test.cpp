@@ -2,6 +2,7 @@
 #include "coverage/cost_profile.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -82,6 +83,14 @@ TEST_F(ProfileTest, DamagedFilesAreReadAsFarAsTheyMeanSomething) {
   // The next `save` replaces the file of the unknown version.
   EXPECT_TRUE(profile.save());
   EXPECT_EQ(open().find("key 7"), 8e-6);
+}
+
+TEST_F(ProfileTest, AFileThatOthersCanWriteIsNotRead) {
+  Profile profile = open();
+  profile.set("a", 1e-3);
+  ASSERT_TRUE(profile.save());
+  ASSERT_EQ(::chmod(profile.path().c_str(), 0666), 0);
+  EXPECT_TRUE(open().empty());
 }
 
 TEST_F(ProfileTest, ImpossibleTimesAreSkipped) {

@@ -2,11 +2,12 @@
 #include "host/cache.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
-#include <string>
 #include <system_error>
 
 #include "host/variable.h"
@@ -14,6 +15,17 @@
 namespace backplane {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+// With the mode that the XDG Base Directory Specification requires, whatever the process's umask is.
+void create_folders(const fs::path& folder) {
+  if (::mkdir(folder.c_str(), 0700) == 0 || errno != ENOENT || folder == folder.parent_path()) return;
+  create_folders(folder.parent_path());
+  ::mkdir(folder.c_str(), 0700);
+}
+
+}  // namespace
 
 fs::path cache_folder() {
   const char* cache = variable("XDG_CACHE_HOME");
@@ -23,13 +35,15 @@ fs::path cache_folder() {
 }
 
 bool write_whole(const fs::path& file, std::string_view content) {
-  static std::atomic<uint64_t> count{0};
-  std::error_code error;
-  fs::create_directories(file.parent_path(), error);
+  create_folders(file.parent_path());
+  // Random, because processes of several containers may have the same number.
+  uint64_t random = 0;
+  if (::getrandom(&random, sizeof random, 0) != sizeof random) return false;
   fs::path fresh = file;
-  fresh += "." + std::to_string(::getpid()) + "." + std::to_string(++count);
+  fresh += fmt::format(".{:016x}", random);
   const int out = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  bool whole = out >= 0;
+  if (out < 0) return false;
+  bool whole = true;
   for (size_t at = 0; whole && at < content.size();) {
     const ssize_t written = ::write(out, content.data() + at, content.size() - at);
     if (written < 0 && errno == EINTR) continue;
@@ -38,7 +52,8 @@ bool write_whole(const fs::path& file, std::string_view content) {
   }
   // Without fsync, a crash of the machine could leave a file that has its final name but lacks bytes.
   whole = whole && ::fsync(out) == 0;
-  if (out >= 0) ::close(out);
+  ::close(out);
+  std::error_code error;
   if (whole) fs::rename(fresh, file, error);
   if (!whole || error) fs::remove(fresh, error), whole = false;
   return whole;

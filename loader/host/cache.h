@@ -11,8 +11,8 @@ namespace backplane {
 // relative, or this process has elevated privileges (variable.h).
 std::filesystem::path cache_folder();
 
-// Writes a file atomically, even if other processes write it too. Creates missing folders. Returns false if the file
-// cannot be written.
+// Writes a file atomically, even if other processes, also of other containers, write it too. Creates missing folders,
+// which only this user may enter. Returns false if the file cannot be written.
 bool write_whole(const std::filesystem::path& file, std::string_view content);
 
 }  // namespace backplane

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small files that save work at the next start, such as kernel binaries and measurements. An entry is found by its key,
-// which is compared byte by byte. A damaged entry counts as missing. Failing to write an entry is not an error.
+// which is compared byte by byte. An entry that is damaged, or that anybody can write, counts as missing. Failing to
+// write an entry is not an error.
 #pragma once
 
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include <initializer_list>
 #include <iterator>
 #include <optional>
+#include <random>
 
 #include "backplane/sdk/blob.hpp"
 
@@ -30,22 +32,30 @@ class FileCache {
 
   std::optional<std::string> read(std::string_view key) const {
     if (folder_.empty()) return std::nullopt;
-    std::ifstream file(path_of(key), std::ios::binary);
+    const std::filesystem::path path = path_of(key);
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(path, error) || anybody_writes(path) || anybody_writes(folder_))
+      return std::nullopt;
+    std::ifstream file(path, std::ios::binary);
     std::string bytes((std::istreambuf_iterator<char>(file)), {});
     std::string why;
     if (check_blob(bytes, kVersion, key, why) != BP_CACHE_EXACT) return std::nullopt;
     bytes.erase(0, sizeof(BlobHeader) + key.size());
     return bytes;
   }
-  // Writes atomically: readers see the complete entry or none.
+  // Writes atomically: readers see the complete entry or none. If there is no folder yet, creates one that only this
+  // user may enter.
   void write(std::string_view key, std::string_view content) const {
     if (folder_.empty()) return;
     static std::atomic<uint32_t> serial{0};
     std::error_code error;
-    std::filesystem::create_directories(folder_, error);
+    if (std::filesystem::create_directories(folder_, error))
+      std::filesystem::permissions(folder_, std::filesystem::perms::owner_all, error);
     const std::filesystem::path path = path_of(key);
     std::filesystem::path fresh = path;
-    fresh += "." + std::to_string(::getpid()) + "." + std::to_string(serial.fetch_add(1));
+    // Random too, because processes of several containers may have the same number.
+    fresh += "." + std::to_string(::getpid()) + "." + std::to_string(serial.fetch_add(1)) + "." +
+             std::to_string(std::random_device()());
     BlobWriter entry(kVersion, key, content.size());
     entry.append(content.data(), content.size());
     std::ofstream file(fresh, std::ios::binary);
@@ -59,6 +69,11 @@ class FileCache {
  private:
   static constexpr uint32_t kVersion = 1;
 
+  static bool anybody_writes(const std::filesystem::path& path) {
+    std::error_code error;
+    const std::filesystem::perms seen = std::filesystem::status(path, error).permissions();
+    return error || (seen & std::filesystem::perms::others_write) != std::filesystem::perms::none;
+  }
   static std::filesystem::path root() {
     const auto absolute = [](const char* name) {
       const char* value = secure_getenv(name);
