@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls a plugin's functions, catches its exceptions and restores the thread's signal mask. Used for discovery, for
-// opening and closing devices, and for all calls in the process of an isolated backend. Coverage, compiling and runs
-// call plugins directly.
+// Calls a plugin's functions, catches its exceptions and restores the thread's signal mask and floating-point
+// environment. Used for discovery, for opening and closing devices, and for all calls in the process of an isolated
+// backend. Coverage, compiling and runs call plugins directly.
 #pragma once
 
 #include <pthread.h>
 #include <signal.h>
 
 #include <algorithm>
+#include <cfenv>
 #include <cstring>
 #include <exception>
 #include <string_view>
@@ -16,14 +17,23 @@
 
 namespace backplane {
 
-class KeptSignalMask {
+// Restores what a plugin's code may change for the framework's thread. Libraries that are linked with -ffast-math
+// replace denormal numbers by zeros from the moment at which they are loaded.
+class KeptThreadState {
  public:
-  KeptSignalMask() { pthread_sigmask(SIG_BLOCK, nullptr, &before_); }
-  ~KeptSignalMask() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  KeptSignalMask(const KeptSignalMask&) = delete;
+  KeptThreadState() {
+    pthread_sigmask(SIG_BLOCK, nullptr, &signals_);
+    std::fegetenv(&floats_);
+  }
+  ~KeptThreadState() {
+    pthread_sigmask(SIG_SETMASK, &signals_, nullptr);
+    std::fesetenv(&floats_);
+  }
+  KeptThreadState(const KeptThreadState&) = delete;
 
  private:
-  sigset_t before_;
+  sigset_t signals_;
+  std::fenv_t floats_;
 };
 
 // The text buffer of an error. Saved before the call, because the plugin can overwrite the pointers in `error`.
@@ -50,7 +60,7 @@ class ErrorText {
 // Returns the result of `call`. If `call` throws, returns BP_INTERNAL and writes the exception's text into `error`.
 template <class F>
 bp_status_t call_plugin(PluginError& error, F&& call) noexcept {
-  const KeptSignalMask mask;
+  const KeptThreadState kept;
   ErrorText text(error.get());
   try {
     return call();
@@ -65,7 +75,7 @@ bp_status_t call_plugin(PluginError& error, F&& call) noexcept {
 // For plugin functions that return nothing. Exceptions are ignored.
 template <class F>
 void call_plugin(F&& call) noexcept {
-  const KeptSignalMask mask;
+  const KeptThreadState kept;
   try {
     call();
   } catch (...) {

@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "base/abi.h"
+#include "discover/isolation.h"
 #include "discover/testing.h"
 #include "discover/verdict.h"
 #include "testing/manifest_writer.h"
@@ -170,6 +171,24 @@ TEST(Environment, AManifestThatAnybodyCanWriteIsRefused) {
   const fs::path file = sandbox.write("fake.json", manifest("fake", kFake.string()));
   ::chmod(file.c_str(), 0666);
   EXPECT_THAT(refusals(Request().only_given().file(file)), ElementsAre(BP_REFUSED_UNTRUSTED));
+}
+
+TEST(Environment, AFileFromADeletedWorkingFolderIsRefusedAndNoOther) {
+  const Sandbox sandbox;
+  fs::create_directory(sandbox.root() / "gone");
+  fs::copy_file(kFake, sandbox.root() / "x.so");
+  const fs::path before = fs::current_path();
+  fs::current_path(sandbox.root() / "gone");
+  fs::remove(sandbox.root() / "gone");
+  const auto codes = refusals(Request().only_given().file("../x.so").file(kFake));
+  fs::current_path(before);
+  EXPECT_THAT(codes, ElementsAre(BP_REFUSED_UNTRUSTED, BP_REFUSED_NONE));
+}
+
+TEST(Isolation, TakesTheIdFromTheNameOfTheFile) {
+  for (const char* name :
+       {"libbackplane_cpu.so", "libbackplane_cpu.so.1", "libbackplane_cpu.so.0.1.0", "cpu.so", "cpu"})
+    EXPECT_EQ(id_of_file(fs::path("/some.so/where") / name), "cpu") << name;
 }
 
 TEST(Environment, TextsAreOneLineOfPrintableCharacters) {

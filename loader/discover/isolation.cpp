@@ -76,7 +76,7 @@ std::string Isolation::text() const {
 
 std::string id_of_file(const std::filesystem::path& library) {
   constexpr std::string_view kPrefix = "libbackplane_";
-  const std::string stem = library.stem().string();
+  const std::string name = library.filename().string(), stem = name.substr(0, name.find(".so"));
   return stem.starts_with(kPrefix) ? stem.substr(kPrefix.size()) : stem;
 }
 

@@ -40,7 +40,8 @@ class Isolation {
   std::vector<std::string> paths_;  // the process may read these
 };
 
-// The id that patterns match for a library without a manifest; derived from the name of the file.
+// The id that patterns match for a library without a manifest; derived from the name of the file: "cpu" of
+// libbackplane_cpu.so and of libbackplane_cpu.so.1.
 std::string id_of_file(const std::filesystem::path& library);
 
 // Starts a process that loads `file`. Fills the tables of `out` with functions that call into that process.

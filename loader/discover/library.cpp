@@ -14,6 +14,7 @@
 
 #include <boost/dll/shared_library.hpp>
 
+#include "discover/call.h"
 #include "discover/elf.h"
 #include "discover/file.h"
 
@@ -88,7 +89,10 @@ Refusal load_library(const std::filesystem::path& path, const File& file, const 
     if (facts_of(path) != file.facts()) return untrusted(kExchanged);
     Loaded fresh{{}, content};
     std::error_code error;
-    fresh.library.load(path, error, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);
+    {
+      const KeptThreadState kept;
+      fresh.library.load(path, error, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);
+    }
     if (error) {
       const char* reason = dlerror();
       return {BP_REFUSED_LINK, fmt::format("the system cannot load {}: {}", name, reason ? reason : error.message())};

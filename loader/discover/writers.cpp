@@ -24,9 +24,12 @@ bool is_of(const File& file, const struct stat& seen) {
 
 class Walk {
  public:
-  explicit Walk(const fs::path& path) : path_(path) { push_front(path.is_absolute() ? path : fs::absolute(path)); }
+  explicit Walk(const fs::path& path) : path_(path) {}
 
   Refusal run() {
+    std::error_code unknown;
+    push_front(fs::absolute(path_, unknown));
+    if (unknown) return refused(path_, "the path of the working folder is unknown");
     if (Refusal refusal = enter("/")) return refusal;
     for (int links = 0; !parts_.empty();) {
       const fs::path part = parts_.front();

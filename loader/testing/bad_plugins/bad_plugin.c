@@ -4,6 +4,7 @@
  * raise.cpp throws the exceptions, which need C++.
  */
 #include <fcntl.h>
+#include <fenv.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -69,6 +70,7 @@ enum fault {
   MANY_OPSETS,
   OPEN_NOTHING,
   CHANGES_SIGNALS,
+  CHANGES_ROUNDING,
   LEAKS_THREAD,
   CLOSES_DESCRIPTORS,
   WRITES_TO_OTHERS,
@@ -166,6 +168,9 @@ static void misbehave(void) {
       sigfillset(&all);
       pthread_sigmask(SIG_SETMASK, &all, NULL);
       break;
+    case CHANGES_ROUNDING:
+      fesetround(FE_UPWARD);
+      break;
     case LEAKS_THREAD:
       pthread_create(&thread, NULL, sleep_long, NULL);
       break;
@@ -200,6 +205,7 @@ __attribute__((constructor)) static void on_load(void) {
   if (kFault == EXIT_ON_LOAD) _exit(0);
   if (kFault == FORGES_WORDS) forge("loaded\nsurvived\n", 16);
   if (kFault == FORGES_REPORT) forge_report();
+  if (kFault == CHANGES_ROUNDING) fesetround(FE_UPWARD);
   if (kFault == LEAVES_PROCESS) leave_process();
 }
 
