@@ -18,13 +18,13 @@ namespace backplane {
 Backend::Backend() : tables(std::make_unique<PluginTables>()), plugin(&tables->plugin) {}
 
 Backend::~Backend() {
-  if (!handle) return;
   if (given_up) {
     keep_for_good(host);
     keep_for_good({handle, [](const void*) {}});
     return;
   }
-  host->finish();
+  if (host) host->finish();  // also if `create` failed: the plugin may have submitted tasks before
+  if (!handle) return;
   call_plugin([&] { plugin->destroy(handle); });
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -14,6 +15,31 @@
 
 namespace backplane {
 namespace {
+
+std::atomic<bool> task_ended{false};
+
+bp_status_t BP_CALL submit_and_refuse(const bp_backend_create_t* how, bp_backend_t**, bp_error_t*) {
+  bp_task_t task{};
+  task.size = sizeof task;
+  task.run = [](void*) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    task_ended = true;
+  };
+  EXPECT_EQ(how->host->submit(how->host, &task), BP_OK);
+  return BP_UNSUPPORTED;
+}
+
+TEST(Survey, TasksOfAFailedCreateEndBeforeTheHostIsDestroyed) {
+  bp_env_desc_t desc{};
+  desc.size = sizeof desc;
+  const auto services = std::make_shared<Services>(desc);
+  {
+    Backend backend;
+    backend.tables->plugin.create = submit_and_refuse;
+    EXPECT_EQ(create_backend(backend, "", services, {}).code, BP_REFUSED_CREATE);
+  }
+  EXPECT_TRUE(task_ended);
+}
 
 #if !defined(__SANITIZE_THREAD__)  // the sanitizer does not support forks of programs with several threads
 

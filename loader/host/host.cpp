@@ -37,6 +37,8 @@ bp_status_t fenced_status(F call) noexcept {
     return call();
   } catch (const std::bad_alloc&) {
     return BP_RESOURCE_EXHAUSTED;
+  } catch (const std::system_error&) {  // a thread or descriptor cannot be created
+    return BP_RESOURCE_EXHAUSTED;
   } catch (...) {
     return BP_INTERNAL;
   }
@@ -99,11 +101,7 @@ bp_status_t on_cancel(const bp_host_t*, const bp_cancel_t* token, const bp_on_ca
   return fenced_status([&]() -> bp_status_t {
     const auto known = abi::read(what, "bp_on_cancel_t");
     if (!known.ok() || !known->cancelled) return BP_INVALID_ARGUMENT;
-    try {
-      *out_link = reinterpret_cast<bp_cancel_link_t*>(new Link(*token, *known));
-    } catch (const std::system_error&) {
-      return BP_RESOURCE_EXHAUSTED;
-    }
+    *out_link = reinterpret_cast<bp_cancel_link_t*>(new Link(*token, *known));
     return BP_OK;
   });
 }
