@@ -8,6 +8,7 @@
 
 #include "discover/child.h"
 #include "discover/helper.h"
+#include "discover/known.h"
 #include "discover/probe_report.h"
 #include "discover/verdict.h"
 
@@ -79,8 +80,9 @@ Refusal probe_library(const fs::path& path, const File& library, const std::stri
   };
   if (settings.policy == ProbePolicy::kNever) return untried("loader.probe is never");
   if (settings.policy != ProbePolicy::kAlways) {
-    if (const auto verdict = recall_verdict(content)) {
-      if (verdict->survived) return {};
+    const auto verdict = recall_verdict(content);
+    if (verdict && verdict->survived && (verdict->situation.empty() || verdict->situation == situation({}))) return {};
+    if (verdict && !verdict->survived) {
       return crashed(
           path, verdict->how,
           fmt::format("it is quarantined until it changes; remove {} or set loader.probe=always to try again",
@@ -105,12 +107,14 @@ Refusal probe_library(const fs::path& path, const File& library, const std::stri
   if (complete && progress.last == ProbeStep::kNotLoaded)
     return {};  // load_library will say why, and may succeed later
   if (complete && progress.last == ProbeStep::kDone) {
-    remember_verdict(content, {true, {}});
+    // Without a device the trial was short: where there may be one, the plugin is tried again.
+    const bool whole = progress.before == ProbeStep::kClosed;
+    remember_verdict(content, {true, {}, whole ? std::string() : situation({})});
     return {};
   }
   const std::string how = how_it_ended(*child, progress);
   if (progress.last == ProbeStep::kNone) return untried(fmt::format("{} {}", helper.string(), how));
-  if (!asks_to_end(child->signal)) remember_verdict(content, {false, how});
+  if (!asks_to_end(child->signal)) remember_verdict(content, {false, how, {}});
   return crashed(path, how, "ask its vendor, or set loader.probe=never to load it anyway");
 }
 

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace backplane {
 namespace {
@@ -53,7 +54,7 @@ ProbeProgress read_probe_report(const ProbeKey& key, std::string_view report) {
     progress.disturbed = report.size() < kMessage || step <= progress.last || step > ProbeStep::kNotLoaded ||
                          sodium_memcmp(mac_of(key, index, step).data(), report.data() + 1, kMac) != 0;
     if (progress.disturbed) break;
-    progress.last = step;
+    progress.before = std::exchange(progress.last, step);
     report.remove_prefix(kMessage);
   }
   return progress;

@@ -38,7 +38,8 @@ std::string probe_message(const ProbeKey& key, uint32_t index, ProbeStep step);
 
 struct ProbeProgress {
   ProbeStep last = ProbeStep::kNone;
-  bool disturbed = false;  // after `last` there are bytes that are not the next authentic report
+  ProbeStep before = ProbeStep::kNone;  // the step that was reported before `last`
+  bool disturbed = false;               // after `last` there are bytes that are not the next authentic report
 };
 
 // Reads reports until one is not authentic or not in order.

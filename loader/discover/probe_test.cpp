@@ -17,6 +17,7 @@
 #include "discover/digest.h"
 #include "discover/environment.h"
 #include "discover/isolation.h"
+#include "discover/known.h"
 #include "discover/probe_report.h"
 #include "discover/testing.h"
 #include "discover/verdict.h"
@@ -181,6 +182,24 @@ TEST(Probe, ALibraryThatCannotBeLoadedHasNoVerdict) {
   EXPECT_TRUE(stored_verdict(symbol));
 }
 
+// For example because the driver is not installed yet. It may be faulty together with the driver.
+TEST(Probe, APluginWithoutDevicesIsTriedAgainInAnotherSituation) {
+  Sandbox sandbox;
+  const fs::path none = kPlugins / "bad_no_devices.so";
+  const auto trial = [&] {
+    EXPECT_EQ(tried(none, "cached").refusal, BP_REFUSED_DEVICES);
+    return stored_verdict(none).value_or(Verdict());
+  };
+  const Verdict first = trial();
+  EXPECT_TRUE(first.survived);
+  EXPECT_EQ(first.situation, situation({}));
+  sandbox.set("CUDA_VISIBLE_DEVICES", "0");
+  EXPECT_NE(first.situation, situation({}));
+  EXPECT_EQ(trial().situation, situation({}));
+  EXPECT_EQ(tried(kFake, "cached").refusal, BP_REFUSED_NONE);
+  EXPECT_EQ(stored_verdict(kFake).value_or(Verdict()).situation, "");
+}
+
 TEST(Probe, APluginThatIsEndedFromOutsideIsTriedAgain) {
   const Sandbox sandbox;
   const Candidate candidate = tried(kPlugins / "bad_is_terminated.so", "cached");
@@ -204,6 +223,8 @@ TEST(ProbeReport, OnlyItsKeyAndOrderMakeItAuthentic) {
 
 TEST(Verdict, IsReadForItsContentOnly) {
   EXPECT_TRUE(parse_verdict("backplane verdict 1\nabc\nsurvived\n", "abc")->survived);
+  EXPECT_EQ(parse_verdict("backplane verdict 1\nabc\nsurvived\n", "abc")->situation, "");
+  EXPECT_EQ(parse_verdict("backplane verdict 1\nabc\nsurvived in here\n", "abc")->situation, "here");
   EXPECT_EQ(parse_verdict("backplane verdict 1\nabc\nquarantined: hung\n", "abc")->how, "hung");
   for (const char* text : {"", "backplane verdict 1\nabc\nsurvived", "backplane verdict 2\nabc\nsurvived\n",
                            "backplane verdict 1\nabd\nsurvived\n", "backplane verdict 1\nabc\nfine\n",

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::string_view kFormat = "backplane verdict 1";
 constexpr std::string_view kSurvived = "survived";
+constexpr std::string_view kSurvivedIn = "survived in ";
 constexpr std::string_view kQuarantined = "quarantined: ";
 constexpr size_t kMaxBytes = 4096;
 
@@ -35,9 +36,10 @@ std::filesystem::path verdict_path(std::string_view content) {
 std::optional<Verdict> parse_verdict(std::string_view text, std::string_view content) {
   const auto format = next_line(text), of = next_line(text), answer = next_line(text);
   if (format != kFormat || of != content || !answer || !text.empty()) return std::nullopt;
-  if (answer == kSurvived) return Verdict{true, {}};
+  if (answer == kSurvived) return Verdict{true, {}, {}};
+  if (answer->starts_with(kSurvivedIn)) return Verdict{true, {}, std::string(answer->substr(kSurvivedIn.size()))};
   if (!answer->starts_with(kQuarantined)) return std::nullopt;
-  return Verdict{false, std::string(answer->substr(kQuarantined.size()))};
+  return Verdict{false, std::string(answer->substr(kQuarantined.size())), {}};
 }
 
 std::optional<Verdict> recall_verdict(std::string_view content) {
@@ -53,7 +55,9 @@ std::optional<Verdict> recall_verdict(std::string_view content) {
 void remember_verdict(std::string_view content, const Verdict& verdict) {
   const std::filesystem::path path = verdict_path(content);
   if (path.empty()) return;
-  const std::string answer = verdict.survived ? std::string(kSurvived) : std::string(kQuarantined) + verdict.how;
+  const std::string answer = !verdict.survived           ? std::string(kQuarantined) + verdict.how
+                             : verdict.situation.empty() ? std::string(kSurvived)
+                                                         : std::string(kSurvivedIn) + verdict.situation;
   write_whole(path, fmt::format("{}\n{}\n{}\n", kFormat, content, answer));
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The probe's stored verdict on the content of a library. Valid until the content or the loader changes.
+// The probe's stored verdict on the content of a library. Valid until the content or the loader changes, or, if no device
+// could be tried, until the situation does.
 #pragma once
 
 #include <filesystem>
@@ -12,6 +13,8 @@ namespace backplane {
 struct Verdict {
   bool survived = false;
   std::string how;  // if it did not survive: how the process ended
+  // If it survived, but had no device to try: the situation (known.h) to which that is limited. Otherwise empty.
+  std::string situation;
 };
 
 // Where this build of the loader stores its verdict on `content`, a BLAKE2b hash; empty if there is no cache folder.
