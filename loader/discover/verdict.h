@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The probe's stored verdict on the content of a library. Valid until the content or the loader changes, or, if no device
-// could be tried, until the situation does.
+// The probe's stored verdict on the content of a library. Valid until the content or the loader changes, or, if no
+// device could be tried, until the situation does.
 #pragma once
 
 #include <filesystem>
