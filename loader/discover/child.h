@@ -29,7 +29,9 @@ struct ChildResult {
   std::string output;      // what the program wrote to kChildReport, cut off after about 4 KB
   bool timed_out = false;  // the limit passed, and the child was killed
   int signal = 0;          // the signal that ended it; 0: none
-  int exit_code = -1;      // -1: a signal ended it, or the framework ignores SIGCHLD or reaps all children
+  // -1: a signal ended it, it did not end although it was killed, or the framework ignores SIGCHLD or reaps all
+  // children
+  int exit_code = -1;
 };
 
 // Runs the program in its own process group. Kills the whole group when the program has exited or the limit has
