@@ -41,6 +41,7 @@ FoundDevice query(CUdevice id) {
   caps.memory_bytes = caps.max_buffer_bytes = bytes;
   caps.local_bytes = static_cast<uint64_t>(attribute(id, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK));
   caps.max_group = static_cast<size_t>(attribute(id, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK));
+  caps.max_groups_across = kMaxGroupsAcross;
   caps.estimate(1e3 * attribute(id, CU_DEVICE_ATTRIBUTE_CLOCK_RATE));
   return found;
 }

@@ -10,6 +10,9 @@
 
 namespace backplane::cuda {
 
+// The most groups of a launch in its second and in its third dimension. In the first, it has 2^31 - 1 on every device.
+inline constexpr size_t kMaxGroupsAcross = 65535;
+
 struct FoundDevice {
   CUdevice id;
   int major, minor;  // compute capability

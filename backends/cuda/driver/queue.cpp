@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "driver/capture.h"
+#include "driver/devices.h"
 
 namespace backplane::cuda {
 
@@ -119,7 +120,7 @@ void Kernel::launch(CUstream stream, const gpu::Ranges& ranges) {
   std::array<unsigned, 3> groups{}, items{};
   for (size_t d = 0; d < 3; ++d) {
     const size_t count = ranges.global[d] / ranges.local[d];
-    const size_t most = d == 0 ? 0x7fffffff : 65535;
+    const size_t most = d == 0 ? 0x7fffffff : kMaxGroupsAcross;
     if (count > most)
       throw sdk::Error(BP_UNSUPPORTED, "kernel '" + entry_ + "' has " + std::to_string(count) +
                                            " groups in dimension " + std::to_string(d) + "; CUDA runs at most " +

@@ -103,6 +103,29 @@ TEST_F(Runtime, ALostDeviceIsReportedAsLost) {
   }
 }
 
+// A launch has at most 65,535 groups in its third dimension. 65,537 is a prime number.
+TEST_F(Runtime, PlanesBeyondTheGridShareGroups) {
+  const Environment env = Runtime::env();
+  const auto pooled = [&](int64_t planes) {
+    Graph graph;
+    NodeOptions how;
+    how.attributes["kernel_shape"] = std::vector<int64_t>{1, 2};
+    const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {1, planes, 1, 2});
+    Exec exec = env.compile(graph.finish({graph.Builder::node("MaxPool", {x}, how)}), only("cuda")).exec();
+    std::vector<float> all(static_cast<size_t>(planes) * 2);
+    for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<float>(i);
+    exec.bind(0u, Tensor::of<float>({1, planes, 1, 2}, all));
+    exec.run();
+    return exec.output(0u).values<float>();
+  };
+  const std::vector<float> found = pooled(65536);
+  ASSERT_EQ(found.size(), 65536u);
+  for (size_t i = 0; i < found.size(); ++i) ASSERT_EQ(found[i], static_cast<float>(2 * i + 1));
+  const Error refused = failure([&] { pooled(65537); });
+  EXPECT_EQ(refused.status(), BP_UNSUPPORTED);
+  EXPECT_NE(refused.text().find("65537 work groups in dimension 2"), std::string::npos) << refused.text();
+}
+
 TEST_F(Runtime, ABoundRunDoesNotWaitForAStream) {
   const Environment env = Runtime::env();
   Exec exec = bound(env, "cuda");

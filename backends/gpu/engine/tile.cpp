@@ -26,6 +26,15 @@ int64_t below(int64_t limit, int64_t n) {
   return n >= limit ? limit : static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(n)));
 }
 
+// The least number of work items along z that a group needs for at most `most` groups there. It divides z, as kernels
+// do not check their bounds along z. At most `limit`, and 64, which is CUDA's limit; 1 if there is no such number.
+size_t depth_of_groups(int64_t z, size_t most, size_t limit) {
+  const auto all = static_cast<size_t>(std::max<int64_t>(z, 1));
+  for (size_t depth = (all - 1) / most + 1; depth <= std::min<size_t>(limit, 64); ++depth)
+    if (all % depth == 0) return depth;
+  return 1;
+}
+
 std::string macro(const char* name, int64_t value) {
   return " -D" + std::string(name) + "=" + std::to_string(value);
 }
@@ -53,10 +62,14 @@ Ranges ranges_of_items(const DeviceCaps& caps, int64_t x, int64_t y, int64_t z, 
   const size_t share = up(x) * up(y) * static_cast<size_t>(std::max<int64_t>(z, 1)) / (size_t{caps.units} * 8);
   const size_t most = caps.kind == BP_DEVICE_CPU ? std::bit_floor(std::clamp<size_t>(share, 16, 1024)) : 256;
   const size_t items = std::min<size_t>(std::bit_floor(caps.max_group), most);
-  const size_t lx = std::min({items, widest, up(x)});
-  const size_t ly = std::min(items / lx, up(y));
+  // Groups extend as far along y and z as the device's limit on the number of groups there requires.
+  const size_t least_y = std::min(items, up((y - 1) / static_cast<int64_t>(caps.max_groups_across) + 1));
+  const size_t lz = depth_of_groups(z, caps.max_groups_across, items / least_y);
+  const size_t rest = std::bit_floor(items / lz);
+  const size_t lx = std::min({rest / least_y, widest, up(x)});
+  const size_t ly = std::min(rest / lx, up(y));
   const auto whole = [](int64_t n, size_t l) { return (static_cast<size_t>(n) + l - 1) / l * l; };
-  return {{whole(x, lx), whole(y, ly), static_cast<size_t>(z)}, {lx, ly, 1}};
+  return {{whole(x, lx), whole(y, ly), static_cast<size_t>(z)}, {lx, ly, lz}};
 }
 
 Ranges Tile::ranges(int64_t m, int64_t n, int64_t lines, int64_t batch) const {
