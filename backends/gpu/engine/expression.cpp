@@ -10,7 +10,10 @@ namespace backplane::gpu {
 std::vector<int64_t> dense_strides(const Shape& shape) {
   std::vector<int64_t> strides(shape.size());
   int64_t step = 1;
-  for (size_t i = shape.size(); i-- > 0; step *= shape[i]) strides[i] = step;
+  for (size_t i = shape.size(); i-- > 0;) {
+    strides[i] = step;
+    static_cast<void>(__builtin_mul_overflow(step, shape[i], &step));  // of a tensor without elements, it may overflow
+  }
   return strides;
 }
 

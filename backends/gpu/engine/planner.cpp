@@ -220,14 +220,18 @@ void Emit::formula(std::string code, bp_dtype_t dtype, const Shape& shape, const
 }
 
 Tensor Emit::computed(std::string code, bp_dtype_t dtype, const Shape& shape, const std::vector<View>& operands) {
+  const Tensor y = scratch(dtype, shape);
+  compute(std::move(code), shape, operands, {y, dense_strides(shape), 0});
+  return y;
+}
+
+void Emit::compute(std::string code, const Shape& shape, const std::vector<View>& operands, const View& target) {
   Expression sum;
   sum.shape = shape;
   std::vector<int> places;
   for (const View& view : operands) places.push_back(sum.leaf(view));
-  sum.steps.push_back({dtype, std::move(code), std::move(places)});
-  const Tensor y = scratch(dtype, shape);
-  emit_expression(*this, sum, {y, dense_strides(shape), 0});
-  return y;
+  sum.steps.push_back({target.tensor.dtype, std::move(code), std::move(places)});
+  emit_expression(*this, sum, target);
 }
 
 namespace {
@@ -401,8 +405,11 @@ Tensor Planner::add_result(const sdk::Value& value, Shape shape) {
   return states_[value.index()].tensor = add_tensor(value.dtype(), std::move(shape), std::move(storage));
 }
 
-// Checks computed extents against the extents that the model declares.
+// Checks computed extents, also against those that the model declares.
 void Planner::check_extents(const sdk::Value& value, const Shape& shape) const {
+  if (std::ranges::any_of(shape, [](int64_t extent) { return extent < 0; }))
+    throw sdk::Error(BP_INVALID_ARGUMENT,
+                     "its output '" + std::string(value.name()) + "' would have extents " + to_string(shape));
   if (value.rank() < 0) return;
   bool same = static_cast<size_t>(value.rank()) == shape.size();
   for (uint32_t i = 0; same && i < shape.size(); ++i) same = value.extent(i) < 0 || value.extent(i) == shape[i];

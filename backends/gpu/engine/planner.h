@@ -112,6 +112,8 @@ class Emit {
   void formula(std::string code, bp_dtype_t dtype, const Shape& shape, const std::vector<Operand>& operands);
   // Like `formula`, but adds the launch now instead of deferring it. The result is scratch memory of this node.
   Tensor computed(std::string code, bp_dtype_t dtype, const Shape& shape, const std::vector<View>& operands);
+  // The same for a result that is a part of a tensor: `target` has strides along `shape`.
+  void compute(std::string code, const Shape& shape, const std::vector<View>& operands, const View& target);
   // Sets output `slot` to a view of another tensor, such as a transposed, sliced or repeated one.
   void moved(uint32_t slot, Shape shape, const View& source);
   // Copies the elements of `source` to `target` now. Both views have strides along `shape`.

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Computes the scale and zero point that quantize n elements to 8 bits. The range of the elements is extended to
-// include 0. Runs as one group of LANES work items.
+// include 0. NaN is left out, by comparisons: min and max of OpenCL are not defined for NaN and infinity. Runs as one
+// group of LANES work items.
+#define LESSER(a, b) ((b) < (a) ? (b) : (a))
+#define LARGER(a, b) ((b) > (a) ? (b) : (a))
 #if LANES > 1
-JOINED(least_of, float, min(a, b))
-JOINED(most_of, float, max(a, b))
+JOINED(least_of, float, LESSER(a, b))
+JOINED(most_of, float, LARGER(a, b))
 #endif
 
 kernel void dynamic_range(GLOBAL const float* x, GLOBAL float* scale, GLOBAL uchar* zero, int n) {
@@ -11,8 +14,8 @@ kernel void dynamic_range(GLOBAL const float* x, GLOBAL float* scale, GLOBAL uch
   if (lane >= LANES) return;
   float least = 0, most = 0;
   for (int i = lane; i < n; i += LANES) {
-    least = min(least, x[i]);
-    most = max(most, x[i]);
+    least = LESSER(least, x[i]);
+    most = LARGER(most, x[i]);
   }
 #if LANES > 1
   SHARED(float, shared, LANES);

@@ -202,9 +202,11 @@ void emit_tile(Emit& e, std::string_view) {
   Shape shape, split;
   std::vector<int64_t> strides;
   for (size_t i = 0; i < x.rank(); ++i) {
-    if (repeats.at(i) < 0)
-      throw sdk::Error(BP_INVALID_ARGUMENT, "repeats " + to_string(repeats) + " must not be negative");
-    shape.push_back(x.shape[i] * repeats[i]);
+    int64_t extent = 0;
+    if (repeats.at(i) < 0 || __builtin_mul_overflow(x.shape[i], repeats[i], &extent))
+      throw sdk::Error(BP_INVALID_ARGUMENT,
+                       "repeats " + to_string(repeats) + " are negative, or too large for " + to_string(x.shape));
+    shape.push_back(extent);
     split.insert(split.end(), {repeats[i], x.shape[i]});
     strides.insert(strides.end(), {0, dense[i]});
   }

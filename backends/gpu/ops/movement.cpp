@@ -15,13 +15,13 @@ namespace {
 Shape reshaped(const Emit& e, const Shape& from) {
   Shape to = e.ints(1);
   const bool zero_is_zero = e.node.int_attribute("allowzero", 0) != 0;
-  int64_t known = 1;
-  for (size_t i = 0; i < to.size(); ++i) {
+  for (size_t i = 0; i < to.size(); ++i)
     if (to[i] == 0 && !zero_is_zero) to[i] = from.at(i);
-    if (to[i] >= 0) known *= to[i];
-  }
   const auto open = std::ranges::find(to, -1);
-  if (open != to.end() && known != 0) *open = elements(from) / known;
+  if (open == to.end()) return to;
+  *open = 1;
+  const int64_t known = elements(to);
+  *open = known != 0 ? elements(from) / known : -1;  // -1 is refused: any extent would do
   return to;
 }
 
@@ -125,9 +125,10 @@ void emit_slice(Emit& e, std::string_view) {
     const size_t axis = axes.empty() ? i : axis_of(axes.at(i), x.rank());
     if (sliced.at(axis)) throw sdk::Error(BP_INVALID_ARGUMENT, "axis " + std::to_string(axis) + " is repeated");
     sliced[axis] = true;
-    const int64_t extent = x.shape.at(axis), step = steps.empty() ? 1 : steps.at(i);
-    if (step == 0) throw sdk::Error(BP_INVALID_ARGUMENT, "step " + std::to_string(i) + " is 0");
+    const int64_t extent = x.shape.at(axis), wanted = steps.empty() ? 1 : steps.at(i);
+    if (wanted == 0) throw sdk::Error(BP_INVALID_ARGUMENT, "step " + std::to_string(i) + " is 0");
     if (extent == 0) continue;
+    const int64_t step = std::clamp(wanted, -extent, extent);  // a longer step selects one element too
     const auto within = [&](int64_t at, int64_t low, int64_t high) {
       return std::clamp(at < 0 ? at + extent : at, low, high);
     };

@@ -20,8 +20,12 @@ int64_t place_of(int64_t i, int64_t n, std::string_view mode) {
   return at < n ? at : period - at;
 }
 
+// Longer pads are refused before they are added, so that no sum of positions overflows.
+constexpr int64_t kLongestPad = int64_t{1} << 32;
+
 Taps padded(size_t axis, int64_t n, int64_t before, int64_t after, std::string_view mode) {
-  Taps taps{.axis = axis, .to = n + before + after};
+  const auto far = [](int64_t pad) { return pad < -kLongestPad || pad > kLongestPad; };
+  Taps taps{.axis = axis, .to = far(before) || far(after) ? -1 : n + before + after};
   if (taps.to < 0 || taps.to > kMaxTaps)
     throw sdk::Error(BP_INVALID_ARGUMENT, "pads " + std::to_string(before) + " and " + std::to_string(after) +
                                               " do not fit an extent of " + std::to_string(n));
@@ -67,6 +71,7 @@ void emit_center_crop_pad(Emit& e, std::string_view) {
   for (size_t i = 0; i < axes.size(); ++i) {
     const size_t axis = axis_of(axes[i], shape.size());
     const int64_t n = shape[axis], size = sizes.at(i);
+    if (size < 0) throw sdk::Error(BP_INVALID_ARGUMENT, "the shape " + to_string(sizes) + " has a negative extent");
     // An odd amount of padding or cropping is larger at the end.
     const int64_t before = size >= n ? (size - n) / 2 : -((n - size) / 2);
     if (size != n) tables.push_back(padded(axis, n, before, size - n - before, "constant"));

@@ -25,55 +25,65 @@ std::string to_quantized(bp_dtype_t dtype, const std::string& value, const std::
 
 // ---- QuantizeLinear, DequantizeLinear ------------------------------------------------------------------------------
 
-// The input's shape, split into [.., blocks, block, ..] along the axis if each block has a scale, and the strides of
-// the scales along this shape.
-struct Grid {
-  Shape shape;
-  std::vector<int64_t> strides;
-};
-
-Grid grid_of(Emit& e, const Shape& x, const Shape& scale) {
-  const int64_t block = e.node.int_attribute("block_size", 0);
-  Grid grid{x, std::vector<int64_t>(x.size())};
-  if (elements(scale) == 1 && block == 0) return grid;
+// The strides of the scales along the input's shape: one scale for all elements, or for each index of the axis.
+std::vector<int64_t> scale_strides(const Emit& e, const Shape& x, const Shape& scale) {
+  std::vector<int64_t> strides(x.size());
+  if (elements(scale) == 1) return strides;
   const size_t axis = axis_of(e.node.int_attribute("axis", 1), x.size());
-  if (block == 0) {
-    if (scale != Shape{x[axis]})
-      throw sdk::Error(BP_TYPE_MISMATCH, "scales " + to_string(scale) + " do not fit " + to_string(x));
-    grid.strides[axis] = 1;
-    return grid;
-  }
-  Shape expected = x;
-  expected[axis] = x[axis] / block;
-  if (x[axis] % block != 0 || scale != expected)
-    throw sdk::Error(BP_TYPE_MISMATCH, "scales " + to_string(scale) + " do not fit " + to_string(x) + " in blocks of " +
-                                           std::to_string(block));
-  grid.strides = dense_strides(scale);
-  grid.shape[axis] = expected[axis];
-  grid.shape.insert(grid.shape.begin() + static_cast<ptrdiff_t>(axis) + 1, block);
-  grid.strides.insert(grid.strides.begin() + static_cast<ptrdiff_t>(axis) + 1, 0);
-  return grid;
+  if (scale != Shape{x[axis]})
+    throw sdk::Error(BP_TYPE_MISMATCH, "scales " + to_string(scale) + " do not fit " + to_string(x));
+  strides[axis] = 1;
+  return strides;
+}
+
+// Sets output 0 to a formula of the input ($0), the scales ($1) and the zero points ($2), which may be empty, with a
+// scale for each block of the axis. The last block may be shorter: it is computed by a kernel of its own.
+void emit_blocks(Emit& e, const std::string& code, int64_t block, const Tensor& scale, const Tensor& zero) {
+  const Tensor x = e.input(0);
+  const size_t axis = axis_of(e.node.int_attribute("axis", 1), x.rank());
+  const int64_t n = x.shape[axis], whole = n / block;
+  Shape expected = x.shape;
+  expected[axis] = whole + (n % block != 0 ? 1 : 0);
+  if (scale.shape != expected)
+    throw sdk::Error(BP_TYPE_MISMATCH, "scales " + to_string(scale.shape) + " do not fit " + to_string(x.shape) +
+                                           " in blocks of " + std::to_string(block));
+  const Tensor y = e.output(0, x.shape);
+  // Computes `count` blocks of `length` elements, beginning with block `first`, as [.., count, length, ..].
+  const auto compute = [&](int64_t first, int64_t count, int64_t length) {
+    if (count == 0 || length == 0) return;
+    const auto split = [&](std::vector<int64_t> all, int64_t outer, int64_t inner) {
+      all[axis] = outer;
+      all.insert(all.begin() + static_cast<ptrdiff_t>(axis) + 1, inner);
+      return all;
+    };
+    const std::vector<int64_t> own = dense_strides(x.shape), of_scales = dense_strides(expected);
+    const std::vector<int64_t> strides = split(own, own[axis] * length, own[axis]);
+    const std::vector<int64_t> steps = split(of_scales, of_scales[axis], 0);
+    const int64_t begin = first * block * own[axis], first_scale = first * of_scales[axis];
+    std::vector<View> views{{x, strides, begin}, {scale, steps, first_scale}};
+    if (zero) views.push_back({zero, steps, first_scale});
+    e.compute(code, split(x.shape, count, length), views, {y, strides, begin});
+  };
+  compute(0, whole, block);
+  compute(whole, 1, n % block);
 }
 
 void emit_linear(Emit& e, std::string_view direction) {
   const Tensor scale = e.input(1), zero = e.input(2);
   const Shape shape = e.shape(0);
   const bp_dtype_t dtype = e.node.output(0).dtype();
-  const Grid grid = grid_of(e, shape, scale.shape);
   if (zero && zero.shape != scale.shape && zero.count() != scale.count())
     throw sdk::Error(BP_TYPE_MISMATCH,
                      "zero points have extents " + to_string(zero.shape) + " but scales " + to_string(scale.shape));
   std::string code = direction == "to" ? to_quantized(dtype, "(float)$0 / (float)$1", zero ? "$2" : "")
                      : zero            ? "(float)((int)$0 - (int)$2) * $1"
                                        : "(float)$0 * $1";
-  if (grid.shape == shape) {
-    std::vector<Operand> operands{Operand(0), View{scale, grid.strides, 0}};
-    if (zero) operands.push_back(View{zero, grid.strides, 0});
-    return e.formula(std::move(code), dtype, shape, operands);
-  }
-  std::vector<View> views{{e.input(0), dense_strides(grid.shape), 0}, {scale, grid.strides, 0}};
-  if (zero) views.push_back({zero, grid.strides, 0});
-  e.alias(0, e.computed(std::move(code), dtype, grid.shape, views), shape);
+  if (const int64_t block = e.node.int_attribute("block_size", 0); block != 0)
+    return emit_blocks(e, code, block, scale, zero);
+  const std::vector<int64_t> strides = scale_strides(e, shape, scale.shape);
+  std::vector<Operand> operands{Operand(0), View{scale, strides, 0}};
+  if (zero) operands.push_back(View{zero, strides, 0});
+  e.formula(std::move(code), dtype, shape, operands);
 }
 
 Verdict supports_quantize(const Node& node) {
@@ -81,14 +91,16 @@ Verdict supports_quantize(const Node& node) {
       .output_dtype(0, kQuantized)
       .input_dtype(2, one(node.output(0).dtype()))
       .input_dtype(1, one(BP_DTYPE_FLOAT))
-      .integer("precision", 0, BP_DTYPE_FLOAT);
+      .integer("precision", 0, BP_DTYPE_FLOAT)
+      .integer("block_size", 0, INT64_MAX);
 }
 
 Verdict supports_dequantize(const Node& node) {
   return expect(node)
       .input_dtype(1, kFloats & ~one(BP_DTYPE_DOUBLE))
       .output_dtype(0, one(node.input(1).dtype()))
-      .same_dtype(0, 2);
+      .same_dtype(0, 2)
+      .integer("block_size", 0, INT64_MAX);
 }
 
 void emit_dynamic(Emit& e, std::string_view) {

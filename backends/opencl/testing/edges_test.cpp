@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators whose indices, axes, extents and blocks are at the edges of what they may be.
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <tuple>
+
+#include "testing/session.h"
+
+namespace backplane::opencl::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using EdgesTest = OpenCl;
+
+// The results of OneHot with depth 3.
+template <class T>
+std::vector<float> one_hot(const Environment& env, bp_dtype_t dtype, const std::vector<T>& indices) {
+  const std::vector<int64_t> shape{static_cast<int64_t>(indices.size())};
+  Graph graph;
+  const uint32_t x = graph.input("x", dtype, shape);
+  const uint32_t depth = graph.weight("depth", Tensor::of<int64_t>({}, {3}));
+  const uint32_t values = graph.weight("values", Tensor::of<float>({2}, {0, 1}));
+  Exec exec = env.compile(graph.finish({graph.node("OneHot", "y", {x, depth, values})}), only_opencl()).exec();
+  exec.bind(0u, Tensor::of<T>(shape, indices));
+  exec.run();
+  return exec.output(0u).values<float>();
+}
+
+// Converted to int64, the largest uint64 would be -1: the last element.
+TEST_F(EdgesTest, IndicesBeyondInt64AreOutOfRange) {
+  const Environment env = opencl();
+  EXPECT_THAT(one_hot<uint64_t>(env, BP_DTYPE_UINT64, {1, UINT64_MAX}), ElementsAre(0, 1, 0, 0, 0, 0));
+  EXPECT_THAT(one_hot<float>(env, BP_DTYPE_FLOAT, {1.5f, std::nanf(""), 1e30f, -1}),
+              ElementsAre(0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1));
+}
+
+// Blocks that divide the extent, whose last one is shorter, and one that is longer than the extent.
+TEST_F(EdgesTest, TheLastBlockMayBeShorter) {
+  const Environment env = opencl();
+  for (const int64_t axis : {0, 1}) {
+    for (const int64_t block : {3, 4, 9}) {
+      SCOPED_TRACE(std::to_string(axis) + " " + std::to_string(block));
+      const int64_t count = (6 + block - 1) / block;
+      const std::vector<int64_t> shape = axis == 0 ? std::vector<int64_t>{6, 2} : std::vector<int64_t>{2, 6};
+      const std::vector<int64_t> blocks = axis == 0 ? std::vector<int64_t>{count, 2} : std::vector<int64_t>{2, count};
+      std::vector<float> scales;
+      std::vector<uint8_t> zeros;
+      for (int64_t i = 0; i < 2 * count; ++i) {
+        scales.push_back(std::ldexp(1.0f, static_cast<int>(i)));
+        zeros.push_back(static_cast<uint8_t>(10 * i + 20));
+      }
+      std::vector<float> x;
+      std::vector<uint8_t> expected;
+      for (int64_t i = 0; i < 12; ++i) {
+        const int64_t row = i / shape[1], column = i % shape[1];
+        const int64_t at = axis == 0 ? row / block * 2 + column : row * count + column / block;
+        x.push_back(static_cast<float>(i - 6) * scales[at]);
+        expected.push_back(static_cast<uint8_t>(i - 6 + zeros[at]));
+      }
+      Graph graph;
+      const uint32_t scale = graph.weight("scale", Tensor::of<float>(blocks, scales));
+      const uint32_t zero = graph.weight("zero", Tensor::of<uint8_t>(blocks, zeros));
+      const std::map<std::string, int64_t> how{{"axis", axis}, {"block_size", block}};
+      const uint32_t q = graph.node("QuantizeLinear", "q", {graph.input("x", BP_DTYPE_FLOAT, shape), scale, zero}, how);
+      const uint32_t y = graph.node("DequantizeLinear", "y", {q, scale, zero}, how);
+      Exec exec = env.compile(graph.finish({q, y}), only_opencl()).exec();
+      exec.bind(0u, Tensor::of<float>(shape, x));
+      exec.run();
+      EXPECT_EQ(exec.output(0u).values<uint8_t>(), expected);
+      EXPECT_EQ(exec.output(1u).values<float>(), x);
+    }
+  }
+}
+
+TEST_F(EdgesTest, ARangeLeavesNaNOut) {
+  std::vector<float> x(301, 0.5f);
+  x[7] = x[299] = std::nanf("");
+  x[100] = 1;
+  x[300] = -1.55f;
+  Graph graph;
+  NodeOptions how;
+  how.outputs = 3;
+  const uint32_t y = graph.Builder::node("DynamicQuantizeLinear", {graph.input("x", BP_DTYPE_FLOAT, {301})}, how);
+  Exec exec = opencl().compile(graph.finish({y + 1, y + 2}), only_opencl()).exec();
+  exec.bind(0u, Tensor::of<float>({301}, x));
+  exec.run();
+  EXPECT_FLOAT_EQ(exec.output(0u).values<float>()[0], 0.01f);
+  EXPECT_EQ(exec.output(1u).values<uint8_t>()[0], 155);
+}
+
+TEST_F(EdgesTest, AStepMayBeLongerThanAnyExtent) {
+  const Environment env = opencl();
+  for (const auto& [start, end, step, found] :
+       {std::tuple{int64_t{1}, int64_t{5}, INT64_MAX, 2.0f}, {int64_t{3}, int64_t{-6}, -INT64_MAX, 4.0f}}) {
+    SCOPED_TRACE(step);
+    Graph graph;
+    std::vector<uint32_t> inputs{graph.input("x", BP_DTYPE_FLOAT, {5})};
+    for (const int64_t number : {start, end, int64_t{0}, step})
+      inputs.push_back(graph.weight("w" + std::to_string(inputs.size()), Tensor::of<int64_t>({1}, {number})));
+    Exec exec = env.compile(graph.finish({graph.node("Slice", "y", inputs)}), only_opencl()).exec();
+    exec.bind(0u, Tensor::of<float>({5}, {1, 2, 3, 4, 5}));
+    exec.run();
+    EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(found));
+  }
+}
+
+// Products and sums of these numbers would exceed 64 bits, and wrap to small extents.
+TEST_F(EdgesTest, ExtentsDoNotWrap) {
+  const Environment env = opencl();
+  const auto refusal = [&](const char* op, const std::vector<int64_t>& shape, const std::vector<int64_t>& numbers) {
+    Graph graph;
+    const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, shape);
+    const uint32_t w = graph.weight("w", Tensor::of<int64_t>({static_cast<int64_t>(numbers.size())}, numbers));
+    const Model model = graph.finish({graph.node(op, "y", {x, w})});
+    return failure([&] {
+      Exec exec = env.compile(model, only_opencl()).exec();
+      exec.bind(0u, Tensor::of<float>(shape, std::vector<float>(shape.front() == 0 ? 0 : 3)));
+      exec.run();
+    });
+  };
+  EXPECT_THAT(refusal("Tile", {0, 3}, {1, INT64_MAX}).text(), HasSubstr("too large for [0,3]"));
+  EXPECT_THAT(refusal("Pad", {3}, {INT64_MAX, INT64_MAX}).text(), HasSubstr("do not fit an extent of 3"));
+}
+
+// A model in ONNX's form, as only a declared result makes a device take axes that are known at run time only.
+class SliceModel {
+ public:
+  static std::string bytes() {
+    std::string node, graph, opset = number(2, 13);
+    for (const char* name : {"x", "starts", "ends", "axes"}) node += part(1, name);
+    node += part(2, "y") + part(3, "slice") + part(4, "Slice");
+    graph = part(1, node) + part(2, "g") + part(11, value("x", BP_DTYPE_FLOAT, {2, 3}));
+    for (const char* name : {"starts", "ends", "axes"}) graph += part(11, value(name, BP_DTYPE_INT64, {2}));
+    graph += part(12, value("y", BP_DTYPE_FLOAT, {1, 2}));
+    return number(1, 8) + part(7, graph) + part(8, opset);
+  }
+
+ private:
+  static std::string number(int field, char value) { return {static_cast<char>(field << 3), value}; }
+  static std::string part(int field, const std::string& text) {
+    std::string all{static_cast<char>(field << 3 | 2)};
+    if (text.size() > 127) all += static_cast<char>((text.size() & 127) | 128);
+    all += static_cast<char>(text.size() > 127 ? text.size() >> 7 : text.size());
+    return all + text;
+  }
+  static std::string value(const std::string& name, bp_dtype_t dtype, const std::vector<int64_t>& extents) {
+    std::string shape;
+    for (const int64_t extent : extents) shape += part(1, number(1, static_cast<char>(extent)));
+    return part(1, name) + part(2, part(1, number(1, static_cast<char>(dtype)) + part(2, shape)));
+  }
+};
+
+TEST_F(EdgesTest, ASliceTakesEachAxisOnce) {
+  const Environment env = opencl();
+  Exec exec = env.compile(env.parse(SliceModel::bytes()), only_opencl()).exec();
+  exec.bind("x", Tensor::of<float>({2, 3}, {1, 2, 3, 4, 5, 6}));
+  exec.bind("starts", Tensor::of<int64_t>({2}, {1, 1}));
+  exec.bind("ends", Tensor::of<int64_t>({2}, {2, 3}));
+  exec.bind("axes", Tensor::of<int64_t>({2}, {0, 1}));
+  exec.run();
+  EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(5, 6));
+  exec.bind("axes", Tensor::of<int64_t>({2}, {1, -1}));
+  const Error error = failure([&] { exec.run(); });
+  EXPECT_EQ(error.status(), BP_INVALID_ARGUMENT);
+  EXPECT_THAT(error.text(), HasSubstr("axis 1 is repeated"));
+}
+
+}  // namespace
+}  // namespace backplane::opencl::testing
