@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/queue.h"
 
+#include <algorithm>
 #include <atomic>
 
 namespace backplane::opencl {
@@ -50,8 +51,13 @@ void Event::check(std::string_view what) const {
 
 void Event::when_ended(std::function<void(const sdk::Error*)> end) const {
   using End = std::function<void(const sdk::Error*)>;
-  const auto on_end = [](cl_event, cl_int status, void* self) {
+  const auto on_end = [](cl_event event, cl_int status, void* self) {
     const std::unique_ptr<End> end(static_cast<End*>(self));
+    // For an event that failed before the callback was set, PoCL 3.1 passes CL_COMPLETE.
+    cl_int own = CL_COMPLETE;
+    if (status == CL_COMPLETE &&
+        clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof own, &own, nullptr) == CL_SUCCESS)
+      status = std::min(own, CL_COMPLETE);
     if (status == CL_COMPLETE) return (*end)(nullptr);
     const sdk::Error failure = error_of(status, "a command");
     (*end)(&failure);

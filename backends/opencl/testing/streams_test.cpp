@@ -265,6 +265,21 @@ TEST_F(StreamsTest, AnEventOfTheFrameworkIsWaitedFor) {
   clReleaseEvent(event);
 }
 
+// PoCL reports an event that had failed before it was imported as one that succeeded.
+TEST_F(StreamsTest, AFailedEventOfTheFrameworkIsAFailure) {
+  cl_int status = CL_SUCCESS;
+  const cl_event event = clCreateUserEvent(context(), &status);
+  ASSERT_EQ(status, CL_SUCCESS);
+  clSetUserEventStatus(event, CL_OUT_OF_RESOURCES);
+  const bp_native_t native{sizeof native, BP_NATIVE_CL_EVENT, reinterpret_cast<uint64_t>(event)};
+  bp_native_semaphore_t* const semaphore = this->semaphore(&native);
+  bind(0, of(x), of(y));
+  Ended end;
+  ok(start(0, &end, {bp_native_point(semaphore, 0, 1)}, {}));
+  EXPECT_EQ(end.status(), BP_DEPENDENCY_FAILED);
+  clReleaseEvent(event);
+}
+
 // Neither a call of the plugin nor a run, copy or fill can signal it. The next test tries the same through the loader.
 TEST_F(StreamsTest, AnEventOfTheFrameworkIsSignaledByNothingElse) {
   cl_int status = CL_SUCCESS;
