@@ -143,13 +143,15 @@ void Instance::create_kernels(const Plan& plan) {
   const Driver& driver = device.driver();
   kernels_.clear();
   externals_.clear();
+  parts_.clear();
   if (arena_bytes_ < plan.arena_bytes) {  // an arena that is large enough is kept
     arena_bytes_ = 0;
+    arena_.reset();  // first, as the device may not have memory for both
     arena_ = driver.buffer(plan.arena_bytes);
     arena_bytes_ = plan.arena_bytes;
   }
   if (plan.may_fault && !fault_) fault_ = driver.buffer(sizeof(int32_t));
-  parts_.assign(plan.storages.size(), Buffer());
+  parts_.resize(plan.storages.size());
   const auto part = [&](uint32_t index) -> const Buffer& {
     const Storage& storage = plan.storages[index];
     if (storage.place == Storage::Place::kConstant) return storage.constant;
