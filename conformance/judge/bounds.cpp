@@ -12,6 +12,13 @@ int accumulator_bits(const FloatType& type) {
   return std::max(type.fraction_bits, 23);
 }
 
+// The rounding of an argument of exp, in roundings of the type. BFLOAT16 has the range of fp32, and so arguments up to
+// 88: their errors in its own 8 bits would exceed the result, and any number would be accepted. They must be scaled in
+// fp32, which has 16 bits more.
+double argument_rounding(const FloatType& type) {
+  return type.fraction_bits == 7 ? 0x1p-16 : 1;
+}
+
 }  // namespace
 
 double piled_up(double terms, const FloatType& type, int accumulator_bits) {
@@ -27,6 +34,7 @@ double bound(const Rule& rule, const FloatType& type, double value, double scale
   // Subnormal numbers are farther apart than 2^-frac·|value|, so the bound also allows for their rounding.
   const double subnormal = std::fabs(value) < type.min_normal() ? ulp : 0;
   const double ksb = piled_up(rule.terms, type, accumulator_bits(type));
+  const double argument = argument_rounding(type) * scale;
   switch (rule.kind) {
     case Rule::kBits:
     case Rule::kExact:
@@ -43,13 +51,13 @@ double bound(const Rule& rule, const FloatType& type, double value, double scale
     // exp(x(1+d)) = exp(x)·(1 + x·d): the rounding of the scaled argument is multiplied by |x|. Vulkan allows 3 + 2|x|
     // ULP for fp32 and 1 + 2|x| for fp16.
     case Rule::kExp:
-      return relative * (2 * scale + (type.fraction_bits == 23 ? 3 : 1)) + subnormal;
+      return relative * (2 * argument + (type.fraction_bits == 23 ? 3 : 1)) + subnormal;
     // 1 / (1 + exp(-x)) has the error of exp, of an addition and of a division.
     case Rule::kSigmoid:
-      return relative * 2 * (1 + scale) + subnormal;
+      return relative * 2 * (1 + argument) + subnormal;
     // exp(y·ln|x|): the argument of exp multiplies the errors of the logarithm and of the product.
     case Rule::kPower:
-      return relative * (7.5 * scale + 3) + subnormal;
+      return relative * (7.5 * argument + 3) + subnormal;
     // Every multiplication contributes a factor (1 + d) with |d| <= 2^-(frac+1).
     case Rule::kProduct:
       return std::fabs(value) * std::expm1(rule.terms * std::log1p(type.epsilon() / 2)) + subnormal;

@@ -37,6 +37,14 @@ TEST(Bounds, AreThoseOfThePage) {
   EXPECT_DOUBLE_EQ(bound32(Rule::of(Rule::kResize), 1, 0), 20 * kE);
 }
 
+// In units of its own 8 bits, the error of an argument of 80 would be larger than the result.
+TEST(Bounds, ArgumentsOfBrainFloatsAreScaledInFp32) {
+  const FloatType& type = float_type(BP_DTYPE_BFLOAT16);
+  EXPECT_DOUBLE_EQ(bound(Rule::of(Rule::kExp), type, 3, 80), 3 * (0x1p-7 + 160 * kE));
+  EXPECT_DOUBLE_EQ(bound(Rule::of(Rule::kSigmoid), type, 0.5, 80), 0.5 * 2 * (0x1p-7 + 80 * kE));
+  EXPECT_DOUBLE_EQ(bound(Rule::of(Rule::kPower), type, 2, 80), 2 * (3 * 0x1p-7 + 600 * kE));
+}
+
 // Dot products of fp16 must accumulate in fp32: ceil(1000 / 2^6.5) = 12 roundings.
 TEST(Bounds, ShorterTypesPileUpFewerRoundings) {
   EXPECT_DOUBLE_EQ(bound16(Rule::of(Rule::kDot, 1000), 5, 8), 2 * 12 * 8 * 0x1p-11);
@@ -99,6 +107,16 @@ TEST(Judge, RoundedNumbersWithinHalfAStep) {
   EXPECT_EQ(answer(right, tensor(BP_DTYPE_INT8, {3, -8, 4})), Judgement::kWrong);
   EXPECT_EQ(answer(right, tensor(BP_DTYPE_INT8, {2, -9, 4})), Judgement::kWrong);
   EXPECT_EQ(answer(right, tensor(BP_DTYPE_INT8, {2, -7, 5})), Judgement::kWrong);
+}
+
+TEST(Judge, NothingIsWithinABoundThatIsNoNumber) {
+  for (const Rule::Kind kind : {Rule::kSmooth, Rule::kExp, Rule::kDot, Rule::kGraph}) {
+    Reference right = expected(BP_DTYPE_FLOAT, {1, 2}, Rule::of(kind), {NAN, 1});
+    right.typical = {1, 1};
+    EXPECT_EQ(answer(right, tensor(BP_DTYPE_FLOAT, {1.5, 2})), Judgement::kWrong) << kind;
+  }
+  EXPECT_EQ(answer(expected(BP_DTYPE_INT8, {2}, Rule::of(Rule::kStep), {NAN}), tensor(BP_DTYPE_INT8, {99})),
+            Judgement::kWrong);
 }
 
 // Each element is within its bound, but the squared errors of the second result add up to too much.

@@ -19,7 +19,7 @@ struct Element {
 };
 
 // The error as a fraction of the bound. It is 0 for equal values and for an overflow that the bound allows, and
-// infinite for any other NaN or infinity and for any error if the bound is 0.
+// infinite for any other NaN or infinity and for any error if the bound is 0 or not a number.
 double fraction(const Element& e, const FloatType& type) {
   if (std::isnan(e.expected) || std::isnan(e.seen)) return std::isnan(e.expected) && std::isnan(e.seen) ? 0 : HUGE_VAL;
   if (e.expected == e.seen) return 0;
@@ -31,7 +31,7 @@ double fraction(const Element& e, const FloatType& type) {
   }
   const double error = std::fabs(e.seen - e.expected);
   const double allowed = e.bound + kReferenceError * std::fabs(e.expected);
-  return e.bound == 0 ? HUGE_VAL : error / allowed;
+  return !(e.bound > 0) ? HUGE_VAL : error / allowed;
 }
 
 bool close(double expected, double seen) {
@@ -122,8 +122,9 @@ Judgement judge_steps(const Reference& reference, const onnx::Tensor& seen) {
   Judgement result;
   for (uint64_t i = 0; i < reference.value.values.size(); ++i) {
     const double expected = reference.value.values[i], allowed = 0.5 + reference.scale[i];
-    const double part =
+    double part =
         std::fabs(onnx::number_at(seen, i).real() - expected) / (allowed + kReferenceError * std::fabs(expected));
+    if (std::isnan(part)) part = HUGE_VAL;
     ++result.errors[bucket_of(part)];
     if (!(part > result.worst)) continue;
     result.worst = part;
