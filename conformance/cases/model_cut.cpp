@@ -142,11 +142,12 @@ class Cut {
   // A shape [1, channels, spatial…] for the input of a convolution. The spatial extents are random, between half the
   // kernel's dilated extent and that extent plus 8, but at most room_of().
   Extents around_kernel(const ModelNode& node, const Extents& weight) {
-    const int64_t channels = weight[1] * integer(node, "group");
-    Extents extents = {1, channels};
-    Extents ones(weight.size() - 2, 1);
+    const Extents ones(weight.size() - 2, 1);
     const Call call({}, node.attributes, 1);
-    const Extents dilations = call.ints("dilations", ones);
+    const Extents dilations = call.ints("dilations", ones), group = {integer(node, "group")};
+    require(all_within(dilations, 1, kLargest) && all_within(group, 1, kLargest));  // so that no product overflows
+    const int64_t channels = weight[1] * group[0];
+    Extents extents = {1, channels};
     const int64_t room = room_of(channels, ones.size());
     for (size_t i = 0; i < ones.size(); ++i) {
       const int64_t reach = (weight[i + 2] - 1) * dilations.at(i) + 1;
@@ -244,8 +245,9 @@ class Cut {
   void check_places(const ModelNode& node, const std::vector<uint32_t>& inputs) const {
     const Array& x = operand(inputs, 0);
     const auto numbers = [&](size_t i) {
-      const Array& array = operand(inputs, i);
-      return Extents(array.values.begin(), array.values.end());
+      Extents all;
+      for (const double value : operand(inputs, i).values) all.push_back(whole(value));
+      return all;
     };
     if (node.op == "Reshape") {
       Extents shape = numbers(1);
@@ -305,7 +307,7 @@ class Cut {
     if (node.op != "Conv") return work * static_cast<double>(x[0] * x[1]);
     const int64_t group = integer(node, "group");
     const Extents w = operand(inputs, 1).extents;
-    require(w.size() == x.size() && group > 0 && x[1] == w[1] * group && w[0] % group == 0 &&
+    require(w.size() == x.size() && all_within({group}, 1, kLargest) && x[1] == w[1] * group && w[0] % group == 0 &&
             Extents(w.begin() + 2, w.end()) == kernel);
     require(inputs.size() < 3 || operand(inputs, 2).extents == Extents{w[0]});
     return work * static_cast<double>(x[0] * w[0] * w[1]);

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "cases/cases.h"
 #include "cases/graph_spec_builder.h"
+#include "cases/model_cut.h"
 #include "cases/network_case.h"
 #include "judge/control.h"
 #include "judge/error_propagation.h"
@@ -123,6 +125,29 @@ TEST(Cases, EveryProfileHasThem) {
   std::set<std::string_view> known;
   for (const Profile& profile : profiles()) known.insert(profile.name);
   EXPECT_EQ(seen, known);
+}
+
+// The sanitizers find products of these numbers that exceed 64 bits.
+TEST(ModelCut, AttributesOfAnySizeAreLeftOut) {
+  constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
+  for (const auto& [group, dilation] : {std::pair{kHuge, int64_t{1}}, {-kHuge, 1}, {0, 1}, {1, kHuge}, {1, -kHuge}}) {
+    Model model;
+    model.nodes.push_back({"Conv",
+                           {"x", "w"},
+                           {"y"},
+                           {{"auto_pad", std::string("NOTSET")},
+                            {"dilations", Extents{dilation, dilation}},
+                            {"group", group},
+                            {"kernel_shape", Extents{3, 3}},
+                            {"pads", Extents{0, 0, 0, 0}},
+                            {"strides", Extents{1, 1}}},
+                           true});
+    model.nodes.push_back({"Relu", {"y"}, {"z"}, {}, true});
+    model.weights["w"] = to_tensor(Array(BP_DTYPE_FLOAT, {2, 3, 3, 3}));
+    model.usable = 2;
+    Random random(1, "cut");
+    EXPECT_FALSE(cut_from(model, random, kOpset)) << group << " " << dilation;
+  }
 }
 
 // The operators listed here are not in random graphs: their results are discontinuous, or they compute on 8-bit
