@@ -14,6 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMaxFiles = 4096;
+const std::string kMoreFiles = "(more files than 4096)";
 
 // True for files on disk. Devices, shared memory and anonymous mappings have no content to hash.
 bool is_file(const std::string& path) {
@@ -21,23 +22,31 @@ bool is_file(const std::string& path) {
          !path.starts_with("/SYSV") && !path.starts_with("/anon_hugepage");
 }
 
+// Adds the path. If that would be one too many, adds kMoreFiles instead and returns false.
+bool add(std::set<std::string>& files, const std::string& path) {
+  const bool fits = files.size() < kMaxFiles || files.count(path) != 0;
+  files.insert(fits ? path : kMoreFiles);
+  return fits;
+}
+
 }  // namespace
 
 void LoadedFiles::note(pid_t process) {
   std::ifstream maps("/proc/" + std::to_string(process) + "/maps");
   std::set<std::string> seen;
-  for (std::string line; std::getline(maps, line) && seen.size() < kMaxFiles;) {
+  for (std::string line; std::getline(maps, line);) {
     // address perms offset device inode path
     size_t at = 0;
     for (int field = 0; field < 5 && at != std::string::npos; ++field) {
       at = line.find(' ', at);
       if (at != std::string::npos) at = line.find_first_not_of(' ', at);
     }
-    if (at != std::string::npos && is_file(line.substr(at))) seen.insert(line.substr(at));
+    if (at != std::string::npos && is_file(line.substr(at)) && !add(seen, line.substr(at))) break;
   }
   if (seen.empty()) seen.insert("(a process that hides what it has mapped)");
   const std::lock_guard lock(mutex_);
-  if (paths_.size() < kMaxFiles) paths_.merge(seen);
+  for (const std::string& path : seen)
+    if (!add(paths_, path)) break;
 }
 
 std::vector<LoadedFile> LoadedFiles::hashed() const {

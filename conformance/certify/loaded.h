@@ -19,8 +19,8 @@ struct LoadedFile {
 
 class LoadedFiles {
  public:
-  // Adds the files that the process maps at this moment, read from /proc: at most 4096 of a process, and none once
-  // there are 4096. A process that hides its mappings counts as one file that cannot be read. [thread-safe]
+  // Adds the files that the process maps at this moment, read from /proc: at most 4096. Any beyond those, and a process
+  // that hides its mappings, count as one file that cannot be read. [thread-safe]
   void note(pid_t process);
   // Sorted by path. The harness's own program is left out.
   std::vector<LoadedFile> hashed() const;
