@@ -63,6 +63,9 @@ constexpr PartSize kPartSizes[] = {
     {kLabReport, 64 << 10}, {kWaiverSignature, 64 << 10},
 };
 
+constexpr std::string_view kEndOfProcess = "(end of process)";  // of results that are not in the list, the only name
+constexpr size_t kMaxIdentityText = 4000;  // bytes, as many as the harness takes of a text from a plugin
+
 // --- The steps of `verify` ---
 
 // Calls `step`. Any exception other than Refused becomes a refusal of the part `name`.
@@ -140,6 +143,9 @@ void check_header(const Header& header, const Commitment& commitment, const Seed
   check(header.filter == commitment.filter, "filter");
   check(header.list == commitment.list && header.cases == commitment.cases, "list");
   check(header.shard.count == 1, "shard");
+  const Identity& who = header.identity;
+  for (const std::string* text : {&who.backend, &who.version, &who.vendor, &who.device, &who.driver, &who.arch})
+    if (text->size() > kMaxIdentityText) throw Refused(kJournal, "a text of its backend or device is too long");
   if (header.seeds.seed != seeds.seed || header.seeds.nonce != seeds.nonce)
     throw Refused(kJournal, fmt::format("its seeds do not follow from {} and the nonce", kCommitment));
   if (header.waivers != exceptions.digest())
@@ -150,10 +156,16 @@ void check_results(const Record& record, const Plan& plan, const Seeds& seeds, c
   std::map<std::string_view, const Case*> left;
   for (const Case& one : plan.cases) left[one.name] = &one;
   const std::string day = record.header.started.substr(0, 10);
+  size_t ends = 0;
   for (const Result& result : record.results) {
     const auto refuse = [&](const char* what) {
       throw Refused(kJournal, fmt::format("case {} {}", result.name, what));
     };
+    // Matching names takes time, so this is checked first: names are those of the list, and the ends of processes as
+    // many as there may be.
+    const auto found = left.find(result.name);
+    if (is_of_list(result) ? found == left.end() : result.name != kEndOfProcess || ++ends > plan.cases.size())
+      refuse("is duplicated, or not in the list");
     Result before = result;
     before.state = result.was.value_or(result.state);
     before.was.reset();
@@ -161,8 +173,6 @@ void check_results(const Record& record, const Plan& plan, const Seeds& seeds, c
     const Result after = exceptions.apply(before, record.header.identity, day);
     if (after.state != result.state || after.exception != result.exception) refuse("has a state that no waiver sets");
     if (!is_of_list(result)) continue;
-    const auto found = left.find(result.name);
-    if (found == left.end()) refuse("is duplicated, or not in the list");
     if (result.profile != found->second->profile) refuse("is recorded with another profile");
     if (result.seed != seeds.of_cases()) refuse("was not drawn from its seed");
     left.erase(found);

@@ -313,6 +313,31 @@ TEST_F(Hostile, SelectionsThatTakeLong) {
               testing::StartsWith("commitment.json: --profile names 'core' twice"));
 }
 
+// Each result is matched with all patterns of waivers, and each waiver with the names of backend and device.
+TEST_F(Hostile, JournalsThatTakeLong) {
+  const auto refusal = [&](const std::function<void(Record&)>& change) {
+    parts = bundle();
+    Record record = parse_journal(parts[kJournal], kJournal);
+    change(record);
+    parts[kJournal] = to_json_line(record.header) + '\n';
+    for (const Result& result : record.results) parts[kJournal] += to_json_line(result) + '\n';
+    return refusal_of_statement(statement_of(parts, {kNonce, "2026-11-20T14:00:00Z", "{}", {{"/p.so", "12"}}}));
+  };
+  const auto ends = [&](size_t more) {
+    return refusal([&](Record& record) {
+      const Result end = {.name = "(end of process)", .state = State::kCrash, .reason = "signal 11"};
+      record.results.insert(record.results.end(), record.results.size() + more, end);
+    });
+  };
+  EXPECT_EQ(ends(0), "");
+  EXPECT_THAT(ends(1), testing::HasSubstr("case (end of process) is duplicated"));
+  EXPECT_THAT(refusal([](Record& record) { record.results.back().name = "(other)"; }),
+              testing::HasSubstr("case (other) is duplicated, or not in the list"));
+  EXPECT_EQ(refusal([](Record& record) { record.header.identity.device = std::string(4000, 'x'); }), "");
+  EXPECT_THAT(refusal([](Record& record) { record.header.identity.device = std::string(4001, 'x'); }),
+              testing::HasSubstr("too long"));
+}
+
 TEST_F(Hostile, Times) {
   const auto refusal = [&](const std::string& ended) {
     parts = bundle();

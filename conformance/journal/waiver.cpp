@@ -41,6 +41,14 @@ std::string text_of(const Json& entry, const char* key) {
   return entry[key];
 }
 
+// Returns the glob at `key`. Throws Usage like text_of(), or if it is too long.
+std::string glob_of(const Json& entry, const char* key) {
+  std::string glob = text_of(entry, key);
+  if (glob.size() > kMaxGlob)
+    throw Usage(fmt::format("'{}' has {} bytes: it may have at most {}", key, glob.size(), kMaxGlob));
+  return glob;
+}
+
 // Calls `add` with each entry of the list `key`, which must be the file's only key. Adds the name of the file and the
 // number of the entry to the message of any Usage that `add` throws.
 void read(const std::string& text, const std::string& whose, const char* key,
@@ -53,6 +61,9 @@ void read(const std::string& text, const std::string& whose, const char* key,
   }
   if (!json.is_object() || json.size() != 1 || !json.contains(key) || !json[key].is_array())
     throw Usage(fmt::format("'{}' must contain a JSON object whose only member is the list '{}'", whose, key));
+  if (json[key].size() > Exceptions::kMaxEntries)
+    throw Usage(fmt::format("'{}' has {} entries in '{}', which may have {}: a pattern may match many cases", whose,
+                            json[key].size(), key, Exceptions::kMaxEntries));
   for (size_t i = 0; i < json[key].size(); ++i) {
     try {
       if (!json[key][i].is_object()) throw Usage("it is not an object");
@@ -87,10 +98,10 @@ void Exceptions::add_waivers(const std::string& json, const std::string& whose) 
     if (!entry.contains("versions") || !entry["versions"].is_array() || entry["versions"].size() != 2 ||
         !entry["versions"][0].is_string() || !entry["versions"][1].is_string())
       throw Usage("'versions' must be two strings, the first and the last version; an empty string means no limit");
-    Waiver waiver = {.device = text_of(entry, "device"),
+    Waiver waiver = {.device = glob_of(entry, "device"),
                      .from = entry["versions"][0],
                      .to = entry["versions"][1],
-                     .cases = text_of(entry, "case"),
+                     .cases = glob_of(entry, "case"),
                      .reason = text_of(entry, "reason"),
                      .link = text_of(entry, "link"),
                      .expires = text_of(entry, "expires")};
@@ -103,7 +114,7 @@ void Exceptions::add_waivers(const std::string& json, const std::string& whose) 
 
 void Exceptions::add_expectations(const std::string& json, const std::string& whose) {
   read(json, whose, "expected_failures", [this](const Json& entry) {
-    expectations_.push_back({text_of(entry, "case"), text_of(entry, "reason")});
+    expectations_.push_back({glob_of(entry, "case"), text_of(entry, "reason")});
   });
   text_ += "expectations\n" + json;
 }

@@ -28,8 +28,12 @@ struct Expectation {
 
 class Exceptions {
  public:
+  // The most entries of a file. A bundle's files are untrusted, and each pattern costs time for each case.
+  static constexpr size_t kMaxEntries = 1000;
+
   Exceptions() = default;
-  // Adds the entries of a file. `whose` is the file's name for messages. Throws Usage if the file is invalid.
+  // Adds the entries of a file. `whose` is the file's name for messages. Throws Usage if the file is invalid, if it has
+  // more than kMaxEntries, or if a pattern has more than kMaxGlob bytes.
   void add_waivers(const std::string& json, const std::string& whose);
   void add_expectations(const std::string& json, const std::string& whose);
 

@@ -54,6 +54,20 @@ TEST(Waiver, NeedsEveryKey) {
     EXPECT_THROW(exceptions.add_waivers(text, "w.json"), Usage) << text;
 }
 
+// Verifying a bundle with the largest files that it may have would take hours.
+TEST(Exceptions, AreAsManyAsAVerifierCanMatch) {
+  const auto add = [](size_t entries, size_t bytes) {
+    std::string text = R"({"expected_failures": [)";
+    for (size_t i = 0; i < entries; ++i)
+      text += std::string(i == 0 ? "" : ",") + R"({"case": ")" + std::string(bytes, '*') + R"(", "reason": "r"})";
+    Exceptions().add_expectations(text + "]}", "e.json");
+  };
+  EXPECT_NO_THROW(add(Exceptions::kMaxEntries, 1));
+  EXPECT_NO_THROW(add(1, kMaxGlob));
+  EXPECT_THAT([&] { add(Exceptions::kMaxEntries + 1, 1); }, ThrowsMessage<Usage>(HasSubstr("has 1001 entries")));
+  EXPECT_THAT([&] { add(1, kMaxGlob + 1); }, ThrowsMessage<Usage>(HasSubstr("'case' has 1001 bytes")));
+}
+
 TEST(Waiver, ExpiresOnADayOfTheCalendar) {
   const auto add = [](const std::string& day) {
     std::string text = kWaivers;
