@@ -5,7 +5,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
-#include <cstdio>
+#include <charconv>
 
 #include "journal/result.h"
 
@@ -60,11 +60,16 @@ std::vector<Case> filter(std::vector<Case> cases, const std::string& glob) {
 
 Shard parse_shard(const std::string& text) {
   Shard shard;
-  int used = 0;
-  if (sscanf(text.c_str(), "%u/%u%n", &shard.index, &shard.count, &used) != 2 ||
-      text.size() != static_cast<size_t>(used) || shard.index < 1 || shard.index > shard.count) {
+  const char* const end = text.data() + text.size();
+  const char* const slash = std::find(text.data(), end, '/');
+  // Unlike sscanf, from_chars takes neither signs nor spaces, nor numbers that 32 bits do not hold.
+  const auto reads = [](const char* begin, const char* last, uint32_t& out_number) {
+    const auto [stopped, error] = std::from_chars(begin, last, out_number);
+    return error == std::errc() && stopped == last;
+  };
+  if (slash == end || !reads(text.data(), slash, shard.index) || !reads(slash + 1, end, shard.count) ||
+      shard.index < 1 || shard.index > shard.count)
     throw Usage(fmt::format("--shard is '{}': it must be i/n with i from 1 to n", text));
-  }
   return shard;
 }
 
