@@ -194,6 +194,7 @@ Result run_draws(Run& run, Distribution distribution, const std::vector<Value>& 
   std::vector<Value> inputs;
   for (const std::shared_ptr<Value>& value : run.given) inputs.push_back(*value);
   Draws draws(distribution, inputs);
+  bool repeats = true;
   for (int i = 0; i < kRuns; ++i) {
     if (i > 0) {  // values left from the run before would look like those of a seeded generator
       for (std::optional<GuardedOutput>& output : run.outputs)
@@ -207,12 +208,15 @@ Result run_draws(Run& run, Distribution distribution, const std::vector<Value>& 
       if (a.dtype != b.dtype || a.extents != b.extents)
         return failed(fmt::format("output {}: is {}, expected {}", o, describe(b), describe(a)));
     }
+    repeats = repeats && (i == 0 || same_bytes(first, seen));
     // A seeded generator repeats its values in each run, so one run is enough.
-    if (i == 1 && same_bytes(first, seen)) break;
+    if (i == 1 && repeats && is_seeded(run.graph)) break;
     if (std::string wrong = draws.add(seen); !wrong.empty()) return failed(std::move(wrong));
     if (i == 0) first = std::move(seen);
   }
   if (std::string wrong = draws.fault(); !wrong.empty()) return failed(std::move(wrong));
+  if (repeats && !is_seeded(run.graph) && draws.must_vary())
+    return failed(fmt::format("{} runs drew the same values, although the model sets no seed", kRuns));
   Result result{"", State::kPass, "", 0, 0};
   result.is_statistical = true;
   return result;

@@ -38,6 +38,10 @@ std::optional<Distribution> distribution_of(const view::Graph& graph) {
   return distribution;
 }
 
+bool is_seeded(const view::Graph& graph) {
+  return std::ranges::any_of(graph.nodes(), [](const view::Node& node) { return node.attribute("seed") != nullptr; });
+}
+
 Draws::Draws(Distribution distribution, const std::vector<onnx::Value>& inputs) : distribution_(distribution) {
   if (inputs.empty() || inputs[0].kind != BP_KIND_TENSOR) throw onnx::Malformed("the test data has no input 0");
   x_ = inputs[0].tensor;

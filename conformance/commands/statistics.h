@@ -19,6 +19,9 @@ enum class Distribution {
 // The distribution of a graph that is one random operator or ONNX's own expansion of it; nullopt for all other graphs.
 std::optional<Distribution> distribution_of(const view::Graph& graph);
 
+// True if a node of the graph sets a seed: the graph then draws the same values in each run.
+bool is_seeded(const view::Graph& graph);
+
 // Collects the outputs of several runs on the same inputs, and tests whether their statistics are plausible.
 class Draws {
  public:
@@ -30,6 +33,9 @@ class Draws {
   // Empty if the number of ones (Bernoulli) or of kept elements (Dropout) is within five standard deviations of its
   // mean. A correct backend fails once in 1.7 million tests.
   std::string fault() const;
+  // True if so much was left to chance that runs with equal outputs are no coincidence: n runs of the same variance V
+  // are all equal with a probability below exp(-n·V).
+  bool must_vary() const { return variance_ > 30; }
 
  private:
   std::string add_bernoulli(const onnx::Tensor& y);

@@ -35,6 +35,19 @@ TEST(Statistics, AConstantGeneratorIsCaught) {
   EXPECT_NE(draws.fault(), "");
 }
 
+TEST(Statistics, EqualRunsAreACoincidenceOnlyIfLittleIsLeftToChance) {
+  Draws fair(Distribution::kBernoulli, {floats({0.5f})}), certain(Distribution::kBernoulli, {floats({1.0f})});
+  for (int run = 0; run < 64; ++run) {
+    EXPECT_EQ(fair.must_vary(), false);
+    EXPECT_EQ(fair.add({floats({1.0f})}), "");
+    EXPECT_EQ(certain.add({floats({1.0f})}), "");
+  }
+  EXPECT_FALSE(certain.must_vary());
+  Draws many(Distribution::kBernoulli, {floats(std::vector<float>(10, 0.5f))});
+  for (int run = 0; run < 64; ++run) EXPECT_EQ(many.add({floats(std::vector<float>(10, 1.0f))}), "");
+  EXPECT_TRUE(many.must_vary());
+}
+
 TEST(Statistics, ImpossibleValuesAreCaughtAtOnce) {
   Draws draws(Distribution::kBernoulli, {floats({0.0f, 0.5f})});
   EXPECT_NE(draws.add({floats({1.0f, 0.0f})}), "");
