@@ -174,7 +174,11 @@ const RemoteDevice::DeviceProperties& RemoteDevice::properties() {
   if (!properties_) {
     const std::string reply = call_(request(Ask::kFacts).take(), kMaxReply);
     Reader reader = opened(reply);
-    properties_ = DeviceProperties{reader.number<uint32_t>(), reader.number<uint32_t>()};
+    const DeviceProperties read{reader.number<uint32_t>(), reader.number<uint32_t>()};
+    if (expected_flags_ && read.flags != *expected_flags_)
+      throw Breach(fmt::format("the device reports the flags {:#x} in this process, and {:#x} in another", read.flags,
+                               *expected_flags_));
+    properties_ = read;
   }
   return *properties_;
 }

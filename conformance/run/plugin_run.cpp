@@ -13,6 +13,7 @@
 #include <map>
 #include <set>
 
+#include "checks/remote.h"
 #include "cli/printable.h"
 #include "journal/digest.h"
 #include "journal/level.h"
@@ -91,6 +92,17 @@ std::vector<Case> left_over(const Plan& plan, Journal& journal, const std::strin
   return cases;
 }
 
+// Makes each case that the parent judges fail if the device reports other flags in its process.
+void expect_flags(std::vector<Case>& cases, uint32_t flags) {
+  for (Case& one : cases) {
+    if (!one.judge) continue;
+    one.judge = [judge = std::move(one.judge), flags](RemoteDevice& device) {
+      device.expect_flags(flags);
+      return judge(device);
+    };
+  }
+}
+
 }  // namespace
 
 void check_plugin(const RunOptions& options) {
@@ -138,7 +150,9 @@ Journal run_plugin(const RunOptions& options, const CaseOptions& case_options, c
   const std::string day = journal.header().started.substr(0, 10);  // a resumed run keeps the day on which it began
   std::map<std::string_view, std::string_view> profiles;
   for (const Case& one : plan.cases) profiles[one.name] = one.profile;
-  run_batches(options.jobs, settings, left_over(plan, journal, unusable), [&](Result result) {
+  std::vector<Case> cases = left_over(plan, journal, unusable);
+  if (unusable.empty()) expect_flags(cases, journal.header().identity.flags);
+  run_batches(options.jobs, settings, cases, [&](Result result) {
     const auto profile = profiles.find(result.name);
     if (profile != profiles.end()) result.profile = profile->second;
     result.seed = options.seeds.of_cases();

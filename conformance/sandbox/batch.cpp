@@ -18,18 +18,22 @@ void run_batches(uint32_t jobs, const ChildSettings& settings, const std::vector
   std::atomic<size_t> next = 0;
   std::exception_ptr failure;
   std::mutex sink_mutex, failure_mutex;
-  const auto report = [&](Result result) {
+  const auto report = [&](std::vector<Result> results) {
     const std::lock_guard lock(sink_mutex);
-    const State state = sink(std::move(result));
-    progress.step(state != State::kPass && state != State::kNotSupported);
+    for (Result& result : results) {
+      const State state = sink(std::move(result));
+      progress.step(state != State::kPass && state != State::kNotSupported);
+    }
   };
   const auto work = [&] {
     try {
       for (size_t first; (first = next.fetch_add(kBatch)) < cases.size();) {
         const size_t last = std::min(first + kBatch, cases.size());
+        std::vector<Result> results;
         run_in_children(settings,
                         {cases.begin() + static_cast<int64_t>(first), cases.begin() + static_cast<int64_t>(last)},
-                        report);
+                        [&](Result result) { results.push_back(std::move(result)); });
+        report(std::move(results));
       }
     } catch (...) {
       const std::lock_guard lock(failure_mutex);

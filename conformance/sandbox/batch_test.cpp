@@ -7,18 +7,30 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
 #include <map>
 
 namespace backplane::conform {
 namespace {
 
+namespace fs = std::filesystem;
+
 State state_of(int number) {
   return number % 200 == 0 ? State::kTimeout : number % 50 == 0 ? State::kCrash : State::kPass;
 }
 
+// The file that a child of this process makes before it crashes.
+fs::path mark_of(pid_t parent) {
+  return fs::temp_directory_path() / ("backplane_batch_test_" + std::to_string(parent));
+}
+
 Result misbehave(const std::string& folder) {
   const State state = state_of(std::stoi(folder));
-  if (state == State::kCrash) raise(SIGSEGV);
+  if (state == State::kCrash) {
+    std::ofstream(mark_of(getppid())) << "crashed";
+    raise(SIGSEGV);
+  }
   while (state == State::kTimeout) pause();
   return {"", State::kPass, "", 0, 1};
 }
@@ -41,6 +53,20 @@ TEST(Batches, EveryCaseEndsInItsOwnState) {
   EXPECT_EQ(counts[State::kTimeout], 10);
   EXPECT_EQ(counts[State::kCrash], 30);
   EXPECT_EQ(counts[State::kPass], 1960);
+}
+
+TEST(Batches, ResultsArePassedOnWhenAllCasesOfTheBatchHaveRun) {
+  std::vector<Case> cases;
+  for (int i = 41; i <= 50; ++i) cases.push_back({.name = std::to_string(i)});  // the last one crashes
+  fs::remove(mark_of(getpid()));
+  size_t count = 0;
+  run_batches(1, {{"--child"}, std::chrono::milliseconds(1000)}, cases, [&](const Result& result) {
+    EXPECT_TRUE(fs::exists(mark_of(getpid()))) << result.name;
+    ++count;
+    return result.state;
+  });
+  EXPECT_EQ(count, cases.size());
+  fs::remove(mark_of(getpid()));
 }
 
 TEST(Batches, AnExceptionOfTheSinkEndsTheRun) {
