@@ -78,10 +78,23 @@ int exit_status(const Options& options, const Summary& summary) {
   return summary.has_failures() ? 1 : 0;
 }
 
+constexpr const char* kLibraryCase = "(library)";  // a child's reply is the path of the backend's library
+
+// The digest of the backend's library, which a resumed run must use too. A child finds it, as discovery loads plugins.
+// Empty for a run without a journal, and for a backend that is linked into this program. Throws Fatal.
+std::string library_digest(const Options& options) {
+  if (options.out.empty()) return "";
+  std::string library;
+  run_in_children(child_settings(options), {{.name = kLibraryCase}}, [&](const Result& result) {
+    if (result.name == kLibraryCase && result.state == State::kPass) library = result.reason;
+  });
+  return library.empty() ? "" : sha256_of_file(library);
+}
+
 Header describe(const Options& options, const Plan& plan) {
   return {.harness = sha256_of_file("/proc/self/exe"),
           .plugin = options.plugin,
-          .plugin_sha256 = std::filesystem::is_regular_file(options.plugin) ? sha256_of_file(options.plugin) : "",
+          .plugin_sha256 = library_digest(options),
           .identity = {.device = options.device},
           .selection = options.command,
           .filter = options.filter,
@@ -127,7 +140,8 @@ int run_child(const Options& options) {
   return answer(options.child_folders, [&]() -> ChildCases {
     const auto cases = std::make_shared<OnnxCases>(Target{options.device, options.plugin, options.threads});
     const Tolerances tolerances = options.is_vendor() ? Tolerances::read(options.data) : Tolerances();
-    return {.run = [cases, tolerances, data = options.data](const std::string& folder) {
+    return {.run = [cases, tolerances, data = options.data](const std::string& folder) -> Result {
+      if (folder == kLibraryCase) return {"", State::kPass, cases->library().string(), 0, 0};
       return cases->run(folder, tolerances.of(name_in(data, folder)));
     }};
   });

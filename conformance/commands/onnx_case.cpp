@@ -292,6 +292,13 @@ OnnxCases::OnnxCases(const Target& target)
   throw Error(BP_NOT_FOUND, text);
 }
 
+fs::path OnnxCases::library() const {
+  const std::string id = device_.substr(0, device_.find(':'));  // names are those of backends, such as "opencl:1"
+  for (const bp_candidate_t& candidate : env_.candidates())
+    if (candidate.refusal == BP_REFUSED_NONE && view::text(candidate.id) == id) return view::text(candidate.library);
+  return {};
+}
+
 Result OnnxCases::run(const fs::path& folder, const Tolerance& tolerance) const {
   const std::vector<fs::path> sets = data_sets(folder);
   SessionOptions options;

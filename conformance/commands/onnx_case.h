@@ -23,6 +23,8 @@ class OnnxCases {
  public:
   // Throws Error if there is no such device. The message lists the available devices.
   explicit OnnxCases(const Target& target);
+  // The library of the device's backend; empty if the backend is linked into this program.
+  std::filesystem::path library() const;
   // Runs the data sets of the folder, up to the first that does not pass, with fallback to other devices forbidden.
   // Throws std::exception if the test data is invalid.
   Result run(const std::filesystem::path& folder, const Tolerance& tolerance) const;

@@ -20,6 +20,17 @@ grep -q "1 of 1 nodes left (Sigmoid)" "$work/out"
 expect 0 "$program" vendor --data "$work/cases" --plugin "$plugin" --out "$work/good"
 grep -q '"case":"vendor/sigmoid".*"state":"pass"' "$work/good/journal.jsonl"
 
+# A resumed run must use the same library, also if only the device is named.
+mkdir "$work/installed"
+cp "$plugin" "$work/installed/"
+library=$work/installed/$(basename "$plugin")
+by_device=(env "BACKPLANE_BACKEND_FILES=$library" "$program" vendor --data "$work/cases" --device cpu --out "$work/by_device")
+expect 0 "${by_device[@]}"
+expect 0 "${by_device[@]}" --resume
+echo >>"$library"
+expect 1 "${by_device[@]}" --resume
+grep -q "belongs to another run: plugin_sha256 is" "$work/out"
+
 echo '{"relative": 1e-6, "cases": {"sig*": {"relative": 1e-5}}}' >"$work/cases/tolerance.json"
 expect 1 "$program" vendor --data "$work/cases" --plugin "$liar"
 echo '{"relative": 1e-6, "cases": {"sig*": {"relative": 1e-2}}}' >"$work/cases/tolerance.json"
