@@ -104,10 +104,20 @@ gpu::Buffer Driver::buffer(uint64_t bytes) const {
 }
 
 gpu::Buffer Driver::part(const gpu::Buffer& whole, uint64_t offset, uint64_t bytes) const {
-  const cl_buffer_region region{offset, std::max<uint64_t>(bytes, 1)};
+  cl_buffer_region region{offset, std::max<uint64_t>(bytes, 1)};
+  cl_mem_flags flags = 0;  // those of `whole`
+  // A framework may import a sub-buffer, which cannot have sub-buffers: the part is then one of the complete buffer.
+  const cl_mem own = raw(*whole);
+  cl_mem complete = queried<cl_mem>(clGetMemObjectInfo, own, CL_MEM_ASSOCIATED_MEMOBJECT, "parent of a cl_mem");
+  if (complete != nullptr) {
+    region.origin += queried<size_t>(clGetMemObjectInfo, own, CL_MEM_OFFSET, "offset of a cl_mem");
+    flags = queried<cl_mem_flags>(clGetMemObjectInfo, own, CL_MEM_FLAGS, "flags of a cl_mem") &
+            (CL_MEM_READ_WRITE | CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY);
+  } else {
+    complete = own;
+  }
   cl_int status = CL_SUCCESS;
-  const cl_mem memory =
-      clCreateSubBuffer(raw(*whole), 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &status);  // flags 0: those of `whole`
+  const cl_mem memory = clCreateSubBuffer(complete, flags, CL_BUFFER_CREATE_TYPE_REGION, &region, &status);
   check(status, "sub-buffer of " + std::to_string(bytes) + " bytes at " + std::to_string(offset));
   return held(memory);
 }

@@ -311,6 +311,31 @@ TEST_F(MemoryTest, AClMemIsUsedAsItsFlagsAllow) {
   }
 }
 
+TEST_F(MemoryTest, AClMemMayBeASubBuffer) {
+  const Environment env = opencl();
+  constexpr uint64_t kBytes = kElements * sizeof(float);
+  const uint64_t head = space_of(env, own_space(env)).alignment;
+  const OwnedMem whole(context_of(env), 2 * head + kBytes);
+  const cl_buffer_region region{head, head + kBytes};
+  const cl_mem part = clCreateSubBuffer(whole.memory, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, nullptr);
+  ASSERT_NE(part, nullptr);
+  {
+    const Buffer x =
+        import_of(env, {sizeof(bp_external_t), BP_EXTERNAL_CL_MEM, reinterpret_cast<uint64_t>(part), kBytes, head});
+    const Buffer y = device_buffer(env, kBytes);
+    std::vector<float> values(kElements, 7), back(kElements);
+    copy(env, host_buffer(values), x.abi());
+    Exec exec = env.compile(chain_of_three(kElements), only_opencl()).exec();
+    bind(exec, 0, x.abi());
+    bind(exec, BP_SLOT_OUTPUT, y.abi());
+    exec.run();
+    copy(env, y.abi(), host_buffer(back));
+    EXPECT_EQ(back, std::vector<float>(kElements, -7));
+  }
+  clReleaseMemObject(part);
+  EXPECT_EQ(whole.references(), 1u);
+}
+
 TEST_F(MemoryTest, AClMemMustBeABuffer) {
   const Environment env = opencl();
   const cl_image_format format{CL_RGBA, CL_FLOAT};
