@@ -92,13 +92,14 @@ void Instance::start_in(Stream& stream) {
     else if (!work_->launched.empty())
       last = work_->launched.back();
     if (last == nullptr) last = run_queue_->mark();
+    while (!flights_.empty() && flights_.front()->concluded()) flights_.pop_front();
+    const std::shared_ptr<const Work> work = work_;
+    flights_.push_back(std::make_shared<Flight>([this, work] { return conclude(*work); }, sync_->run().id, last));
   } catch (...) {
     abort_start();
     throw;
   }
-  const std::shared_ptr<const Work> work = std::exchange(work_, nullptr);
-  while (!flights_.empty() && flights_.front()->concluded()) flights_.pop_front();
-  flights_.push_back(std::make_shared<Flight>([this, work] { return conclude(*work); }, sync_->run().id, last));
+  work_ = nullptr;
   {
     const std::lock_guard lock(mutex_);
     ++in_stream_;
