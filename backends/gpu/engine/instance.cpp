@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/instance.h"
 
+#include "engine/planner.h"
+
 namespace backplane::gpu {
 namespace {
 
@@ -82,12 +84,15 @@ void Instance::prepare() {
       unmap_bound_memory();
     }
   }
-  const ReadInput read = [&](uint32_t slot) {
+  const auto wait = [&] {
     if (!is_alone) sync_->wait();
     finish();
+  };
+  const ReadInput read = [&](uint32_t slot) {
+    wait();
     return read_input(slot);
   };
-  if (shapes_changed_ || !follows_from(*plan_, read)) replan(read);
+  if (shapes_changed_ || !follows_from(*plan_, read)) replan(read, wait);
   if (bindings_changed_) {
     if (binds_host_memory()) finish();  // the memory is mapped, which blocks
     map_bound_memory();
@@ -102,11 +107,18 @@ bool Instance::binds_host_memory() const {
   return false;
 }
 
-void Instance::replan(const ReadInput& read) {
+void Instance::replan(const ReadInput& read, const std::function<void()>& wait) {
   std::vector<Shape> shapes;
   for (uint32_t i = 0; i < inputs_.size(); ++i) shapes.emplace_back(input(i).extents, input(i).extents + input(i).rank);
   shapes_changed_ = true;  // stays true if something below fails
-  if (auto plan = island_.plan(shapes, read); plan != plan_) {
+  std::shared_ptr<const Plan> plan;
+  try {
+    plan = island_.plan(shapes, {});
+  } catch (const InputsUnknown&) {
+    wait();  // while other instances can plan: one of them may compute what this one waits for
+    plan = island_.plan(shapes, read);
+  }
+  if (plan != plan_) {
     captures_.clear();
     plan_.reset();
     create_kernels(*plan);

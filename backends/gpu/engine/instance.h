@@ -57,7 +57,8 @@ class Instance final : public sdk::Instance {
   // ---- plan and bindings (instance.cpp) ----
   void prepare();                  // before a run: makes the plan and the bindings current
   bool binds_host_memory() const;  // whether a new binding is in host memory
-  void replan(const ReadInput& read);
+  // `wait` waits until `read` can be called without waiting.
+  void replan(const ReadInput& read, const std::function<void()>& wait);
   std::vector<std::byte> read_input(uint32_t slot) const;
   void create_kernels(const Plan& plan);
   void map_bound_memory();

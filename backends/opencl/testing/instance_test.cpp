@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <fstream>
+#include <future>
 #include <thread>
 
 #include "testing/session.h"
@@ -163,6 +165,40 @@ TEST_F(InstanceTest, PlansAgainForOtherNumbersOfAnInput) {
     else
       EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(1, 3, 6, 4, 9, 15));
   }
+}
+
+// The first run cannot be planned before a point is reached, as the plan depends on an input.
+TEST_F(InstanceTest, ARunThatWaitsForItsInputKeepsNoOtherWaiting) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2, 3});
+  const uint32_t axes = graph.input("axes", BP_DTYPE_INT64, {1});
+  const Environment env = opencl();
+  const Session session = env.compile(graph.finish({graph.node("CumSum", "y", {x, axes})}), only_opencl());
+  uint64_t id = 0;
+  for (const Device& device : env.devices())
+    if (id == 0 && device.name.starts_with("opencl")) id = device.info.id;
+  const Stream stream = env.stream(id);
+  const Semaphore reached;
+  Exec waiting = session.exec(), other = session.exec();
+  for (Exec* const exec : {&waiting, &other}) {
+    exec->bind("x", Tensor::of<float>({2, 3}, {1, 2, 3, 4, 5, 6}));
+    exec->bind("axes", Tensor::of<int64_t>({1}, {1}));
+  }
+  std::thread first([&] {
+    RunOptions how;
+    how.stream = &stream;
+    how.waits = {reached.at(1)};
+    EXPECT_EQ(failure([&] { waiting.run(how); }).status(), BP_OK);
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // the first run waits by now
+  auto second = std::async(std::launch::async, [&] { other.run(); });
+  EXPECT_EQ(second.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  reached.signal(1);
+  first.join();
+  second.get();
+  stream.wait();
+  for (Exec* const exec : {&waiting, &other})
+    EXPECT_THAT(exec->output(0u).values<float>(), ElementsAre(1, 3, 6, 4, 9, 15));
 }
 
 TEST_F(InstanceTest, RefusesFactorsThatDoNotFit) {
