@@ -15,6 +15,17 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 WIDTH, REQUESTS = 256, 1600
+NO_LENGTH = "needs a Content-Length"
+WRONG = [  # a header, the body, and what the answer says
+    (None, "[1, 2]", "must have the shape"),
+    (None, f"[{10**400}]", "too large"),
+    (None, "[" * 100000, ""),
+    (None, "", "Expecting value"),
+    (("Content-Length", "-1"), "[1]", NO_LENGTH),
+    (("Content-Length", "many"), "[1]", NO_LENGTH),
+    (("Content-Length", "99999999999"), "[1]", NO_LENGTH),
+    (("Transfer-Encoding", "chunked"), "3\r\n[1]\r\n0\r\n\r\n", NO_LENGTH),
+]
 
 
 def make_model(path):
@@ -79,12 +90,15 @@ def main():
                 print(f"{connections:2} connections: {rate:.0f} requests/s, {batch:.1f} rows in a batch")
             if batch <= 1.2:
                 sys.exit("14_server: requests of 16 connections were not batched")
-            connection = http.client.HTTPConnection("127.0.0.1", port)
-            connection.request("POST", "/", "[1, 2]")
-            response = connection.getresponse()
-            answer = response.read()
-            if response.status != 400 or b"must have the shape" not in answer:
-                sys.exit(f"14_server: a wrong row got {response.status} {answer}")
+            for head, body, text in WRONG:
+                connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+                connection.putrequest("POST", "/")
+                connection.putheader(*(head or ("Content-Length", len(body))))
+                connection.endheaders(body.encode())
+                response = connection.getresponse()
+                answer = response.read().decode()
+                if response.status != 400 or text not in answer:
+                    sys.exit(f"14_server: {head} {body[:20]} got {response.status} {answer}")
         finally:
             server.terminate()
             server.wait()

@@ -15,6 +15,9 @@ import time
 import backplane
 import numpy
 
+LONGEST = 1 << 24  # bytes of a request's body
+PATIENCE = 60  # seconds for which a connection may stay silent; it takes a thread meanwhile
+
 
 class Batcher:
     """Runs the rows of many threads as one batch, with one bound run."""
@@ -71,16 +74,21 @@ def make_server(batcher, port):
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"  # connections stay open
         wbufsize = -1  # sends head and body in one packet: with two, the second would wait for an acknowledgment
+        timeout = PATIENCE
+
+        def body(self):
+            length = self.headers.get("Content-Length", "")
+            if "Transfer-Encoding" in self.headers or not length.isdecimal() or len(length) > 8 or int(length) > LONGEST:
+                self.close_connection = True  # a body that is not read would be taken for the next request
+                raise ValueError(f"a request needs a Content-Length of at most {LONGEST} bytes, and no other encoding")
+            return self.rfile.read(int(length))
 
         def do_POST(self):
-            length = int(self.headers.get("Content-Length", 0))
             try:
-                if length > 1 << 24:
-                    raise ValueError(f"a request of {length} bytes is too long")
-                row = numpy.asarray(json.loads(self.rfile.read(length)), numpy.float32)
+                row = numpy.asarray(json.loads(self.body()), numpy.float32)
                 if row.shape != shape:
                     raise ValueError(f"a row must have the shape {list(shape)}, and this has {list(row.shape)}")
-            except (ValueError, TypeError) as error:
+            except (ValueError, TypeError, OverflowError, RecursionError) as error:
                 return self.answer(400, {"error": str(error)})
             try:
                 return self.answer(200, batcher(row).tolist())
@@ -95,6 +103,8 @@ def make_server(batcher, port):
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(data)))
+            if self.close_connection:
+                self.send_header("Connection", "close")
             self.end_headers()
             self.wfile.write(data)
 
