@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 
 from ._core import Cancel
-from .errors import Cancelled
+from .errors import Cancelled, Error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,14 +26,19 @@ async def run_bound(run: Run, timeout: float | None = None) -> None:
     ended = asyncio.Event()
     event = run._submit(timeout, cancel)
     cancelled: asyncio.CancelledError | None = None
-    loop.add_reader(event, ended.set)
     try:
+        loop.add_reader(event, ended.set)
         while not ended.is_set():
             try:
                 await ended.wait()
             except asyncio.CancelledError as request:
                 cancelled = request
                 cancel.set()
+    except BaseException:  # GeneratorExit, if the coroutine is closed or collected: nothing can be awaited any more
+        cancel.set()
+        with contextlib.suppress(Error):
+            run._finish()
+        raise
     finally:
         loop.remove_reader(event)
     if cancelled is None:

@@ -125,8 +125,14 @@ nb::object Array::view(void* data, int device_type, int device_id) const {
   return is_read_only() ? cast(nb::ndarray<nb::array_api, nb::ro>()) : cast(nb::ndarray<nb::array_api>());
 }
 
+uint64_t Array::bytes() const {
+  if (dtype_ == BP_DTYPE_STRING) return buffer_.bytes;
+  // The buffer may be larger: that of an empty array is not empty, and that of an output may be for a larger shape.
+  return view::dense_bytes(dtype_, extents_.data(), static_cast<uint32_t>(extents_.size())).value_or(buffer_.bytes);
+}
+
 nb::object Array::numpy(bool copy) const {
-  if (copy || !on_host() || dtype_ == BP_DTYPE_STRING || is_packed(dtype_)) return copy_to_numpy(*env_, abi());
+  if (copy || !is_viewable()) return copy_to_numpy(*env_, abi());
   char* data = static_cast<char*>(buffer_.address) + buffer_.offset;
   return numpy_of(dtype_, extents_.data(), static_cast<uint32_t>(extents_.size()), data, owner(), is_read_only());
 }
@@ -276,10 +282,7 @@ nb::object copy_to_numpy(const Environment& env, const bp_tensor_t& tensor) {
   const char* data = static_cast<const char*>(tensor.buffer.address) + tensor.buffer.offset;
   if (tensor.dtype == BP_DTYPE_STRING) {
     nb::list elements;
-    for (const std::string& text : Tensor::copy(tensor).strings()) {
-      elements.append(
-          nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape")));
-    }
+    for (const std::string& text : Tensor::copy(tensor).strings()) elements.append(text_of(text));
     nb::list shape;
     for (uint32_t i = 0; i < tensor.rank; ++i) shape.append(tensor.extents[i]);
     nb::object array = imported("numpy", "empty")(nb::len(elements), "O");
@@ -301,6 +304,25 @@ nb::object copy_to_numpy(const Environment& env, const bp_tensor_t& tensor) {
   return adopt_host(memory, tensor.dtype, tensor.extents, tensor.rank);
 }
 
+namespace {
+
+// NumPy's protocol: `copy` is None if a copy may be made, and false if none may.
+nb::object as_array(const Array& self, nb::handle dtype, nb::handle copy) {
+  const bool is_never = !copy.is_none() && !nb::cast<bool>(copy);
+  const auto check = [&](bool is_view) {
+    if (is_never && !is_view)
+      throw nb::value_error("this array cannot become a NumPy array of that type without a copy: leave out copy=False");
+  };
+  check(self.is_viewable());
+  const nb::object array = self.numpy(!copy.is_none() && !is_never);
+  if (dtype.is_none()) return array;
+  const nb::object converted = array.attr("astype")(dtype, nb::arg("copy") = false);
+  check(converted.is(array));
+  return converted;
+}
+
+}  // namespace
+
 void add_array(nb::module_& module) {
   nb::class_<Array>(module, "Array",
                     "A dense tensor in memory of the loader, of a device, or of another package through DLPack.\n\n"
@@ -312,7 +334,7 @@ void add_array(nb::module_& module) {
           "The element type's name: 'float32', 'bfloat16', 'string'.")
       .def_prop_ro("device", &device_name, "The device's name, or 'host'.")
       .def_prop_ro(
-          "nbytes", [](const Array& self) { return self.buffer().bytes; }, "The size in bytes.")
+          "nbytes", [](const Array& self) { return self.bytes(); }, "The size in bytes.")
       .def_prop_ro(
           "address",
           [](const Array& self) { return reinterpret_cast<uint64_t>(self.buffer().address) + self.buffer().offset; },
@@ -321,14 +343,8 @@ void add_array(nb::module_& module) {
            nb::sig("def numpy(self, *, copy: bool = False) -> NDArray[Any]"),
            "As a NumPy array: over the same memory on the host unless `copy`, otherwise a copy there.\n"
            "Strings and elements of less than 8 bits are always copied.")
-      .def(
-          "__array__",
-          [](const Array& self, nb::object dtype, nb::object copy) {
-            nb::object array = self.numpy(!copy.is_none() && nb::cast<bool>(copy));
-            return dtype.is_none() ? array : nb::object(array.attr("astype")(dtype));
-          },
-          nb::arg("dtype").none() = nb::none(), nb::arg("copy").none() = nb::none(),
-          nb::sig("def __array__(self, dtype: object = None, copy: bool | None = None) -> NDArray[Any]"))
+      .def("__array__", &as_array, nb::arg("dtype").none() = nb::none(), nb::arg("copy").none() = nb::none(),
+           nb::sig("def __array__(self, dtype: object = None, copy: bool | None = None) -> NDArray[Any]"))
       .def("__dlpack__", &Array::dlpack, nb::sig("def __dlpack__(self, **kwargs: object) -> object"),
            "For `from_dlpack` of other packages: no copy is made.")
       .def("__dlpack_device__", &Array::dlpack_device, nb::sig("def __dlpack_device__(self) -> tuple[int, int]"))

@@ -32,7 +32,9 @@ class Array {
   const std::vector<int64_t>& extents() const { return extents_; }
   const bp_buffer_t& buffer() const { return buffer_; }
   bp_tensor_t abi() const;
+  uint64_t bytes() const;  // of the elements
   bool on_host() const { return buffer_.memory == nullptr; }
+  bool is_viewable() const { return on_host() && dtype_ != BP_DTYPE_STRING && !is_packed(dtype_); }  // by NumPy
   const Environment& env() const { return *env_; }
   bool is_read_only() const { return (buffer_.flags & BP_BUFFER_READ_ONLY) != 0; }
 

@@ -27,16 +27,22 @@ const bp_type_t& type_at(const bp_graph_t* graph, uint32_t type, int depth) {
 }
 
 // Returns the bytes of a map's key: those of a string, or the 8 bytes of an int64.
-std::string key_bytes(bp_dtype_t dtype, nb::handle key) {
-  if (dtype == BP_DTYPE_STRING) return nb::cast<std::string>(key);
-  const auto number = nb::cast<int64_t>(key);
+std::string key_bytes(bp_dtype_t dtype, nb::handle key, std::string_view name) {
+  const bool is_text = dtype == BP_DTYPE_STRING;
+  int64_t number = 0;
+  if (is_text ? !nb::isinstance<nb::str>(key) : !nb::try_cast<int64_t>(key, number)) {
+    const std::string text = std::string(name) + ": the model declares keys of type " + std::string(dtype_name(dtype)) +
+                             ", which this one of type '" + nb::type_name(key.type()).c_str() + "' does not fit";
+    throw nb::type_error(text.c_str());
+  }
+  if (is_text) return utf8_of(key);
   std::string bytes(sizeof number, 0);
   std::memcpy(bytes.data(), &number, sizeof number);
   return bytes;
 }
 
 nb::object key_object(bp_dtype_t dtype, bp_bytes_t key) {
-  if (dtype == BP_DTYPE_STRING) return nb::str(static_cast<const char*>(key.data), key.size);
+  if (dtype == BP_DTYPE_STRING) return text_of({static_cast<const char*>(key.data), key.size});
   int64_t number = 0;
   std::memcpy(&number, key.data, std::min<uint64_t>(key.size, sizeof number));
   return nb::int_(number);
@@ -62,7 +68,7 @@ class Writer {
     }
     if (map) {
       for (const auto& [key, element] : nb::borrow<nb::dict>(value)) {
-        const std::string bytes = key_bytes(type.dtype, key);
+        const std::string bytes = key_bytes(type.dtype, key, name_);
         append(to, type, bp_bytes_t{bytes.data(), bytes.size()}, element, depth);
       }
       return;

@@ -76,7 +76,13 @@ std::chrono::nanoseconds timeout_of(nb::handle seconds);
 
 // Converts a Python sequence of str, or a single str, to strings.
 std::vector<std::string> strings_of(nb::handle object, const char* what);
+// Returns a Python mapping with str keys as a dict.
+nb::dict mapping_of(nb::handle object, const char* what);
 // Converts a Python mapping with str keys. Numbers and booleans become text; True becomes "1".
 std::map<std::string, std::string> options_of(nb::handle object, const char* what);
+
+// Text of the loader as a str, and back. Bytes that are not UTF-8 become surrogates, as `surrogateescape` makes them.
+nb::object text_of(std::string_view utf8);
+std::string utf8_of(nb::handle text);
 
 }  // namespace backplane::python

@@ -31,8 +31,8 @@ void release(void* self) {
 }
 
 std::string path_of(nb::handle object) {
-  nb::object path = imported("os", "fsdecode")(object);
-  return nb::cast<std::string>(path);
+  const nb::bytes path = nb::borrow<nb::bytes>(imported("os", "fsencode")(object));
+  return {path.c_str(), path.size()};
 }
 
 bool is_path(nb::handle object) {
@@ -75,13 +75,16 @@ SessionOptions options_from(nb::handle from) {
   options.max_islands = nb::cast<uint32_t>(from.attr("max_islands"));
   nb::object dims = from.attr("dims");
   if (!dims.is_none()) {
-    for (const auto& [name, value] : nb::cast<nb::dict>(dims)) {
+    for (const auto& [name, value] : mapping_of(dims, "dims")) {
       std::pair<int64_t, int64_t> range;
       int64_t extent = 0;
       if (nb::try_cast<int64_t>(value, extent)) {
         range = {extent, extent};
-      } else {
-        range = {nb::cast<int64_t>(value[0]), nb::cast<int64_t>(value[1])};
+      } else if (!nb::isinstance<nb::sequence>(value) || nb::len(value) != 2 ||
+                 !nb::try_cast<int64_t>(value[0], range.first) || !nb::try_cast<int64_t>(value[1], range.second)) {
+        const std::string text = "dims: the extent of '" + nb::cast<std::string>(name) +
+                                 "' must be a number, or a pair of the minimum and the maximum";
+        throw nb::type_error(text.c_str());
       }
       options.symbols[nb::cast<std::string>(name)] = range;
     }
@@ -172,7 +175,7 @@ nb::object load_model(const PyEnvironment& env, nb::handle source, nb::handle di
   what.directory = view::text(folder);
 
   if (!weights.is_none()) {
-    for (const auto& [name, value] : nb::cast<nb::dict>(weights)) {
+    for (const auto& [name, value] : mapping_of(weights, "weights")) {
       kept->names.push_back(nb::cast<std::string>(name));
       const std::string label = "weight '" + kept->names.back() + "'";
       kept->weights.push_back(Argument::of(*env, value, {label, BP_DTYPE_UNDEFINED, false, true}));

@@ -26,10 +26,15 @@ class Completion {
 
   int event() const { return event_; }
   bool is_under_way() const { return under_way_; }
+  // Whether the device of the last run was given up. Call this when the run has ended.
+  bool is_abandoned() const { return (flags_ & BP_ERROR_ABANDONED) != 0; }
   // Returns the description of the next run, for Exec::submit. Keeps the run's cancel token alive.
   bp_run_t begin(const RunOptions& how, const Cancel* cancel) {
     if (cancel != nullptr) cancel_.emplace(*cancel);
     status_ = BP_OK;
+    node_ = BP_NO_NODE;
+    vendor_code_ = 0;
+    flags_ = 0;
     point_ = ended_.at(++value_);
     bp_run_t run{};
     run.size = sizeof run;
@@ -102,18 +107,23 @@ class PyRun {
     inputs_.resize((*state_)->inputs().size());
     outputs_.resize((*state_)->outputs().size());
   }
+  PyRun(PyRun&&) = delete;
+  ~PyRun() {
+    exec_.reset();  // waits for a run in flight, unless its device was given up
+    if (is_abandoned()) abandon();
+  }
 
   void bind(nb::handle inputs, bool may_copy = false) {
     check_views();
-    for (const auto& [name, value] : nb::cast<nb::dict>(inputs)) {
+    for (const auto& [name, value] : mapping_of(inputs, "inputs")) {
       const uint32_t input = state().find_input(nb::cast<std::string_view>(name));
       Binding binding = bind_input(state(), exec(), input, value, may_copy);
-      inputs_[input] = std::move(binding);
+      replace(inputs_[input], std::move(binding));
     }
   }
   void bind_outputs(nb::handle outputs) {
     check_views();
-    for (const auto& [name, value] : nb::cast<nb::dict>(outputs)) {
+    for (const auto& [name, value] : mapping_of(outputs, "outputs")) {
       const uint32_t output = state().find_output(nb::cast<std::string_view>(name));
       const Slot& slot = state().outputs()[output];
       if (!slot.is_tensor) {
@@ -124,7 +134,7 @@ class PyRun {
       Binding binding;
       binding.argument = Argument::of(state().env(), value, {slot.label, slot.dtype, true, false});
       exec().bind_memory(BP_SLOT_OUTPUT + output, binding.argument->abi());
-      outputs_[output] = std::move(binding);
+      replace(outputs_[output], std::move(binding));
     }
   }
   void unbind(std::string_view name) {
@@ -132,12 +142,12 @@ class PyRun {
     for (uint32_t i = 0; i < inputs_.size(); ++i) {
       if (state().inputs()[i].name != name) continue;
       exec().unbind(i);
-      inputs_[i] = {};
+      replace(inputs_[i], {});
       return;
     }
     const uint32_t output = state().find_output(name);
     exec().unbind(BP_SLOT_OUTPUT + output);
-    outputs_[output] = {};
+    replace(outputs_[output], {});
   }
   void set_shape(std::string_view name, const nb::sequence& shape) {
     check_views();
@@ -156,6 +166,8 @@ class PyRun {
     if (!timeout.is_none()) how.timeout = timeout_of(timeout);
     how.cancel = cancel;
     how.stream = stream == nullptr ? nullptr : &*stream->stream;
+    if (stream != nullptr && (!stream_ || (*stream_)->get() != stream->stream->get()))
+      stream_ = std::make_unique<Unlocked<Stream>>(*stream->stream);
     try {
       nb::gil_scoped_release unlocked;
       exec().run(how);
@@ -244,6 +256,23 @@ class PyRun {
                 "an output of the last run is still in use: drop the Array and what was made of it, copy it with "
                 ".numpy(copy=True), or bind memory of your own to the output");
   }
+  // Whether a device was given up that may still use bound memory: that of an awaited run, or that of the last stream,
+  // in which a run may be left.
+  bool is_abandoned() const {
+    if (completion_ && completion_->is_abandoned()) return true;
+    if (!stream_) return false;
+    try {
+      (void)(*stream_)->plugin_stream();
+    } catch (const Error& error) {
+      return error.status() == BP_DEVICE_LOST;
+    }
+    return false;
+  }
+  // Call this when the exec no longer uses the old binding.
+  void replace(Binding& binding, Binding with) {
+    if (is_abandoned()) (void)new Binding(std::move(binding));
+    binding = std::move(with);
+  }
   // Leaks the bound memory, because an abandoned device may still write to it.
   void abandon() {
     (void)new std::vector<Binding>(std::move(inputs_));
@@ -256,7 +285,8 @@ class PyRun {
   std::vector<Binding> inputs_, outputs_;
   Views views_ = std::make_shared<std::atomic<int>>(0);
   std::unique_ptr<Completion> completion_;
-  std::unique_ptr<Unlocked<Exec>> exec_;  // destroyed first: waits for a run in flight
+  std::unique_ptr<Unlocked<Stream>> stream_;  // the last one that a run was put into
+  std::unique_ptr<Unlocked<Exec>> exec_;      // destroyed first: waits for a run in flight
 };
 
 }  // namespace

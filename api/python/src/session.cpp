@@ -52,7 +52,8 @@ bp_tensor_t tensor_of(const Slot& slot, const HostMemory& memory) {
   return tensor;
 }
 
-Bindings bind_all(const SessionState& state, Lane& lane, const nb::dict& inputs) {
+Bindings bind_all(const SessionState& state, Lane& lane, nb::handle given) {
+  const nb::dict inputs = mapping_of(given, "inputs");
   Bindings bindings;
   bindings.inputs.reserve(nb::len(inputs));
   std::vector<bool> bound(state.inputs().size());
@@ -88,7 +89,7 @@ nb::dict collect(const SessionState& state, const Exec& exec, Bindings& bindings
   return results;
 }
 
-nb::dict run(PySession& self, const nb::dict& inputs, nb::handle outputs, nb::handle timeout, const Cancel* cancel) {
+nb::dict run(PySession& self, nb::handle inputs, nb::handle outputs, nb::handle timeout, const Cancel* cancel) {
   SessionState& state = *self;
   const std::vector<uint32_t> wanted = state.find_outputs(outputs);
   RunOptions how;
@@ -132,10 +133,10 @@ nb::object call(PySession& self, const nb::args& arrays, const nb::kwargs& named
   return nb::len(values) == 1 ? nb::object(values[0]) : nb::object(nb::tuple(values));
 }
 
-void refit(PySession& self, const nb::dict& weights) {
+void refit(PySession& self, nb::handle weights) {
   std::vector<std::string> names;
   std::vector<Argument> arguments;
-  for (const auto& [name, value] : weights) {
+  for (const auto& [name, value] : mapping_of(weights, "weights")) {
     names.push_back(nb::cast<std::string>(name));
     const std::string label = "weight '" + names.back() + "'";
     arguments.push_back(Argument::of(self->env(), value, {label, BP_DTYPE_UNDEFINED, false, true}));

@@ -26,15 +26,38 @@ std::vector<std::string> strings_of(nb::handle object, const char* what) {
   return result;
 }
 
+nb::dict mapping_of(nb::handle object, const char* what) {
+  nb::dict mapping;
+  bool is_mapping = nb::try_cast<nb::dict>(object, mapping);
+  if (!is_mapping && nb::hasattr(object, "keys")) {
+    mapping = nb::borrow<nb::dict>(imported("builtins", "dict")(object));
+    is_mapping = true;
+  }
+  for (const auto& [name, value] : mapping) is_mapping = is_mapping && nb::isinstance<nb::str>(name);
+  if (is_mapping) return mapping;
+  const std::string text = std::string(what) + ": a dict of names, which are str, and values is expected, not '" +
+                           nb::type_name(object.type()).c_str() + "'";
+  throw nb::type_error(text.c_str());
+}
+
+nb::object text_of(std::string_view utf8) {
+  const auto size = static_cast<Py_ssize_t>(utf8.size());
+  PyObject* const text = PyUnicode_DecodeUTF8(utf8.data(), size, "surrogateescape");
+  if (text == nullptr) throw nb::python_error();
+  return nb::steal(text);
+}
+
+std::string utf8_of(nb::handle text) {
+  PyObject* const encoded = PyUnicode_AsEncodedString(text.ptr(), "utf-8", "surrogateescape");
+  if (encoded == nullptr) throw nb::python_error();
+  const nb::bytes bytes = nb::steal<nb::bytes>(encoded);
+  return {bytes.c_str(), bytes.size()};
+}
+
 std::map<std::string, std::string> options_of(nb::handle object, const char* what) {
   std::map<std::string, std::string> result;
   if (object.is_none()) return result;
-  nb::dict options;
-  if (!nb::try_cast<nb::dict>(object, options)) {
-    const std::string text = std::string(what) + ": a dict of names and values is expected";
-    throw nb::type_error(text.c_str());
-  }
-  for (const auto& [name, value] : options) {
+  for (const auto& [name, value] : mapping_of(object, what)) {
     const bool is_bool = nb::isinstance<nb::bool_>(value);
     result[nb::cast<std::string>(name)] =
         is_bool ? (nb::cast<bool>(value) ? "1" : "0") : nb::cast<std::string>(nb::str(value));

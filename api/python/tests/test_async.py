@@ -79,6 +79,21 @@ def test_a_cancelled_task_cancels_its_run(slow: backplane.Session) -> None:
         run(timeout=0.02)  # the Run is free again
 
 
+def test_a_closed_coroutine_cancels_its_run(slow: backplane.Session) -> None:
+    run = slow.bind({"x": numpy.ones((64, 64), numpy.float32)})
+
+    async def main() -> float:
+        awaited = run.run_async()
+        awaited.send(None)  # starts the run
+        start = time.monotonic()
+        awaited.close()
+        return time.monotonic() - start
+
+    assert asyncio.run(main()) < 10
+    with pytest.raises(backplane.TimedOut):
+        run(timeout=0.02)  # the Run is free again
+
+
 def test_wait_for(slow: backplane.Session) -> None:
     async def main() -> None:
         with pytest.raises(asyncio.TimeoutError):

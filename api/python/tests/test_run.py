@@ -62,6 +62,9 @@ def test_outputs_of_the_loader_are_seen_without_a_copy(env: backplane.Environmen
     assert output.shape == (2, 3)
     assert output.dtype == "float32"
     assert output.device == "host"
+    assert output.__array__(numpy.float32, copy=False).ctypes.data == output.address
+    with pytest.raises(ValueError, match="without a copy"):
+        output.__array__(numpy.float64, copy=False)
     copy = output.numpy(copy=True)
     assert copy.ctypes.data != output.address
 
@@ -226,8 +229,11 @@ def test_device_memory(env: backplane.Environment, opencl: str) -> None:
     assert numpy.array_equal(array.numpy(), X)
     assert numpy.array_equal(numpy.asarray(array), X)
     assert array.__dlpack_device__()[0] == 4
-    empty = env.allocate([2, 3], "float32", device=opencl)
-    assert empty.shape == (2, 3)
+    with pytest.raises(ValueError, match="without a copy"):
+        array.__array__(copy=False)
+    new = env.allocate([2, 3], "float32", device=opencl)
+    assert new.shape == (2, 3)
+    assert env.allocate([0, 3], "float32", device=opencl).nbytes == 0
 
 
 def test_device_memory_through_dlpack(env: backplane.Environment, opencl: str) -> None:

@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import array
+import collections
 import threading
 import time
+import types
 
 import ml_dtypes
 import numpy
@@ -82,6 +84,9 @@ def test_what_inputs_may_be(relu: backplane.Session) -> None:
     flat = memoryview(array.array("f", X.ravel().tolist())).cast("B").cast("f", [2, 3])
     for x in (X, transposed, read_only, X.tolist(), flat, X[::1]):
         assert numpy.array_equal(relu.run({"x": x})["y"], Y)
+    for inputs in (collections.UserDict(x=X), types.MappingProxyType({"x": X})):
+        assert numpy.array_equal(relu.run(inputs)["y"], Y)
+        relu.bind(inputs).run()
 
 
 @pytest.mark.parametrize(("onnx_type", "dtype"), NUMPY_TYPES.items(), ids=lambda each: str(each))
@@ -175,6 +180,16 @@ def test_maps(env: backplane.Environment) -> None:
     assert session(numpy.array([[0.25, 0.75], [1, 0]], numpy.float32)) == [{"a": 0.25, "b": 0.75}, {"a": 1.0, "b": 0.0}]
 
 
+def test_keys_of_maps(env: backplane.Environment) -> None:
+    node = helper.make_node("DictVectorizer", ["m"], ["y"], domain="ai.onnx.ml", string_vocabulary=["a", b"\xff"])
+    kind = helper.make_map_type_proto(TensorProto.STRING, helper.make_tensor_type_proto(TensorProto.FLOAT, []))
+    proto = models.model([node], [helper.make_value_info("m", kind)], [models.value("y", shape=[1, 2])])
+    session = env.load(proto).compile(devices="cpu")
+    assert session.run({"m": {"a": 2.0, b"\xff".decode(errors="surrogateescape"): 3.0}})["y"].tolist() == [[2, 3]]
+    with pytest.raises(TypeError, match="input 'm': the model declares keys of type string, .* 'int'"):
+        session.run({"m": {1: 2.0}})
+
+
 def test_errors_name_the_input(relu: backplane.Session) -> None:
     for inputs, kind, text in (
         ({"x": X.astype(numpy.float64)}, backplane.TypeMismatch, "input 'x'"),
@@ -182,6 +197,8 @@ def test_errors_name_the_input(relu: backplane.Session) -> None:
         ({"z": X}, backplane.NotFound, "no input 'z'; it has: x"),
         ({}, backplane.BadState, "input 'x'"),
         ({"x": object()}, TypeError, "input 'x': an object of type 'object'"),
+        ({0: X}, TypeError, "inputs: a dict of names, which are str"),
+        ([("x", X)], TypeError, "inputs: a dict of names.* not 'list'"),
         ({"x": X.astype(">f4")}, TypeError, "which ONNX lacks"),
     ):
         with pytest.raises(kind, match=text):
