@@ -115,11 +115,10 @@ std::string OnnxNode::text(std::string_view attribute, std::string_view otherwis
 
 OnnxModel::OnnxModel(const Graph& graph) : graph_(graph), inputs_(graph.inputs()), outputs_(graph.outputs()) {
   // ONNX identifies values by name: a value without a name, or whose name is taken, gets a numbered name.
-  std::set<std::string> taken;
   for (uint32_t v = 0; v < graph.raw()->value_count; ++v) {
     const std::string own(graph.value(v).name());
     std::string name = own;
-    for (uint32_t n = v; name.empty() || !taken.insert(name).second; ++n) name = own + "." + std::to_string(n);
+    for (uint32_t n = v; name.empty() || !taken_.insert(name).second; ++n) name = own + "." + std::to_string(n);
     names_.emplace(v, std::move(name));
   }
   for (const Node& node : graph.nodes()) add(node);
@@ -166,10 +165,7 @@ std::vector<Value> OnnxModel::weights() const {
 
 const Constant& OnnxModel::add_constant(bp_dtype_t dtype, std::vector<int64_t> extents, std::string bytes) {
   std::string name = "backplane.constant." + std::to_string(constants_.size());
-  const auto is_taken = [&] {
-    return std::any_of(names_.begin(), names_.end(), [&](const auto& each) { return each.second == name; });
-  };
-  while (is_taken()) name += '_';
+  while (!taken_.insert(name).second) name += '_';
   constants_.push_back(
       std::make_unique<Constant>(Constant{std::move(name), dtype, std::move(extents), std::move(bytes)}));
   return *constants_.back();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -95,6 +96,7 @@ class OnnxModel {
   std::vector<OnnxNode> nodes_;
   std::vector<Value> inputs_, outputs_;
   std::map<uint32_t, std::string> names_;  // keyed by value index
+  std::set<std::string> taken_;            // the names in a whole graph, and those of constants
   std::vector<std::unique_ptr<Constant>> constants_;
 };
 

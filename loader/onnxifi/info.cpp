@@ -17,6 +17,14 @@ std::string known(uint64_t value) {
   return bytes_of(value);
 }
 
+// The bytes of half of a plugin's number of operations per second, because a multiply-add counts as two operations.
+// Throws UNSUPPORTED_ATTRIBUTE if it is no such number, or 0, which means unknown.
+std::string known_macs(double operations) {
+  const double macs = operations / 2;
+  if (!(macs >= 1 && macs < 0x1p64)) throw Failure{ONNXIFI_STATUS_UNSUPPORTED_ATTRIBUTE};
+  return bytes_of(static_cast<uint64_t>(macs));
+}
+
 // The bytes of number `part` (from 0) in "domain:bus:device.function", whose numbers are hexadecimal.
 std::string pci(std::string_view place, size_t part) {
   for (size_t i = 0; i < part; ++i) {
@@ -175,9 +183,9 @@ std::string info(const BackendId& id, onnxBackendInfo type) {
     case ONNXIFI_BACKEND_MAX_GRAPH_COUNT:
       return bytes_of(UINT64_MAX);
     case ONNXIFI_BACKEND_MACS_FP32:
-      return known(static_cast<uint64_t>(device.flops_fp32 / 2));
+      return known_macs(device.flops_fp32);
     case ONNXIFI_BACKEND_MACS_FP16:
-      return known(static_cast<uint64_t>(device.flops_fp16 / 2));
+      return known_macs(device.flops_fp16);
     case ONNXIFI_BACKEND_MEMORY_BANDWIDTH:
       return known(device.memory_bandwidth);
     case ONNXIFI_BACKEND_CPU_MEMORY_READ_BANDWIDTH:
