@@ -90,18 +90,26 @@ bool parse_type(std::string_view text, std::vector<int64_t>& extents, bp_dtype_t
   return dtype != BP_DTYPE_UNDEFINED;
 }
 
+// Whether the whole text is a number that `out` can have.
+template <class T>
+bool read_number(std::string_view text, T& out) {
+  const char* const end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, out);
+  return error == std::errc() && at == end;
+}
+
 void set_text(Tensor& tensor, uint64_t i, std::string_view text) {
-  const char* const begin = text.data();
-  const char* const end = begin + text.size();
   bool fits = false, is_number = true;
   int64_t whole = 0;
+  uint64_t large = 0;  // of the unsigned type, if it is above INT64_MAX
   double real = 0;
   if (tensor.dtype == BP_DTYPE_BOOL && (text == "true" || text == "false")) {
     fits = set_integer(tensor, i, text == "true");
-  } else if (const auto [at, error] = std::from_chars(begin, end, whole); error == std::errc() && at == end) {
+  } else if (read_number(text, whole)) {
     fits = set_integer(tensor, i, whole);
-  } else if (const auto [real_at, wrong] = std::from_chars(begin, end, real);
-             wrong == std::errc() && real_at == end && !is_integer(tensor.dtype) && tensor.dtype != BP_DTYPE_BOOL) {
+  } else if (tensor.dtype == BP_DTYPE_UINT64 && read_number(text, large)) {
+    fits = store(tensor, i, large);
+  } else if (!is_integer(tensor.dtype) && tensor.dtype != BP_DTYPE_BOOL && read_number(text, real)) {
     fits = set_number(tensor, i, real);
   } else {
     is_number = false;

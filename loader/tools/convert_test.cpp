@@ -47,12 +47,14 @@ TEST(Convert, ReadsLiterals) {
   EXPECT_EQ(onnx::integer_at(filled, 3), 7);
   EXPECT_EQ(parse_literal("i64=9223372036854775807").extents.size(), 0u);
   EXPECT_EQ(onnx::integer_at(parse_literal("i64=9223372036854775807"), 0), INT64_MAX);
+  EXPECT_EQ(static_cast<uint64_t>(onnx::integer_at(parse_literal("u64=18446744073709551615"), 0)), UINT64_MAX);
   EXPECT_EQ(onnx::integer_at(parse_literal("2xbool=true,0"), 0), 1);
   EXPECT_EQ(parse_literal("2xstr=ab,c").text(1), "c");
   EXPECT_EQ(parse_literal("0x3xf16=").count(), 0u);
   EXPECT_EQ(parse_literal("1xfloat=1").dtype, bp_dtype_t{BP_DTYPE_FLOAT});
-  for (const char* wrong : {"2xf32=1,2,3", "f32=", "f32=x", "u8=256", "u8=-1", "i32=1.5", "9999999999999xf32=1",
-                            "f31=1", "2x=1", "bool=2.5"})
+  for (const char* wrong :
+       {"2xf32=1,2,3", "f32=", "f32=x", "u8=256", "u8=-1", "i32=1.5", "9999999999999xf32=1", "f31=1", "2x=1",
+        "bool=2.5", "u64=18446744073709551616", "u64=-1", "i64=9223372036854775808"})
     EXPECT_THROW(parse_literal(wrong), Malformed) << wrong;
   EXPECT_TRUE(is_literal("2x3xf32=1"));
   EXPECT_FALSE(is_literal("a=b.npy"));

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <charconv>
 #include <cstdio>
@@ -14,6 +13,7 @@
 #include "convert.h"
 #include "random_tensor.h"
 #include "tensor_file.h"
+#include "value_memory.h"
 
 namespace backplane::tools {
 
@@ -104,11 +104,11 @@ class Dimensions {
 
 // Throws if random inputs would take too much memory, because a model may declare inputs of any size.
 void expect_memory(view::Value input, const std::vector<int64_t>& extents, uint64_t& used) {
-  const uint64_t memory = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  const uint64_t most = most_value_bytes();
   // Random strings have one digit, but each std::string takes 32 bytes.
   const uint64_t bytes = input.dtype() == BP_DTYPE_STRING ? std::min(onnx::element_count(extents), UINT64_MAX / 64) * 32
                                                           : onnx::dense_bytes(input.dtype(), extents);
-  if (bytes <= memory / 2 && (used += bytes) <= memory / 2) return;
+  if (bytes <= most && (used += bytes) <= most) return;
   throw Usage(
       fmt::format("random values for input '{0}' take {1}; with the inputs before it, that is more than half of this "
                   "machine's memory: give it with --input {0}=FILE, or set its dimensions with --dim",

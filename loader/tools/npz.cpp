@@ -121,14 +121,19 @@ void put(std::string& out, T... values) {
 
 }  // namespace
 
-std::vector<std::pair<std::string, onnx::Tensor>> read_npz(std::string_view bytes) {
+std::vector<std::pair<std::string, onnx::Tensor>> read_npz(std::string_view bytes, uint64_t most) {
   std::vector<std::pair<std::string, onnx::Tensor>> arrays;
-  uint64_t read = 0;
+  uint64_t read = 0, inflated_bytes = 0;
   for (const Member& member : read_directory(bytes)) {
     // If the members are together larger than the file, some overlap. Rejects such files, because a small one could
     // contain any number of large arrays.
     if (member.stored > bytes.size() || (read += member.stored) > bytes.size())
       throw Malformed(fmt::format("member '{}' of the .npz file overlaps another", member.name));
+    if (member.size > most || (inflated_bytes += member.size) > most)
+      throw Malformed(
+          fmt::format("the .npz file's arrays have more than {} bytes, half of this machine's memory: read "
+                      "them in parts, or on a larger machine",
+                      most));
     if (number<uint32_t>(bytes, member.at) != kLocal) throw Malformed("the .npz file's directory is damaged");
     const uint64_t begin =
         member.at + kLocalBytes + number<uint16_t>(bytes, member.at + 26) + number<uint16_t>(bytes, member.at + 28);

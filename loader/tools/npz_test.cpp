@@ -46,6 +46,14 @@ TEST(Npz, ReadsWhatNumpyCompressed) {
   EXPECT_EQ(onnx::integer_at(arrays[0].second, 5), 5);
 }
 
+TEST(Npz, RefusesMoreThanItMayUse) {
+  const std::string two = write_npz({{"x", bytes_of({4}, 1)}, {"y", bytes_of({4}, 1)}});
+  const std::string_view deflated(reinterpret_cast<const char*>(kDeflated), sizeof kDeflated);
+  EXPECT_EQ(read_npz(two, 2 * 132).size(), 2u);  // a header of 128 bytes and 4 elements each
+  EXPECT_THROW(read_npz(two, 2 * 132 - 1), Malformed);
+  EXPECT_THROW(read_npz(deflated, 100), Malformed);
+}
+
 TEST(Npz, RefusesDamage) {
   const std::string whole = write_npz({{"x", bytes_of({4}, 1)}});
   EXPECT_THROW(read_npz(""), Malformed);
