@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/command.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <type_traits>
 
 namespace backplane::cli {
 namespace {
@@ -9,6 +15,35 @@ namespace {
 template <typename T>
 CLI::Option* add(CLI::App& app, std::string_view name, T& value, std::string_view help) {
   return app.add_option(std::string(name), value, std::string(help));
+}
+
+// Adds an option for a number. CLI11 would also read octal numbers, wrap negative ones around and clamp large ones.
+template <typename Number, typename T>
+CLI::Option* add_number(CLI::App& app, std::string_view name, T& value, std::string_view help) {
+  const auto read = [](std::string& text) -> std::string {
+    Number number{};
+    const char* const end = text.data() + text.size();
+    const auto [at, error] = std::from_chars(text.data(), end, number);
+    constexpr bool kIsWhole = std::is_integral_v<Number>;
+    const bool is_number = error == std::errc() && at == end && (kIsWhole || !std::isnan(static_cast<double>(number)));
+    if (!is_number && kIsWhole)
+      return fmt::format("'{}' must be a whole number from 0 to {}", text, std::numeric_limits<Number>::max());
+    if (!is_number) return fmt::format("'{}' must be a number", text);
+    if (kIsWhole) text = std::to_string(number);
+    return {};
+  };
+  return add(app, name, value, help)->transform(CLI::Validator(read, ""));
+}
+
+template <typename T>
+void check_range(CLI::Option& option, T low, T high) {
+  CLI::Range range(low, high);
+  range.operation([low, high](std::string& text) {
+    T value{};
+    const bool fits = CLI::detail::lexical_cast(text, value) && value >= low && value <= high;
+    return fits ? std::string() : fmt::format("'{}' must be a number from {} to {}", text, low, high);
+  });
+  option.check(range);
 }
 
 }  // namespace
@@ -23,6 +58,11 @@ Option Option::hidden() {
   return *this;
 }
 
+Option Option::not_empty() {
+  option_->check([](const std::string& text) { return std::string(text.empty() ? "the value is empty" : ""); });
+  return *this;
+}
+
 Option Option::one_each() {
   option_->allow_extra_args(false);
   return *this;
@@ -34,12 +74,12 @@ Option Option::separated_by(char c) {
 }
 
 Option Option::range(int low, int high) {
-  option_->check(CLI::Range(low, high));
+  check_range(*option_, low, high);
   return *this;
 }
 
 Option Option::range(double low, double high) {
-  option_->check(CLI::Range(low, high));
+  check_range(*option_, low, high);
   return *this;
 }
 
@@ -57,19 +97,19 @@ Option Command::add_option(std::string_view name, std::vector<std::string>& valu
 }
 
 Option Command::add_option(std::string_view name, uint32_t& value, std::string_view help) {
-  return Option(add(*app_, name, value, help));
+  return Option(add_number<uint32_t>(*app_, name, value, help));
 }
 
 Option Command::add_option(std::string_view name, uint64_t& value, std::string_view help) {
-  return Option(add(*app_, name, value, help));
+  return Option(add_number<uint64_t>(*app_, name, value, help));
 }
 
 Option Command::add_option(std::string_view name, std::optional<uint64_t>& value, std::string_view help) {
-  return Option(add(*app_, name, value, help));
+  return Option(add_number<uint64_t>(*app_, name, value, help));
 }
 
 Option Command::add_option(std::string_view name, double& value, std::string_view help) {
-  return Option(add(*app_, name, value, help));
+  return Option(add_number<double>(*app_, name, value, help));
 }
 
 Option Command::add_flag(std::string_view name, bool& value, std::string_view help) {

@@ -22,6 +22,7 @@ class Option {
  public:
   Option required();
   Option hidden();                  // not in the help, completion or the manual page
+  Option not_empty();               // refuses "", which a script may pass by mistake
   Option one_each();                // for lists: each occurrence takes one value, so that an argument may follow
   Option separated_by(char c);      // for lists: "a,b" with separator ',' is two values
   Option range(int low, int high);  // inclusive

@@ -1,16 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/guarded.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <exception>
+#include <stdexcept>
 
 #include "cli/printable.h"
 #include "cli/usage.h"
 
 namespace backplane::cli {
+namespace {
+
+void keep_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) != -1) continue;
+    // The lowest free number, which is that of the stream. The direction is the wrong one, so that uses still fail.
+    (void)open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
+[[noreturn]] void refuse_output() {
+  throw std::runtime_error(fmt::format("standard output cannot be written: {}", std::strerror(errno)));
+}
+
+}  // namespace
 
 int guarded(std::string_view program, const std::function<int()>& run) {
+  keep_streams();
   try {
     return run();
   } catch (const Usage& error) {
@@ -20,6 +42,16 @@ int guarded(std::string_view program, const std::function<int()>& run) {
     fmt::print(stderr, "{}: {}\n", program, printable(error.what()));
     return kNegative;
   }
+}
+
+void print_out(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) refuse_output();
+}
+
+int printed(int status) {
+  errno = EIO;  // the reason of an earlier failure is not known any more
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) refuse_output();
+  return status;
 }
 
 }  // namespace backplane::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Converts exceptions of a program to its exit status.
+// Converts exceptions of a program to its exit status, and finds out whether its output was written.
 #pragma once
 
 #include <functional>
@@ -9,8 +9,14 @@ namespace backplane::cli {
 
 enum ExitStatus { kSuccess = 0, kNegative = 1, kWrongUsage = 2 };
 
-// Returns the result of `run`. If it throws, prints "program: what" on standard error and returns kWrongUsage for
-// Usage, or kNegative for any other exception.
+// Returns the result of `run`. Standard streams that are closed are opened on /dev/null, so that no file takes their
+// place; writing to them still fails. If `run` throws, prints "program: what" on standard error and returns kWrongUsage
+// for Usage, or kNegative for any other exception.
 int guarded(std::string_view program, const std::function<int()>& run);
+
+// Writes text to standard output at once. Throws if that fails, on a full disk for example.
+void print_out(std::string_view text);
+// Returns `status`, but throws if something that was printed on standard output could not be written.
+int printed(int status);
 
 }  // namespace backplane::cli

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "cli/guarded.h"
 #include "cli/suggest.h"
 #include "cli/words.h"
 
@@ -119,7 +120,9 @@ Parsed Program::parse(int argc, const char* const* argv) {
     app_->parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {
-      app_->exit(error);  // prints the help or the version
+      std::ostringstream answer;
+      app_->exit(error, answer);  // the help or the version
+      print_out(answer.str());
       return {.is_answered = true};
     }
     failure = error.what();
@@ -127,8 +130,7 @@ Parsed Program::parse(int argc, const char* const* argv) {
   if (failure.empty() && app_->get_subcommands().empty() && app_->remaining().empty() &&
       (wants_manual_ || !completion_.empty())) {
     const CommandWords words = words_of(*app_);
-    fmt::print("{}",
-               wants_manual_ ? manual_page(words, about_.version, about_.footer) : completion(words, completion_));
+    print_out(wants_manual_ ? manual_page(words, about_.version, about_.footer) : completion(words, completion_));
     return {.is_answered = true};
   }
   if (!app_->get_subcommands().empty()) parsed.command = app_->get_subcommands().front()->get_name();

@@ -21,6 +21,9 @@ class ProgramTest : public testing::Test {
     bench.add_option("--set", list_).one_each();
     bench.add_option("--device", list_).one_each().separated_by(',');
     bench.add_option("--runs", runs_).range(1, 10);
+    bench.add_option("--seed", seed_);
+    bench.add_option("--rtol", tolerance_).range(0.0, 1e300);
+    bench.add_option("--output", output_).not_empty();
     bench.add_option("--fallback", text_).one_of({"allow", "forbid"});
     conform_.push_back(root.add_command("conform", "another program"));
     conform_.front().pass_words_on();
@@ -37,7 +40,10 @@ class ProgramTest : public testing::Test {
   std::vector<Command> conform_;
   std::string text_;
   std::vector<std::string> list_;
+  std::string output_;
   uint32_t runs_ = 5;
+  uint64_t seed_ = 0;
+  double tolerance_ = 0;
 };
 
 class NeedsCommandTest : public ProgramTest {
@@ -82,6 +88,27 @@ TEST_F(ProgramTest, NamesWhatIsMissingOrDoesNotFit) {
   EXPECT_NE(wrong({"bench", "m", "--runs", "many"}).find("--runs"), std::string::npos);
   EXPECT_NE(wrong({"bench", "m", "--fallback", "never"}).find("allow,forbid"), std::string::npos);
   EXPECT_EQ(wrong({"bench", "--sett"}), "there is no option '--sett' (did you mean '--set'?)");
+}
+
+TEST_F(ProgramTest, ReadsDecimalNumbers) {
+  EXPECT_EQ(wrong({"bench", "m", "--seed", "010"}), "");
+  EXPECT_EQ(seed_, 10u);
+  EXPECT_EQ(wrong({"bench", "m", "--seed", "18446744073709551615"}), "");
+  EXPECT_EQ(seed_, UINT64_MAX);
+  for (const char* seed : {"--seed=-1", "--seed=18446744073709551616", "--seed=0x10", "--seed=1.5"})
+    EXPECT_NE(wrong({"bench", "m", seed}).find("' must be a whole number from 0 to 18446744073709551615"),
+              std::string::npos)
+        << seed;
+  EXPECT_EQ(wrong({"bench", "m", "--rtol=1e-3"}), "");
+  EXPECT_EQ(tolerance_, 1e-3);
+  EXPECT_EQ(wrong({"bench", "m", "--rtol=nan"}), "--rtol: 'nan' must be a number");
+  EXPECT_EQ(wrong({"bench", "m", "--rtol=-1"}), "--rtol: '-1' must be a number from 0 to 1e+300");
+  EXPECT_EQ(wrong({"bench", "m", "--runs=11"}), "--runs: '11' must be a number from 1 to 10");
+}
+
+TEST_F(ProgramTest, RefusesEmptyValues) {
+  EXPECT_EQ(wrong({"bench", "m", "--output", ""}), "--output: the value is empty");
+  EXPECT_EQ(wrong({"bench", "m", "--output", "x"}), "");
 }
 
 TEST_F(ProgramTest, PassesWordsOn) {

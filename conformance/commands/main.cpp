@@ -42,7 +42,9 @@ int run(int argc, char** argv) {
   const cli::Parsed parsed = program.parse(argc, argv);
   if (parsed.is_answered) return cli::kSuccess;
   if (!parsed.wrong.empty()) throw cli::Usage(fmt::format("{}; see --help", parsed.wrong));
-  return actions.at(parsed.command)();
+  const int status = actions.at(parsed.command)();
+  // In the process of a case, the standard output is the plugin's, which may even have closed it.
+  return parsed.command == case_child_verb.name ? status : cli::printed(status);
 }
 
 }  // namespace

@@ -224,6 +224,27 @@ right 0 "list.html written" list --html "$work/list.html"
 grep -q "<td>null</td>" "$work/list.html" || complain "the list's page has no device"
 wrong 1 "/proc/nowhere" list --html /proc/nowhere/list.html
 
+# ---- a standard output that cannot be written ----
+# full STATUS WORD…: on a full disk, the command line ends with STATUS and one line.
+full() {
+    local status=$1
+    shift
+    "$program" "$@" >/dev/full 2>"$work/err"
+    [ $? -eq "$status" ] || complain "exit status on a full disk of: $*"
+    [ "$(wc -l <"$work/err")" -eq 1 ] || complain "not one line on a full disk: $*"
+}
+: >"$work/out"
+for command in "list" "list --json" "--help" "--version" "--man" "explain $model" "info $model --json"; do
+    # shellcheck disable=SC2086
+    full 1 $command
+    grep -q "^backplane: standard output cannot be written: No space left" "$work/err" || complain "no reason: $command"
+done
+full 2 info --json
+full 1 info "$work/missing.onnx" --json
+"$program" explain "$model" --html "$work/closed.html" >&- 2>"$work/err"
+[ $? -eq 1 ] || complain "exit status with a closed standard output"
+head -c 20 "$work/closed.html" | grep -qi "<!doctype html>" || complain "the page took the place of the standard output"
+
 # ---- files generated from the options ----
 right 0 "^complete -F _backplane backplane" --completion bash
 bash -n "$work/out" || complain "the completion of bash is no script"

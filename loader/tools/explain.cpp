@@ -167,7 +167,8 @@ Action declare(cli::Command command) {
   const auto dims = std::make_shared<std::vector<std::string>>();
   flags->declare(command);
   declare_dims(command, *dims);
-  command.add_option("--html", *page, "Also writes the placement as a picture, in one self-contained HTML file");
+  command.add_option("--html", *page, "Also writes the placement as a picture, in one self-contained HTML file")
+      .not_empty();
   return [flags, page, dims] {
     flags->environment.compiles_verbosely = true;
     const Environment env = flags->environment.make();

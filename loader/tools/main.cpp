@@ -28,12 +28,15 @@ constexpr const Verb* kVerbs[] = {
 
 // Prints ASCII only. Characters that control terminals are escaped.
 void print_json(const Json& json) {
-  fmt::print("{}\n", json.dump(2, ' ', true, Json::error_handler_t::replace));
+  cli::print_out(json.dump(2, ' ', true, Json::error_handler_t::replace) + '\n');
 }
 
 // Prints an error as one line on standard error. With --json, also prints an object with the key "error".
 int fail(bool json, const char* status, const std::string& text, int exit_status) {
-  if (json) print_json({{"error", {{"status", status}, {"text", text}}}});
+  try {
+    if (json) print_json({{"error", {{"status", status}, {"text", text}}}});
+  } catch (const std::exception&) {  // standard output cannot be written; the line and the exit status say enough
+  }
   fmt::print(stderr, "{} {}\n",
              cli::has_colour(stderr) ? cli::in_red("backplane:") : "backplane:", cli::printable(text));
   return exit_status;
@@ -75,7 +78,7 @@ int run(int argc, char** argv) {
       print_json(outcome.json);
     } else {
       const std::string text = cli::printable_lines(outcome.text);
-      fmt::print("{}", cli::has_colour(stdout) ? cli::emphasise(text) : text);
+      cli::print_out(cli::has_colour(stdout) ? cli::emphasise(text) : text);
     }
     return outcome.is_positive ? cli::kSuccess : cli::kNegative;
   } catch (const Error& error) {

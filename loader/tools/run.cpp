@@ -225,8 +225,10 @@ Action declare(cli::Command command) {
   const auto flags = std::make_shared<Flags>();
   flags->session.declare(command);
   flags->inputs.declare(command);
-  command.add_option("--output", flags->output,
-                     "Folder to which the outputs are written, as NAME.npy or NAME.pb, or a .npz for all of them");
+  command
+      .add_option("--output", flags->output,
+                  "Folder to which the outputs are written, as NAME.npy or NAME.pb, or a .npz for all of them")
+      .not_empty();
   command
       .add_option(
           "--expect", flags->expected,
