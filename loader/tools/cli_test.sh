@@ -63,6 +63,10 @@ wrong 2 "--set is 'threads'" list --set threads
 wrong 2 "--pin is 'op'" explain "$model" --pin op
 wrong 2 "no option loader.unknown" list --set loader.unknown=1
 right 0 "Usage" run --help
+wrong 2 "--output: the value is empty" run "$model" --output ''
+wrong 2 "--seed: '-1' must be a whole number from 0" run "$model" --seed=-1
+wrong 2 "--rtol: 'nan' must be a number" run "$model" --rtol nan
+wrong 2 "loader.import_bytes is .lots" info "$model" --set loader.import_bytes=0 --set loader.import_bytes=lots # the last one counts
 
 wrong 2 "--timeout is 'soon'" info "$model" --timeout soon
 wrong 2 "--timeout is '0'" info "$model" --timeout 0
@@ -143,6 +147,8 @@ wrong 1 "broken.npy" run "$model" --input a="$work/broken.npy"
 wrong 1 "text.npy" run "$model" --input a="$work/text.npy"
 wrong 1 "short.npy" run "$model" --input a="$work/short.npy"
 wrong 1 "model.onnx\|extension" run "$model" --input a="$model"
+wrong 1 "/dev/zero.: the extension must be .npy" run "$model" --input a=/dev/zero --max-memory 1G
+wrong 1 "missing.npy' cannot be opened: No such file" run "$model" --input a="$work/missing.npy"
 wrong 2 "input 'a' must be float\[2,3\], but the file has float\[2,4\]" run "$model" --input a="$work/shape.npy"
 wrong 2 "input 'a' must be float\[2,3\], but the file has int64\[2,3\]" run "$model" --input a="$work/dtype.npy"
 wrong 2 "no dimension 'batch'" run "$model" --dim batch=2
@@ -151,7 +157,7 @@ wrong 2 "--dim is 'batch'" run "$model" --dim batch
 wrong 2 "no dimension 'batch'" explain "$model" --dim batch=2
 wrong 1 "/proc/nowhere" run "$model" --output /proc/nowhere
 wrong 1 "$model" run "$model" --output "$model"
-wrong 1 "/proc/nowhere" explain "$model" --html /proc/nowhere/page.html
+wrong 1 "/proc/nowhere/page.html' cannot be written: No such file" explain "$model" --html /proc/nowhere/page.html
 wrong 1 "/proc/nowhere" trace "$model" --out /proc/nowhere/trace.json
 wrong 2 "--output is 'y=$work/y.npy': it takes a folder" run "$model" --output y="$work/y.npy"
 mkdir "$work/a=b"
@@ -163,6 +169,12 @@ printf '\010\010:Y\012\016\012\001x\022\003a/b"\004Relu\012\015\012\001x\022\003
 right 0 "written to $work/names/a_b-2.npy" run "$work/names.onnx" --input x=1xf32=-3 --output "$work/names"
 right 0 "^  0$" run "$work/names.onnx" "$work/names/a_b.npy"
 right 0 "^  -3$" run "$work/names.onnx" "$work/names/a_b-2.npy"
+
+# y = Relu(x), where the name of y is too long for a file
+perl -e 'sub f { my ($n, $b) = @_; my ($l, $v) = (length $b, ""); while ($l > 127) { $v .= chr($l & 127 | 128); $l >>= 7 } chr($n << 3 | 2) . $v . chr($l) . $b }
+    my $y = "y" x 300; my $t = f(1, "\x08\x01" . f(2, f(1, "\x08\x01")));
+    print "\x08\x08" . f(7, f(1, f(1, "x") . f(2, $y) . f(4, "Relu")) . f(2, "g") . f(11, f(1, "x") . f(2, $t)) . f(12, f(1, $y) . f(2, $t))) . f(8, f(1, "") . "\x10\x0d")' >"$work/long.onnx"
+right 0 "written to" run "$work/long.onnx" --input x=1xf32=1 --output "$work/long"
 
 # ---- values on the command line, archives, conversion ----
 both=(--input "a=2x3xf32=-1,0,1,2,3,4" --input b=2x3xf32=1)

@@ -4,9 +4,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace backplane::tools {
+namespace {
+
+// Splits values of an option. If a name occurs several times, its last value counts, as for options in general.
+std::map<std::string, std::string> last_of_each(std::string_view option, const std::vector<std::string>& settings,
+                                                bool at_last) {
+  std::map<std::string, std::string> result;
+  for (const std::string& setting : settings) {
+    auto [name, value] = split_setting(option, setting, at_last);
+    result[name] = std::move(value);
+  }
+  return result;
+}
+
+}  // namespace
 
 void EnvironmentFlags::declare(cli::Command command) {
   command.add_option("--backend", backends, "A backend's library or manifest, in addition to those that are found")
@@ -22,7 +37,7 @@ Environment EnvironmentFlags::make(bool only_lists) const {
   options.backend_files = backends;
   options.threads = threads;
   if (verbose) options.log_level = BP_LOG_INFO;
-  for (const std::string& setting : settings) options.options.insert(split_setting("--set", setting, false));
+  options.options = last_of_each("--set", settings, false);
   if (verbose && compiles_verbosely) {
     options.log_level = BP_LOG_DEBUG;
     options.options.emplace("cpu.implementation", "best");  // selects as usual, but logs the choices
@@ -75,7 +90,7 @@ SessionOptions SessionFlags::options(const Environment& env) const {
                      : fallback == "prefer" ? BP_FALLBACK_PREFER
                                             : BP_FALLBACK_ALLOW;
   options.options["loader.costs"] = costs;
-  for (const std::string& pin : pins) options.pins.insert(split_setting("--pin", pin, true));
+  options.pins = last_of_each("--pin", pins, true);
   for (const std::string& device : devices) check(device);
   for (const auto& [pattern, device] : options.pins) check(device);
   return options;

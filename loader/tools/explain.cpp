@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 
 #include "explain_page.h"
 #include "inputs.h"
+#include "whole_file.h"
 
 namespace backplane::tools {
 namespace {
@@ -116,13 +116,6 @@ std::string render(const Json& report) {
   return text;
 }
 
-void write_page(const std::string& file, const std::string& page) {
-  std::ofstream out(file, std::ios::binary);
-  out << page;
-  out.close();
-  if (!out) throw Failure(fmt::format("'{}' cannot be written", file));
-}
-
 }  // namespace
 
 Json uncovered_nodes(const Json& report) {
@@ -185,7 +178,7 @@ Action declare(cli::Command command) {
     }
     outcome.text = render(outcome.json);
     if (!page->empty()) {
-      write_page(*page, explain_page(flags->model, outcome.json, model.graph()));
+      write_file(*page, explain_page(flags->model, outcome.json, model.graph()));
       outcome.text += fmt::format("{} written: open it in a browser\n", *page);
     }
     return outcome;

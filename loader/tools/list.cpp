@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <fstream>
-
 #include "command.h"
 #include "list_page.h"
+#include "whole_file.h"
 
 namespace backplane::tools {
 namespace {
@@ -68,10 +67,7 @@ Action declare(cli::Command command) {
     outcome.json = parse_json(flags->environment.make(true).report());
     outcome.text = flags->summary ? summary(outcome.json) : render(outcome.json);
     if (!flags->html.empty()) {
-      std::ofstream file(flags->html, std::ios::binary);
-      file << list_page(outcome.json);
-      file.close();
-      if (!file) throw Failure(fmt::format("'{}' cannot be written", flags->html));
+      write_file(flags->html, list_page(outcome.json));
       outcome.text += fmt::format("{} written\n", flags->html);
     }
     outcome.is_positive = !outcome.json["devices"].empty();

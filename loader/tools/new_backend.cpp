@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <span>
 
 #include "command.h"
 #include "embedded_files.h"
+#include "whole_file.h"
 
 namespace backplane::tools {
 namespace {
@@ -109,10 +109,7 @@ Outcome new_backend(const std::string& id, const std::string& folder, bool with_
       text += readme.substr(std::min(readme.find(kSteps), readme.size()));
     }
     const fs::path path = fs::path(folder) / adapt(std::string(file.to), id);
-    std::ofstream out(path, std::ios::binary);
-    out << adapt(std::move(text), id);
-    out.close();
-    if (!out) throw Failure(fmt::format("'{}' cannot be written", path.string()));
+    write_file(path, adapt(std::move(text), id));
     outcome.json["files"].push_back(path.string());
   }
   outcome.text = fmt::format(

@@ -3,35 +3,24 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
-#include <fstream>
-#include <iterator>
 
 #include "command.h"
 #include "npy.h"
 #include "npz.h"
 #include "onnx/wire.h"
+#include "whole_file.h"
 
 namespace backplane::tools {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string read_bytes(const fs::path& path) {
-  std::error_code error;
-  if (fs::is_directory(path, error)) throw Failure(fmt::format("'{}' is a folder, not a file", path.string()));
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw Failure(fmt::format("'{}' cannot be opened: does it exist?", path.string()));
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
-
 std::string write_tensor(const fs::path& stem, const std::string& name, const onnx::Tensor& tensor) {
   const bool as_npy = fits_npy(tensor);
   const std::string path = stem.string() + (as_npy ? ".npy" : ".pb");
-  std::ofstream file(path, std::ios::binary);
-  file << (as_npy ? write_npy(tensor) : onnx::to_message(tensor, name).SerializeAsString());
-  file.close();
-  if (!file) throw Failure(fmt::format("'{}' cannot be written", path));
+  write_file(path, as_npy ? write_npy(tensor) : onnx::to_message(tensor, name).SerializeAsString());
   return path;
 }
 
@@ -41,13 +30,15 @@ std::string file_name(const std::string& name) {
     if (!std::isalnum(static_cast<unsigned char>(c)) && c != '-' && c != '_' && c != '.') c = '_';
   }
   if (safe.front() == '.') safe.front() = '_';
+  constexpr size_t kLongest = 200;  // file systems take 255 bytes; an extension and a number may follow
+  safe.resize(std::min(safe.size(), kLongest));
   return safe;
 }
 
 }  // namespace
 
 NamedTensors read_arrays(const fs::path& file) {
-  const std::string bytes = read_bytes(file);
+  const std::string bytes = read_file(file);
   try {
     return read_npz(bytes);
   } catch (const onnx::Malformed& error) {
@@ -62,14 +53,11 @@ void write_arrays(const fs::path& file, const NamedTensors& arrays) {
                                 file.string(), name, onnx::describe(tensor)));
     }
   }
-  std::ofstream out(file, std::ios::binary);
   try {
-    out << write_npz(arrays);
+    write_file(file, write_npz(arrays));
   } catch (const onnx::Malformed& error) {
     throw Failure(fmt::format("'{}': {}", file.string(), error.what()));
   }
-  out.close();
-  if (!out) throw Failure(fmt::format("'{}' cannot be written", file.string()));
 }
 
 onnx::Value read_value(const fs::path& file, uint32_t kind, const std::string& name) {
@@ -80,10 +68,12 @@ onnx::Value read_value(const fs::path& file, uint32_t kind, const std::string& n
     }
     throw Failure(fmt::format("'{}' has {} arrays, and none is named '{}'", file.string(), arrays.size(), name));
   }
-  const std::string bytes = read_bytes(file);
+  const bool is_message = file.extension() == ".pb";
+  if (!is_message && file.extension() != ".npy")
+    throw Failure(fmt::format("'{}': the extension must be .npy, .npz or .pb", file.string()));
+  const std::string bytes = read_file(file);
   try {
-    if (file.extension() == ".pb") return onnx::parse_value(bytes, kind);
-    if (file.extension() != ".npy") throw onnx::Malformed("the extension must be .npy, .npz or .pb");
+    if (is_message) return onnx::parse_value(bytes, kind);
     return {BP_KIND_TENSOR, read_npy(bytes), {}, {}};
   } catch (const onnx::Malformed& error) {
     throw Failure(fmt::format("'{}': {}", file.string(), error.what()));

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <fstream>
-
 #include "command.h"
 #include "inputs.h"
+#include "whole_file.h"
 
 namespace backplane::tools {
 namespace {
@@ -26,10 +25,7 @@ Outcome trace(const Flags& flags) {
   for (uint32_t i = 0; i < flags.runs; ++i) bound.exec.run();
   const std::string timeline = env.stop_trace();
 
-  std::ofstream file(flags.out, std::ios::binary);
-  file << timeline;
-  file.close();
-  if (!file) throw Failure(fmt::format("'{}' cannot be written", flags.out));
+  write_file(flags.out, timeline);
   Outcome outcome;
   outcome.json = {
       {"file", flags.out}, {"bytes", timeline.size()}, {"runs", flags.runs}, {"devices", devices_used(env, session)}};
