@@ -217,8 +217,8 @@ typedef struct bp_node_desc_t {
   uint32_t output_count;         /* at most 1000000 */
   const bp_text_t* output_names; /* `output_count` names, or NULL; an output that nothing reads still gets a value */
   /* As in graph.h, except for: TENSOR(S), where `data` is an array of const bp_tensor_t* (host memory, borrowed like
-   * weights); GRAPH(S), where it is an array of bp_builder_t* from bp_builder_create_body, which are empty afterwards;
-   * and TYPE(S) and SPARSE_TENSOR(S), which are not supported. */
+   * weights); GRAPH(S), where it is an array of bp_builder_t* from bp_builder_create_body, which are empty afterwards,
+   * and may be if the call fails; and TYPE(S) and SPARSE_TENSOR(S), which are not supported. */
   const bp_attribute_t* attributes;
   uint32_t attribute_count;
   uint32_t attribute_stride;
