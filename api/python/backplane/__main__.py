@@ -12,14 +12,28 @@ import os
 import statistics
 import sys
 import time
+import zipfile
 from collections.abc import Callable
 from typing import Any
 
 import backplane
 
 
+def _printable(text: str) -> str:
+    """Text of models and manifests, which are not trusted, without characters that control a terminal or hide text."""
+    return "".join(each if each.isprintable() or each == "\n" else "\ufffd" for each in text)
+
+
 def _print(report: object, as_json: bool, text: Callable[[], str]) -> None:
-    print(json.dumps(report, indent=2) if as_json else text())
+    print(json.dumps(report, indent=2) if as_json else _printable(text()))
+
+
+def _count(text: str) -> int:
+    """A number above 0, for argparse."""
+    number = int(text)
+    if number < 1:
+        raise ValueError
+    return number
 
 
 def _options(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -34,7 +48,7 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _usage(text: str) -> int:
-    print(f"backplane: {text}", file=sys.stderr)
+    print(f"backplane: {_printable(text)}", file=sys.stderr)
     return 2
 
 
@@ -50,16 +64,22 @@ def _inputs(session: backplane.Session, arguments: argparse.Namespace) -> dict[s
             if len(names) != 1:
                 raise SystemExit(_usage(f"--input {text}: the model has {len(names)} inputs, so it must be NAME=FILE"))
             name, file = names[0], text
-        array = numpy.load(file)
+        try:
+            array = numpy.load(file)
+        except (EOFError, zipfile.BadZipFile) as error:
+            raise ValueError(f"'{file}' is not a .npy or .npz file: {error}") from error
         if isinstance(array, numpy.lib.npyio.NpzFile):
             given.update(array)
         else:
             given[name] = array
     extents: dict[str, int] = {}
+    symbols = sorted({each for value in session.inputs for each in value.shape or () if isinstance(each, str)})
     for text in arguments.dim:
         name, _, extent = text.partition("=")
         if not extent.isdigit():
             raise SystemExit(_usage(f"--dim {text}: it must be NAME=EXTENT"))
+        if name not in symbols:
+            raise SystemExit(_usage(f"--dim {name}: the inputs have no dimension of that name; they have: {', '.join(symbols) or 'none'}"))
         extents[name] = int(extent)
     random = numpy.random.default_rng(arguments.seed)
     for value in session.inputs:
@@ -77,7 +97,7 @@ def _inputs(session: backplane.Session, arguments: argparse.Namespace) -> dict[s
 
             dtype = numpy.dtype(getattr(ml_dtypes, value.dtype))
         given[value.name] = array.astype(dtype)
-        print(f"{value.name}: random, seed {arguments.seed}", file=sys.stderr)
+        print(_printable(f"{value.name}: random, seed {arguments.seed}"), file=sys.stderr)
     return given
 
 
@@ -123,6 +143,7 @@ def _run(arguments: argparse.Namespace) -> int:
     session = backplane.load(arguments.model).compile(**_options(arguments))
     results = session.run(_inputs(session, arguments), timeout=arguments.timeout)
     report: dict[str, dict[str, Any]] = {}
+    used: set[str] = set()
     for name, value in results.items():
         report[name] = {"type": type(value).__name__}
         if isinstance(value, numpy.ndarray):
@@ -130,8 +151,11 @@ def _run(arguments: argparse.Namespace) -> int:
             report[name] = {"dtype": str(value.dtype), "shape": list(value.shape), "first": first}
             if arguments.output:
                 os.makedirs(arguments.output, exist_ok=True)
-                file = "".join(c if c.isalnum() or c in "._-" else "_" for c in name) + ".npy"
-                numpy.save(os.path.join(arguments.output, file), value)
+                stem = "".join(c if c.isalnum() or c in "._-" else "_" for c in name)[:200]
+                while stem in used:  # of another output, as of a/b and a_b
+                    stem += "_"
+                used.add(stem)
+                numpy.save(os.path.join(arguments.output, stem + ".npy"), value)
 
     def text() -> str:
         lines = []
@@ -204,7 +228,7 @@ def _parser() -> argparse.ArgumentParser:
             sub.add_argument("--output", metavar="FOLDER", help="where outputs are written as .npy")
             sub.add_argument("--timeout", type=float, help="in seconds")
         else:
-            sub.add_argument("--runs", type=int, default=50)
+            sub.add_argument("--runs", type=_count, default=50)
     return parser
 
 
@@ -213,12 +237,12 @@ def main(words: list[str] | None = None) -> int:
     arguments = _parser().parse_args(words)
     try:
         return arguments.function(arguments)
-    except (backplane.Error, OSError, ValueError, TypeError) as error:
+    except (backplane.Error, MemoryError, OSError, ValueError, TypeError) as error:
         status = error.status if isinstance(error, backplane.Error) else "failure"
         if arguments.json:
             print(json.dumps({"error": {"status": status, "text": str(error)}}))
         else:
-            print(f"backplane: {error}", file=sys.stderr)
+            print(f"backplane: {_printable(str(error))}", file=sys.stderr)
         return 1
 
 

@@ -58,12 +58,42 @@ def test_bench(relu: str, capsys) -> None:
     assert report["min_ms"] <= report["median_ms"] <= report["p90_ms"]
 
 
-def test_failures(relu: str, capsys) -> None:
+def test_outputs_whose_files_would_have_the_same_name(tmp_path) -> None:
+    nodes = [onnx.helper.make_node("Relu", ["x"], ["a/b"]), onnx.helper.make_node("Neg", ["x"], ["a_b"])]
+    outputs = [models.value(name, shape=[1]) for name in ("a/b", "a_b")]
+    onnx.save(models.model(nodes, [models.value("x", shape=[1])], outputs), tmp_path / "m.onnx")
+    numpy.save(tmp_path / "x.npy", numpy.array([3], numpy.float32))
+    assert main(["run", f"{tmp_path}/m.onnx", "--input", f"{tmp_path}/x.npy", "--output", str(tmp_path / "out")]) == 0
+    assert [numpy.load(file).tolist() for file in sorted((tmp_path / "out").iterdir())] == [[3], [-3]]
+
+
+def test_names_cannot_control_a_terminal(tmp_path, capsys) -> None:
+    proto = models.relu()
+    proto.graph.input[0].name = proto.graph.node[0].input[0] = "x\x1b[2J"
+    onnx.save(proto, tmp_path / "m.onnx")
+    for command in ("info", "run"):
+        assert main([command, f"{tmp_path}/m.onnx"]) == 0
+        captured = capsys.readouterr()
+        assert "\x1b" not in captured.out + captured.err
+
+
+def test_failures(relu: str, tmp_path, capsys) -> None:
     assert main(["info", "nowhere.onnx", "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["error"]["status"] == "BP_NOT_FOUND"
     assert main(["run", relu, "--device", "tpu"]) == 1
     assert "tpu" in capsys.readouterr().err
-    for words in (["nonsense"], ["run", relu, "--dim", "n"], ["explain", relu, "--pin", "x"]):
+    (tmp_path / "empty.npy").write_bytes(b"")
+    (tmp_path / "bad.npz").write_bytes(b"PK\3\4 and no archive")
+    for file in ("empty.npy", "bad.npz"):
+        assert main(["run", relu, "--input", f"x={tmp_path}/{file}"]) == 1
+        assert f"{file}' is not a .npy or .npz file" in capsys.readouterr().err
+    for words in (
+        ["nonsense"],
+        ["run", relu, "--dim", "n"],
+        ["run", relu, "--dim", "m=2"],
+        ["bench", relu, "--runs", "0"],
+        ["explain", relu, "--pin", "x"],
+    ):
         with pytest.raises(SystemExit) as status:
             main(words)
         assert status.value.code == 2
