@@ -54,7 +54,10 @@ std::string unknown_word(const CLI::App& app) {
   const auto option = std::ranges::find_if(words, [](const std::string& word) { return word.starts_with('-'); });
   if (option != words.end()) {
     const std::string name = option->substr(0, option->find('='));
-    return fmt::format("there is no option '{}'{}", name, suggest(name, options_of(*command)));
+    const std::vector<std::string> known = options_of(*command);
+    if (std::ranges::find(known, name) != known.end())
+      return fmt::format("option '{}' must follow the command '{}'", name, command->get_name());
+    return fmt::format("there is no option '{}'{}", name, suggest(name, known));
   }
   const std::vector<std::string> commands = commands_of(*command);
   if (commands.empty()) return fmt::format("unexpected argument '{}'", words.front());

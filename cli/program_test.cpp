@@ -62,6 +62,11 @@ TEST_F(ProgramTest, NamesTheWordAndASuggestion) {
   EXPECT_EQ(wrong({"certify", "commit", "more"}), "unexpected argument 'more'");
 }
 
+TEST_F(NeedsCommandTest, SaysWhereAnOptionBelongs) {
+  EXPECT_EQ(wrong({"--runs", "3", "bench", "m"}), "option '--runs' must follow the command 'bench'");
+  EXPECT_EQ(wrong({"--runs=3", "bench", "m"}), "option '--runs' must follow the command 'bench'");
+}
+
 TEST_F(NeedsCommandTest, TakesTheFirstWordAsTheCommand) {
   EXPECT_EQ(wrong({}), "a command is missing");
   EXPECT_EQ(wrong({"bnech"}), "there is no command 'bnech' (did you mean 'bench'?)");
