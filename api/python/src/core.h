@@ -45,6 +45,17 @@ class Unlocked {
   std::optional<T> value_;
 };
 
+// Releases the interpreter lock for a call that may wait for a run. Other calls are too short to release it.
+class Waiting {
+ public:
+  explicit Waiting(bool may_wait) {
+    if (may_wait) unlocked_.emplace();
+  }
+
+ private:
+  std::optional<nb::gil_scoped_release> unlocked_;
+};
+
 // A reference from native code to a Python object. The thread that destroys the reference takes the
 // interpreter lock to do so. After the interpreter has shut down, the object is leaked.
 class SharedObject {

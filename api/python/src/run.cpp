@@ -117,7 +117,7 @@ class PyRun {
     check_views();
     for (const auto& [name, value] : mapping_of(inputs, "inputs")) {
       const uint32_t input = state().find_input(nb::cast<std::string_view>(name));
-      Binding binding = bind_input(state(), exec(), input, value, may_copy);
+      Binding binding = bind_input(state(), exec(), input, value, may_copy, stream_ != nullptr);
       replace(inputs_[input], std::move(binding));
     }
   }
@@ -133,7 +133,10 @@ class PyRun {
       }
       Binding binding;
       binding.argument = Argument::of(state().env(), value, {slot.label, slot.dtype, true, false});
-      exec().bind_memory(BP_SLOT_OUTPUT + output, binding.argument->abi());
+      {
+        const Waiting waiting(stream_ != nullptr);
+        exec().bind_memory(BP_SLOT_OUTPUT + output, binding.argument->abi());
+      }
       replace(outputs_[output], std::move(binding));
     }
   }
@@ -141,22 +144,24 @@ class PyRun {
     check_views();
     for (uint32_t i = 0; i < inputs_.size(); ++i) {
       if (state().inputs()[i].name != name) continue;
-      exec().unbind(i);
+      unbind_slot(i);
       replace(inputs_[i], {});
       return;
     }
     const uint32_t output = state().find_output(name);
-    exec().unbind(BP_SLOT_OUTPUT + output);
+    unbind_slot(BP_SLOT_OUTPUT + output);
     replace(outputs_[output], {});
   }
   void set_shape(std::string_view name, const nb::sequence& shape) {
     check_views();
     std::vector<int64_t> extents;
     for (nb::handle extent : shape) extents.push_back(nb::cast<int64_t>(extent));
+    const Waiting waiting(stream_ != nullptr);
     exec().extents(state().find_input(name), extents);
   }
   void set_dim(std::string_view name, int64_t extent) {
     check_views();
+    const Waiting waiting(stream_ != nullptr);
     exec().symbol(name, extent);
   }
 
@@ -248,6 +253,10 @@ class PyRun {
 
  private:
   Exec& exec() { return **exec_; }
+  void unbind_slot(uint32_t slot) {
+    const Waiting waiting(stream_ != nullptr);
+    exec().unbind(slot);
+  }
   // Throws if arrays still view the outputs' memory. The loader allocated it, and the next run or bind may write or
   // release it.
   void check_views() const {

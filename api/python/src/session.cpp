@@ -241,12 +241,14 @@ void SessionState::give_back(Lane lane) {
   idle_.push_back(std::move(lane));
 }
 
-Binding bind_input(const SessionState& state, Exec& exec, uint32_t input, nb::handle value, bool may_copy) {
+Binding bind_input(const SessionState& state, Exec& exec, uint32_t input, nb::handle value, bool may_copy,
+                   bool may_wait) {
   const Slot& slot = state.inputs()[input];
   Binding binding;
   if (slot.is_tensor) {
     binding.argument = Argument::of(state.env(), value, {slot.label, slot.dtype, false, may_copy});
     const bp_tensor_t tensor = binding.argument->abi();
+    const Waiting waiting(may_wait);
     exec.bind_memory(input, tensor);
   } else {
     binding.container = make_container(state.env(), state.graph(), slot.type, value, slot.label);

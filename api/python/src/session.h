@@ -70,7 +70,9 @@ struct Binding {
   Container container;
   nb::object object() const { return argument ? argument->object() : nb::object(); }
 };
-Binding bind_input(const SessionState& state, Exec& exec, uint32_t input, nb::handle value, bool may_copy);
+// `may_wait`: the exec may have a run in a stream, which must end first.
+Binding bind_input(const SessionState& state, Exec& exec, uint32_t input, nb::handle value, bool may_copy,
+                   bool may_wait = false);
 
 // Returns a copy of an output of the last run.
 nb::object read_output(const SessionState& state, const Exec& exec, uint32_t output);
