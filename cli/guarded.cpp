@@ -20,8 +20,8 @@ namespace {
 void keep_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(stream, F_GETFD) != -1) continue;
-    // The lowest free number, which is that of the stream. The direction is the wrong one, so that uses still fail.
-    (void)open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+    // The lowest free number is that of the stream. A wrong direction makes uses of the first two fail, as they did.
+    (void)open("/dev/null", stream == STDOUT_FILENO ? O_RDONLY : O_WRONLY);
   }
 }
 
@@ -36,12 +36,16 @@ int guarded(std::string_view program, const std::function<int()>& run) {
   try {
     return run();
   } catch (const Usage& error) {
-    fmt::print(stderr, "{}: {}\n", program, printable(error.what()));
+    print_err(fmt::format("{}: {}\n", program, printable(error.what())));
     return kWrongUsage;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "{}: {}\n", program, printable(error.what()));
+    print_err(fmt::format("{}: {}\n", program, printable(error.what())));
     return kNegative;
   }
+}
+
+void print_err(std::string_view text) {
+  (void)std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
 void print_out(std::string_view text) {

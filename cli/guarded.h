@@ -10,10 +10,12 @@ namespace backplane::cli {
 enum ExitStatus { kSuccess = 0, kNegative = 1, kWrongUsage = 2 };
 
 // Returns the result of `run`. Standard streams that are closed are opened on /dev/null, so that no file takes their
-// place; writing to them still fails. If `run` throws, prints "program: what" on standard error and returns kWrongUsage
-// for Usage, or kNegative for any other exception.
+// place; writing to standard output still fails. If `run` throws, prints "program: what" on standard error and returns
+// kWrongUsage for Usage, or kNegative for any other exception.
 int guarded(std::string_view program, const std::function<int()>& run);
 
+// Writes text to standard error. If that fails, nobody can be told.
+void print_err(std::string_view text);
 // Writes text to standard output at once. Throws if that fails, on a full disk for example.
 void print_out(std::string_view text);
 // Returns `status`, but throws if something that was printed on standard output could not be written.

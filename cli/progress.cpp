@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/guarded.h"
 #include "cli/style.h"
 
 namespace backplane::cli {
@@ -32,11 +33,11 @@ void Progress::show() {
   std::unique_lock lock(mutex_);
   while (!ended_.wait_for(lock, std::chrono::seconds(1), [this] { return is_over_; })) {
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - start_);
-    fmt::print(stderr, "\r\033[K{}", progress_text(what_, total_, done_ ? done_() : 0, seconds.count()));
+    print_err("\r\033[K" + progress_text(what_, total_, done_ ? done_() : 0, seconds.count()));
     std::fflush(stderr);
     is_shown = true;
   }
-  if (is_shown) fmt::print(stderr, "\r\033[K");
+  if (is_shown) print_err("\r\033[K");
 }
 
 }  // namespace backplane::cli

@@ -127,7 +127,8 @@ Action declare(cli::Command command) {
   flags->inputs.declare(command);
   command.add_option("--runs", flags->runs, "Measured runs, after a few warm-up runs").range(1, 1000000);
   command.add_option("--streams", flags->streams, "Runs at once, each on an exec of its own").range(1, 1024);
-  command.add_option("--threads", flags->session.environment.threads, "Threads that the backends share (default: all)");
+  command.add_option("--threads", flags->session.environment.threads, "Threads that the backends share (default: all)")
+      .range(0, 1024);
   return [flags] { return bench(*flags); };
 }
 

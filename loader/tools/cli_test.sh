@@ -64,6 +64,8 @@ wrong 2 "--pin is 'op'" explain "$model" --pin op
 wrong 2 "no option loader.unknown" list --set loader.unknown=1
 right 0 "Usage" run --help
 wrong 2 "--output: the value is empty" run "$model" --output ''
+wrong 2 "model: the value is empty" info ''
+wrong 2 "id: the value is empty" why ''
 wrong 2 "--seed: '-1' must be a whole number from 0" run "$model" --seed=-1
 wrong 2 "--rtol: 'nan' must be a number" run "$model" --rtol nan
 wrong 2 "loader.import_bytes is .lots" info "$model" --set loader.import_bytes=0 --set loader.import_bytes=lots # the last one counts
@@ -187,6 +189,8 @@ wrong 2 "y.npz.*no input 'y'\|no input 'y'" run "$model" --input "$work/y.npz"
 wrong 2 "could be any of 2 inputs, a, b: write --input NAME=" run "$model" "$work/right.npy"
 wrong 2 "--input a: it has 2 values, but 6 elements" run "$model" --input a=2x3xf32=1,2
 wrong 2 "--input a: 'x' is not a valid float" run "$model" --input a=2x3xf32=x
+wrong 2 "--input a: '2x3xf33=1' is neither a file nor a value such as" run "$model" --input a=2x3xf33=1
+wrong 2 "--input a: '' is neither a file nor a value such as" run "$model" --input a=
 wrong 2 "input 'a' must be float\[2,3\], but the value has int32\[2,3\]; --cast converts numbers" run "$model" --input a=2x3xi32=1
 right 0 "  2  2  2  2  2  2" run "$model" --input a=2x3xi32=1 --input b="$work/dtype.npy" --input b=2x3xu8=1 --cast
 printf 'PK\005\006' >"$work/broken.npz"
@@ -256,6 +260,19 @@ full 1 info "$work/missing.onnx" --json
 "$program" explain "$model" --html "$work/closed.html" >&- 2>"$work/err"
 [ $? -eq 1 ] || complain "exit status with a closed standard output"
 head -c 20 "$work/closed.html" | grep -qi "<!doctype html>" || complain "the page took the place of the standard output"
+
+# ---- a standard error that cannot be written ----
+"$program" info "$work/missing.onnx" 2>/dev/full
+[ $? -eq 1 ] || complain "exit status with a full standard error"
+"$program" info "$work/missing.onnx" <&- >&- 2>&-
+[ $? -eq 1 ] || complain "exit status with closed standard streams"
+"$program" run "$model" --output "$work/silent" >/dev/null 2>&- || complain "random inputs cannot be noted"
+
+# ---- what has no effect is noted ----
+right 0 "Relu" info "$model" --set nowhere.x=1
+grep -q "^backplane: --set nowhere.x is ignored: there is no backend 'nowhere'; there are .*null" "$work/err" || complain "no note on a setting"
+right 0 "ran on null" run "$model" --backend "$work/missing.json"
+grep -q "^backplane: --backend is ignored: .*missing.json" "$work/err" || complain "no note on a backend"
 
 # ---- files generated from the options ----
 right 0 "^complete -F _backplane backplane" --completion bash

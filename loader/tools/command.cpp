@@ -2,10 +2,14 @@
 #include "command.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
 #include <set>
+
+#include "cli/guarded.h"
+#include "cli/printable.h"
 
 namespace backplane::tools {
 namespace {
@@ -21,7 +25,28 @@ std::map<std::string, std::string> last_of_each(std::string_view option, const s
   return result;
 }
 
+// Notes settings of backends that were not found, and files of --backend that were refused: they have no effect.
+void note_ignored(const Environment& env, const std::map<std::string, std::string>& settings, bool also_files) {
+  std::set<std::string, std::less<>> ids{"loader"};
+  for (const bp_candidate_t& candidate : env.candidates()) {
+    ids.emplace(view::text(candidate.id));
+    const bool is_given = view::text(candidate.found_by) == "backend_files";
+    const bool is_missing = candidate.refusal != BP_REFUSED_NONE && candidate.refusal != BP_REFUSED_DUPLICATE;
+    if (also_files && is_given && is_missing) note(fmt::format("--backend is ignored: {}", view::text(candidate.text)));
+  }
+  ids.erase("");
+  for (const auto& [name, value] : settings) {
+    const std::string id = name.substr(0, name.find('.'));
+    if (!ids.contains(id))
+      note(fmt::format("--set {} is ignored: there is no backend '{}'; there are {}", name, id, fmt::join(ids, ", ")));
+  }
+}
+
 }  // namespace
+
+void note(const std::string& text) {
+  cli::print_err(fmt::format("backplane: {}\n", cli::printable(text)));
+}
 
 void EnvironmentFlags::declare(cli::Command command) {
   command.add_option("--backend", backends, "A backend's library or manifest, in addition to those that are found")
@@ -37,14 +62,17 @@ Environment EnvironmentFlags::make(bool only_lists) const {
   options.backend_files = backends;
   options.threads = threads;
   if (verbose) options.log_level = BP_LOG_INFO;
-  options.options = last_of_each("--set", settings, false);
+  const std::map<std::string, std::string> given = last_of_each("--set", settings, false);
+  options.options = given;
   if (verbose && compiles_verbosely) {
     options.log_level = BP_LOG_DEBUG;
     options.options.emplace("cpu.implementation", "best");  // selects as usual, but logs the choices
   }
   if (only_lists) options.options.emplace("loader.load", "when_used");
   try {
-    return Environment(options);
+    const Environment env(options);
+    note_ignored(env, given, !only_lists);
+    return env;
   } catch (const Error& error) {
     const bool is_setting = error.status() == BP_INVALID_ARGUMENT || error.status() == BP_NOT_FOUND;
     if (is_setting && !settings.empty()) throw Usage(error.text());
@@ -54,7 +82,7 @@ Environment EnvironmentFlags::make(bool only_lists) const {
 
 void SessionFlags::declare(cli::Command command) {
   environment.declare(command);
-  command.add_option("model", model, "An ONNX file").required();
+  command.add_option("model", model, "An ONNX file").required().not_empty();
   command.add_option("--device", devices, "Devices that may be used, preferred first (default: all)")
       .one_each()
       .separated_by(',');

@@ -64,6 +64,9 @@ struct SessionFlags {
   SessionOptions options(const Environment& env) const;
 };
 
+// Prints a line on standard error about something that is no error.
+void note(const std::string& text);
+
 // Splits "a=b" at its last or first '='. If there is none, or nothing before it, throws Usage with the option's name.
 std::pair<std::string, std::string> split_setting(std::string_view option, const std::string& setting, bool at_last);
 

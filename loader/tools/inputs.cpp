@@ -5,11 +5,10 @@
 #include <fmt/ranges.h>
 
 #include <charconv>
-#include <cstdio>
+#include <filesystem>
 #include <map>
 #include <set>
 
-#include "cli/printable.h"
 #include "convert.h"
 #include "random_tensor.h"
 #include "tensor_file.h"
@@ -97,8 +96,6 @@ class Dimensions {
   }
 
  private:
-  static void note(const std::string& text) { fmt::print(stderr, "backplane: {}\n", cli::printable(text)); }
-
   std::map<std::string, int64_t> extents_;
 };
 
@@ -126,6 +123,11 @@ class Given {
     if (setting.ends_with(".npz") && setting.find('=') == std::string::npos) return archive(setting);
     const auto [name, source] = split_setting("--input", setting, false);
     const uint32_t index = find(name);
+    std::error_code error;
+    if (source.empty() ||
+        (!is_literal(source) && source.find('=') != std::string::npos && !std::filesystem::exists(source, error)))
+      throw Usage(
+          fmt::format("--input {}: '{}' is neither a file nor a value such as 2x3xf32=1,2,3,4,5,6", name, source));
     if (is_literal(source)) {
       try {
         place(index, source, {BP_KIND_TENSOR, parse_literal(source), {}, {}});
@@ -249,8 +251,8 @@ void note_random(const std::vector<Input>& inputs, uint64_t seed) {
     if (input.source.empty()) names.push_back(input.name);
   }
   if (names.empty()) return;
-  fmt::print(stderr, "backplane: random numbers, by --seed {}, were the input{} {}\n", seed,
-             names.size() == 1 ? "" : "s", cli::printable(fmt::format("{}", fmt::join(names, ", "))));
+  note(fmt::format("random numbers, by --seed {}, were the input{} {}", seed, names.size() == 1 ? "" : "s",
+                   fmt::join(names, ", ")));
 }
 
 BoundExec bind_inputs(const Session& session, const std::vector<Input>& inputs) {

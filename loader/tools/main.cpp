@@ -37,8 +37,8 @@ int fail(bool json, const char* status, const std::string& text, int exit_status
     if (json) print_json({{"error", {{"status", status}, {"text", text}}}});
   } catch (const std::exception&) {  // standard output cannot be written; the line and the exit status say enough
   }
-  fmt::print(stderr, "{} {}\n",
-             cli::has_colour(stderr) ? cli::in_red("backplane:") : "backplane:", cli::printable(text));
+  cli::print_err(
+      fmt::format("{} {}\n", cli::has_colour(stderr) ? cli::in_red("backplane:") : "backplane:", cli::printable(text)));
   return exit_status;
 }
 
@@ -82,7 +82,9 @@ int run(int argc, char** argv) {
     }
     return outcome.is_positive ? cli::kSuccess : cli::kNegative;
   } catch (const Error& error) {
-    return fail(json, api().status_name(error.status()), error.text(), cli::kNegative);
+    // Without memory for a text, an error has only the name of its status.
+    const bool is_bare = error.status() == BP_RESOURCE_EXHAUSTED && error.text() == api().status_name(error.status());
+    return fail(json, api().status_name(error.status()), is_bare ? no_memory_text() : error.text(), cli::kNegative);
   } catch (const Usage& error) {
     return fail(json, "usage", error.what(), cli::kWrongUsage);
   } catch (const std::bad_alloc&) {
