@@ -49,6 +49,7 @@ std::string unknown_word(const CLI::App& app) {
     const std::vector<std::string> more = command->remaining();
     words.insert(words.begin(), more.begin(), more.end());
   }
+  std::erase(words, "--");  // what follows it are arguments, such as files whose names begin with '-'
   if (words.empty()) return "";
   // If there are several unknown words, reports an option first, because the word after it may be its value.
   const auto option = std::ranges::find_if(words, [](const std::string& word) { return word.starts_with('-'); });
@@ -129,6 +130,8 @@ Parsed Program::parse(int argc, const char* const* argv) {
       return {.is_answered = true};
     }
     failure = error.what();
+    // CLI11's "--device: 1 required TEXT missing"
+    if (failure.ends_with(" missing")) failure = failure.substr(0, failure.find(": ")) + " needs a value";
   }
   if (failure.empty() && app_->get_subcommands().empty() && app_->remaining().empty() &&
       (wants_manual_ || !completion_.empty())) {

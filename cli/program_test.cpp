@@ -89,6 +89,8 @@ TEST_F(ProgramTest, ReadsValues) {
 
 TEST_F(ProgramTest, NamesWhatIsMissingOrDoesNotFit) {
   EXPECT_EQ(wrong({"bench"}), "model is required");
+  EXPECT_EQ(wrong({"bench", "m", "--runs"}), "--runs needs a value");
+  EXPECT_EQ(wrong({"bench", "m", "--fallback"}), "--fallback needs a value");
   EXPECT_NE(wrong({"bench", "m", "--runs", "11"}).find("--runs"), std::string::npos);
   EXPECT_NE(wrong({"bench", "m", "--runs", "many"}).find("--runs"), std::string::npos);
   EXPECT_NE(wrong({"bench", "m", "--fallback", "never"}).find("allow,forbid"), std::string::npos);
@@ -109,6 +111,13 @@ TEST_F(ProgramTest, ReadsDecimalNumbers) {
   EXPECT_EQ(wrong({"bench", "m", "--rtol=nan"}), "--rtol: 'nan' must be a number");
   EXPECT_EQ(wrong({"bench", "m", "--rtol=-1"}), "--rtol: '-1' must be a number from 0 to 1e+300");
   EXPECT_EQ(wrong({"bench", "m", "--runs=11"}), "--runs: '11' must be a number from 1 to 10");
+}
+
+TEST_F(ProgramTest, TakesNoOptionForAValue) {
+  EXPECT_EQ(wrong({"bench", "m", "--output", "--runs"}), "--output: a value is missing before '--runs'");
+  EXPECT_EQ(wrong({"bench", "m", "--set", "--help"}), "--set: a value is missing before '--help'");
+  EXPECT_EQ(wrong({"bench", "--output", "-", "--", "--m"}), "");
+  EXPECT_EQ(text_, "--m");
 }
 
 TEST_F(ProgramTest, RefusesEmptyValues) {
