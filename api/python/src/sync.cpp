@@ -27,17 +27,19 @@ std::vector<std::string> strings_of(nb::handle object, const char* what) {
 }
 
 nb::dict mapping_of(nb::handle object, const char* what) {
+  const auto refuse = [what](const std::string& expected, nb::handle seen) {
+    const std::string text = what + expected + ", not '" + nb::type_name(seen.type()).c_str() + "'";
+    throw nb::type_error(text.c_str());
+  };
   nb::dict mapping;
-  bool is_mapping = nb::try_cast<nb::dict>(object, mapping);
-  if (!is_mapping && nb::hasattr(object, "keys")) {
+  if (!nb::try_cast<nb::dict>(object, mapping)) {
+    if (!nb::hasattr(object, "keys")) refuse(": a dict of names and values is expected", object);
     mapping = nb::borrow<nb::dict>(imported("builtins", "dict")(object));
-    is_mapping = true;
   }
-  for (const auto& [name, value] : mapping) is_mapping = is_mapping && nb::isinstance<nb::str>(name);
-  if (is_mapping) return mapping;
-  const std::string text = std::string(what) + ": a dict of names, which are str, and values is expected, not '" +
-                           nb::type_name(object.type()).c_str() + "'";
-  throw nb::type_error(text.c_str());
+  for (const auto& [name, value] : mapping) {
+    if (!nb::isinstance<nb::str>(name)) refuse(": a name must be a str", name);
+  }
+  return mapping;
 }
 
 nb::object text_of(std::string_view utf8) {

@@ -197,8 +197,8 @@ def test_errors_name_the_input(relu: backplane.Session) -> None:
         ({"z": X}, backplane.NotFound, "no input 'z'; it has: x"),
         ({}, backplane.BadState, "input 'x'"),
         ({"x": object()}, TypeError, "input 'x': an object of type 'object'"),
-        ({0: X}, TypeError, "inputs: a dict of names, which are str"),
-        ([("x", X)], TypeError, "inputs: a dict of names.* not 'list'"),
+        ({0: X}, TypeError, "inputs: a name must be a str, not 'int'"),
+        ([("x", X)], TypeError, "inputs: a dict of names and values is expected, not 'list'"),
         ({"x": X.astype(">f4")}, TypeError, "which ONNX lacks"),
     ):
         with pytest.raises(kind, match=text):
