@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fails one allocation at a time while an environment, a model or a session is created, and during a run. Each call
 // must succeed or return an error, and later calls must work. Only allocations of the calling thread fail: those of the
-// client, the loader and the backends.
+// client, the loader and the backends; in one test, those of a thread of the framework.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <functional>
 #include <new>
+#include <string>
+#include <thread>
 
 #include "backplane/client.hpp"
+#include "testing/partial.h"
 
 namespace {
 
@@ -157,6 +160,40 @@ TEST_F(Allocation, FailsWhileASessionIsMade) {
   sweep([&] { env.compile(model); }, works);
 }
 
+// Islands are compiled in the framework's loop. No exception may reach it.
+TEST_F(Allocation, FailsInTheFrameworksLoop) {
+  static int64_t until_failure_in_loop = -1;
+  const std::string file = kPartialFile;
+  const bp_text_t files = view::text(file);
+  bp_env_desc_t desc{};
+  desc.size = sizeof desc;
+  desc.flags = BP_ENV_ONLY_GIVEN;
+  desc.backend_files = &files;
+  desc.backend_file_count = 1;
+  desc.threads = 1;
+  desc.parallel_for = [](void*, const bp_loop_t* loop) {
+    std::thread([loop] {
+      until_failure = until_failure_in_loop;
+      loop->body(loop->context, 0, 0, loop->count);
+      until_failure = -1;
+    }).join();
+  };
+  bp_env_t* env = nullptr;
+  detail::call(api().env_create, static_cast<const bp_env_desc_t*>(&desc), &env);
+  const Model model = make_model();
+  uint64_t failed = 0;
+  for (int64_t n = 0; n < 2000; n += n < 20 ? 1 : 50) {
+    until_failure_in_loop = n;
+    bp_session_t* session = nullptr;
+    const bp_status_t status = api().session_create(env, model.get(), nullptr, &session, nullptr);
+    EXPECT_TRUE(status == BP_OK || status == BP_RESOURCE_EXHAUSTED) << "allocation " << n << ": " << status;
+    failed += status != BP_OK;
+    api().session_destroy(session);
+  }
+  EXPECT_GT(failed, 0u);
+  api().env_destroy(env);
+}
+
 TEST_F(Allocation, FailsInARun) {
   const Environment env = make_environment();
   const Session session = env.compile(make_model());
@@ -169,6 +206,29 @@ TEST_F(Allocation, FailsInARun) {
         Exec exec = session.exec();
         EXPECT_THAT(run(exec), ElementsAre(3, 106));
       });
+}
+
+// Tasks of three devices. One is planned only during the run, which allocates memory.
+TEST_F(Allocation, FailsInATaskBesideOthers) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {4});
+  const uint32_t where = graph.node("NonZero", "where", {x});
+  const Model model = graph.finish({graph.node("Neg", "y", {where}), graph.node("Abs", "z", {x})});
+  const Environment env = partial_environment({{"partial.devices", "2"}});
+  Exec exec = env.compile(model, pinned({{"where", "partial:0"}, {"y", "partial:1"}, {"z", "cpu"}})).exec();
+  exec.bind("x", Tensor::of<float>({4}, {0, 5, 0, 6}));
+  for (int64_t n = 0; n < 40; ++n) {  // more than the calling thread allocates
+    until_failure = n;
+    try {
+      exec.run();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.status(), BP_RESOURCE_EXHAUSTED) << "allocation " << n << ": " << error.text();
+    } catch (const std::bad_alloc&) {  // an allocation of the client failed
+    }
+    until_failure = -1;
+    exec.run();
+    EXPECT_THAT(exec.output(0u).values<int64_t>(), ElementsAre(-1, -3));
+  }
 }
 
 }  // namespace

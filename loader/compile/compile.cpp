@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <mutex>
 #include <set>
 
@@ -204,8 +205,9 @@ Status compile(const model::Graph& graph, Services& services, const std::vector<
                const Placement& placement, const std::vector<std::shared_ptr<Program>>& programs,
                const CompileOptions& options) {
   std::vector<Status> statuses(programs.size());
-  std::mutex progress_mutex;
+  std::mutex mutex;  // guards the two variables below
   uint32_t done = 0;
+  std::exception_ptr thrown;
 
   const ProgramCache cache(options.cache);
   const auto compile_one = [&](size_t k) -> Status {
@@ -249,12 +251,18 @@ Status compile(const model::Graph& graph, Services& services, const std::vector<
     return {};
   };
 
-  auto body = [&](uint64_t begin, uint64_t end) {
+  // Must not throw, because a framework's `parallel_for` may call it.
+  auto body = [&](uint64_t begin, uint64_t end) noexcept {
     for (uint64_t k = begin; k < end; ++k) {
-      statuses[k] = compile_one(k);
-      if (!options.progress) continue;
-      const std::lock_guard lock(progress_mutex);
-      options.progress(++done, static_cast<uint32_t>(programs.size()));
+      try {
+        statuses[k] = compile_one(k);
+        if (!options.progress) continue;
+        const std::lock_guard lock(mutex);
+        options.progress(++done, static_cast<uint32_t>(programs.size()));
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        thrown = std::current_exception();
+      }
     }
   };
   bp_loop_t loop{};
@@ -265,6 +273,7 @@ Status compile(const model::Graph& graph, Services& services, const std::vector<
     (*static_cast<decltype(&body)>(self))(begin, end);
   };
   services.parallel_for(loop);
+  if (thrown) std::rethrow_exception(thrown);
   for (Status& status : statuses) BP_TRY(std::move(status));
   return {};
 }

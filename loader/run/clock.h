@@ -13,4 +13,9 @@ inline uint64_t monotonic_now() {
           .count());
 }
 
+// Whether the deadline has passed. 0: there is none.
+inline bool passed(uint64_t deadline) {
+  return deadline && deadline <= monotonic_now();
+}
+
 }  // namespace backplane

@@ -360,7 +360,7 @@ Status Exec::attempt(const bp_run_t& options) {
     if (code != BP_DEVICE_LOST && code != BP_INTERNAL) return std::move(fault.status);
     if (run_ && run_->plan->updates_inputs())
       return std::move(fault.status).context("an input that is updated in place cannot be restored for another device");
-    if (options.deadline && options.deadline <= monotonic_now()) return std::move(fault.status);
+    if (passed(options.deadline)) return std::move(fault.status);
     // Each failover excludes a device, or an island from a device, so the loop ends.
     if (!model_->fail_over(fault).ok()) return std::move(fault.status);
   }

@@ -3,12 +3,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
+#include <exception>
+#include <new>
+#include <string>
 #include <thread>
 #include <utility>
 
 #include "base/abi.h"
-#include "host/container.h"
 #include "run/clock.h"
 #include "run/device_status.h"
 
@@ -16,10 +17,6 @@ namespace backplane {
 namespace {
 
 using Started = TaskGraph::Started;
-
-bool passed(uint64_t deadline) {
-  return deadline && deadline <= monotonic_now();
-}
 
 // A run is abandoned if it has not ended this long after its deadline, or after one of its devices was given up.
 constexpr uint64_t kGraceNs = 100'000'000;
@@ -76,6 +73,7 @@ Status Runner::run(const bp_run_t& options) {
   priority_ = options.priority;
   trace_id_ = options.trace_id;
   failure_ = {};
+  thrown_ = nullptr;
   failed_ = false;
   failed_step_ = BP_NONE;
   failed_device_ = nullptr;
@@ -92,7 +90,7 @@ Status Runner::run(const bp_run_t& options) {
   if (at_once_) cancel_.follow(options.cancel);
   if (bounded_) cancel_pending_.follow(nullptr);
   BP_TRY(at_once_ ? run_at_once() : run_in_order());
-  if (!failure_.ok()) return std::move(failure_);
+  BP_TRY(take_failure());
   for (const PassthroughOutput& output : graph_.passthroughs) BP_TRY(pass_through(output));
   return {};
 }
@@ -208,9 +206,26 @@ void Runner::fail(Status status, uint32_t step, const Device* device) {
   // Keeps the first failure. Exception: a real cause replaces an earlier BP_DEPENDENCY_FAILED.
   if (!failure_.ok() && (failure_.code() != BP_DEPENDENCY_FAILED || status.code() == BP_DEPENDENCY_FAILED)) return;
   failure_ = std::move(status);
-  failed_ = true;
   failed_step_ = step;
   failed_device_ = device;
+  stop();
+}
+
+// The same for an exception, such as std::bad_alloc. Tasks run on threads of oneTBB, and their ends are reported by
+// threads of plugins. An exception must reach neither, so `run` throws it once no task is running.
+void Runner::fail(std::exception_ptr thrown) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (!thrown_) thrown_ = std::move(thrown);
+  stop();
+}
+
+Status Runner::take_failure() {
+  if (failure_.ok() && thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
+  return std::move(failure_);
+}
+
+void Runner::stop() noexcept {
+  failed_ = true;
   if (at_once_) cancel_.set();
   if (bounded_) cancel_pending_.set();
 }
@@ -220,9 +235,19 @@ Runner::Call* Runner::call_of(uint64_t run) {
   return run && run - first_id_ < calls_.size() ? &calls_[run - first_id_] : nullptr;
 }
 
-Started Runner::start(uint32_t number) {
-  const Task& task = graph_.tasks[number];
+Started Runner::start(uint32_t number) noexcept {
   Call& call = calls_[number];
+  try {
+    return start(call);
+  } catch (...) {  // the device has not accepted the call
+    call.pending = call.unreported = false;
+    fail(std::current_exception());
+    return Started::kFailed;
+  }
+}
+
+Started Runner::start(Call& call) {
+  const Task& task = graph_.tasks[call.task];
   if (cancelled(cancel_token_)) {
     fail({BP_CANCELLED, "the run was cancelled"}, BP_NONE, nullptr);
     return Started::kFailed;
@@ -272,31 +297,6 @@ void Runner::order(Call& call, bool in_stream, bool reports) {
   run.wait_count = static_cast<uint32_t>(call.waits.size());
   run.signals = call.signals.data();
   run.signal_count = static_cast<uint32_t>(call.signals.size());
-}
-
-Started Runner::start_copy(Call& call, const Transfer& moving) {
-  const RunPlan::Issue& issue = plan_.issue(call.task);
-  const bool copies_nothing = plan_.is_dynamic_value(moving.value) && plan_.uses_host({moving.value, moving.to});
-  const bool in_stream = uses_stream(call.task) && !copies_nothing;
-  if (in_stream) order(call, true, bounded_ || issue.reports);
-  Status status = transfer(moving, in_stream ? &call.run : nullptr);
-  if (status.ok()) return call.pending ? Started::kPending : Started::kEnded;
-  call.pending = call.unreported = false;
-  fail(std::move(status), island_of(moving, call.device), call.device);
-  return Started::kFailed;
-}
-
-// Returns an island on `device` that reads the copied value, or else the one that wrote it: if the copy fails, failover
-// runs that island on another device. BP_NONE if there is none.
-uint32_t Runner::island_of(const Transfer& moving, const Device* device) const {
-  const RunValue& value = graph_.values[moving.value];
-  std::vector<uint32_t> tasks = value.replicas[moving.to].readers;
-  tasks.push_back(value.replicas[moving.from].writer);
-  for (uint32_t task : tasks) {
-    const uint32_t step = task != BP_NONE ? graph_.tasks[task].step : BP_NONE;
-    if (step != BP_NONE && graph_.steps[step].program->device == device) return step;
-  }
-  return BP_NONE;
 }
 
 // ---- in the framework's stream --------------------------------------------------------------------------------------
@@ -423,7 +423,7 @@ Started Runner::start_step(Call& call, uint32_t step) {
 void Runner::end_call(Call& call, Status status) {
   const uint32_t index = call.task != BP_NONE ? graph_.tasks[call.task].step : BP_NONE;
   if (call.begin && index != BP_NONE)
-    span(BP_SPAN_COMPUTE, call.begin, graph_.steps[index].program->device, 0, "island " + std::to_string(index));
+    span(BP_SPAN_COMPUTE, call.begin, graph_.steps[index].program->device, 0, {"island ", std::to_string(index)});
   if (status.ok()) return;
   call.status = status;
   if (index == BP_NONE) return fail(std::move(status), BP_NONE, call.device);
@@ -437,40 +437,49 @@ void Runner::end_call(Call& call, Status status) {
   fail(std::move(status).context(label), index, program.device);
 }
 
-void Runner::on_done(void* self, bp_status_t code, const bp_error_t* error) {
-  Call& call = *static_cast<Call*>(self);
-  Runner& runner = *call.runner;
+void Runner::end_reported(Call& call, bp_status_t code, const bp_error_t* error) {
   Status status;
   if (code != BP_OK) {
     // The failed task may be an earlier one of the stream that has no `done`.
-    Call* const earlier = runner.call_of(error ? error->run : 0);
+    Call* const earlier = call_of(error ? error->run : 0);
     Call& failed = earlier ? *earlier : call;
     status = Status::reported(code, error).context("device '" + failed.device->name() + "'");
     if (&failed != &call) {
       call.status = status;
-      runner.end_call(failed, std::move(status));
+      end_call(failed, std::move(status));
       status = {};
     }
   }
-  runner.end_call(call, std::move(status));
+  end_call(call, std::move(status));
+}
+
+void Runner::on_done(void* self, bp_status_t code, const bp_error_t* error) {
+  Call& call = *static_cast<Call*>(self);
+  Runner& runner = *call.runner;
+  try {
+    runner.end_reported(call, code, error);
+  } catch (...) {
+    runner.fail(std::current_exception());
+  }
   const bool has_failed = code != BP_OK;
   if (runner.at_once_ && call.task != BP_NONE) {
     call.ended.store(1, std::memory_order_release);
     return runner.plan_.tasks().end(call.task, has_failed);
   }
-  {
-    const std::lock_guard lock(runner.mutex_);
-    call.ended.store(1, std::memory_order_release);
-  }
+  // Notifies with the lock held, because the runner may be destroyed as soon as the call has ended.
+  const std::lock_guard lock(runner.mutex_);
+  call.ended.store(1, std::memory_order_release);
   runner.changed_.notify_one();
 }
 
 bp_status_t Runner::on_output(void* self, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t bytes,
-                              bp_tensor_t* out) {
+                              bp_tensor_t* out) try {
   Call& call = *static_cast<Call*>(self);
   if (call.runner->abandoned_) return BP_CANCELLED;
   const RunGraph& graph = call.runner->graph_;
   return call.runner->output(graph.steps[graph.tasks[call.task].step], slot, rank, extents, bytes, out);
+} catch (const std::bad_alloc&) {
+  return BP_RESOURCE_EXHAUSTED;
 }
 
 bp_status_t Runner::output(const Step& step, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t bytes,
@@ -486,100 +495,10 @@ bp_status_t Runner::output(const Step& step, uint32_t slot, uint32_t rank, const
   return abi::write(state_.tensor(result), out, "out_tensor").code();
 }
 
-// ---- copies ---------------------------------------------------------------------------------------------------------
-
-// With `in_stream`, returns as soon as the copy is in the stream.
-Status Runner::transfer(const Transfer& transfer, const bp_run_t* in_stream) {
-  const RunValue& value = graph_.values[transfer.value];
-  const RunState::Value& state = state_.value(transfer.value);
-  const std::string& name = graph_.name_of(value);
-  const Memory& from_memory = *graph_.memories[value.replicas[transfer.from].memory];
-  const Memory& to_memory = *graph_.memories[value.replicas[transfer.to].memory];
-  const RunState::Buffer &from = state.replicas[transfer.from], &to = state.replicas[transfer.to];
-  const uint64_t begin = trace_.active() ? monotonic_now() : 0;
-  if (!state.known) return {BP_INTERNAL, "value '" + name + "' was not written by its island"};
-  if (to.user && state.bytes > to.buffer.bytes)
-    return {BP_BUFFER_TOO_SMALL, "output '" + name + "' needs " + std::to_string(state.bytes) +
-                                     " bytes, but the bound buffer has " + std::to_string(to.buffer.bytes)};
-  // Values with planned extents already have their buffers.
-  if (const ReplicaRef ref{transfer.value, transfer.to}; !to.user && plan_.is_dynamic_value(ref.value))
-    BP_TRY(plan_.uses_host(ref) ? state_.import_from_host(ref) : state_.allocate(ref));
-  if (to.imported)
-    BP_TRY(to_memory.flush(part(to.buffer, 0, state.bytes), BP_MAP_WRITE));
-  else if (from.imported)
-    BP_TRY(from_memory.flush(part(from.buffer, 0, state.bytes), BP_MAP_READ));
-  else if (Status status = copy(from_memory, from.buffer, to_memory, to.buffer, state.bytes, in_stream); !status.ok())
-    return std::move(status).context("value '" + name + "'");
-  if (!begin) return {};
-  const bool imported = to.imported || from.imported;
-  span(BP_SPAN_COPY, begin, copier(from_memory, to_memory), imported ? 0 : state.bytes,
-       (imported ? "shared '" : "copy '") + name + "'");
-  return {};
-}
-
-Status Runner::pass_through(const PassthroughOutput& output) {
-  const RunValue& value = graph_.values[output.value];
-  const bool is_weight = output.source == BP_NONE;
-  if (value.kind != BP_KIND_TENSOR) {
-    const bp_container_t* const from = is_weight ? nullptr : state_.value(output.source).container;
-    if (!from) return {BP_INTERNAL, "a constant that is not a tensor cannot be output '" + graph_.name_of(value) + "'"};
-    return state_.value(output.value).container->assign(*from);
-  }
-  const ReplicaRef user_replica{output.value, value.user_replica};
-  const auto [from_memory, to_memory] = graph_.memories_of(output);
-  if (is_weight) {
-    passed_ = model_.weight_of(value.value);
-    const model::Weight& weight = *passed_;
-    BP_TRY(state_.set_passthrough(output.value, weight.dtype, weight.dims, weight.bytes));
-    bp_buffer_t bytes{};
-    bytes.address = const_cast<void*>(weight.data);
-    bytes.bytes = weight.bytes;
-    BP_TRY(copy_at_end(from_memory, bytes, to_memory, state_.replica(user_replica).buffer, weight.bytes));
-    passed_ = nullptr;
-    return {};
-  }
-  const RunState::Value& from = state_.value(output.source);
-  BP_TRY(state_.set_passthrough(output.value, from.dtype, from.extents, from.bytes));
-  const RunValue& source = graph_.values[output.source];
-  const uint32_t replica = source.user_replica == BP_NONE ? 0 : source.user_replica;
-  const bp_buffer_t &read = from.replicas[replica].buffer, &written = state_.replica(user_replica).buffer;
-  if (direct(from_memory, to_memory)) return copy_at_end(from_memory, read, to_memory, written, from.bytes);
-  const Memory& host = *graph_.memories[0];
-  BP_TRY(between_.reserve(host, from.bytes));
-  BP_TRY(copy_at_end(from_memory, read, host, between_.buffer(), from.bytes));
-  return copy_at_end(host, between_.buffer(), to_memory, written, from.bytes);
-}
-
-// Copies an output after all tasks have ended. Uses the stream of the copying device if there is one, because a wait
-// for a stream can be abandoned.
-Status Runner::copy_at_end(const Memory& from_memory, const bp_buffer_t& from, const Memory& to_memory,
-                           const bp_buffer_t& to, uint64_t bytes) {
-  if (cancelled(cancel_token_)) return {BP_CANCELLED, "the run was cancelled"};
-  if (passed(deadline_)) return {BP_TIMED_OUT, "the deadline passed"};
-  Device* const device = copier(from_memory, to_memory);
-  const auto lane = std::ranges::find(state_.lanes(), device, [](const Lane& one) { return &one.device(); });
-  if (lane == state_.lanes().end() || bytes == 0) return copy(from_memory, from, to_memory, to, bytes);
-  Call& call = calls_.back();
-  call.device = device;
-  call.begin = 0;
-  call.status = {};
-  call.run.stream = lane->stream();
-  call.run.id = first_id_ + calls_.size() - 1;
-  call.run.priority = priority_;
-  call.run.trace_id = trace_id_;
-  call.run.done = on_done;
-  call.ended.store(0, std::memory_order_relaxed);
-  call.pending = true;
-  some_pending_.store(true, std::memory_order_relaxed);
-  if (Status status = copy(from_memory, from, to_memory, to, bytes, &call.run); !status.ok()) {
-    call.pending = false;
-    return status;
-  }
-  if (!wait_for(call)) return abandon();
-  return std::move(failure_);
-}
-
-void Runner::span(uint32_t kind, uint64_t begin, const Device* device, uint64_t bytes, std::string_view name) const {
+void Runner::span(uint32_t kind, uint64_t begin, const Device* device, uint64_t bytes,
+                  std::initializer_list<std::string_view> name) const noexcept try {
+  std::string text;
+  for (const std::string_view part : name) text += part;
   bp_span_t span{};
   span.size = sizeof span;
   span.kind = kind;
@@ -588,8 +507,9 @@ void Runner::span(uint32_t kind, uint64_t begin, const Device* device, uint64_t 
   span.trace_id = trace_id_;
   span.bytes = bytes;
   span.device = device ? device->id() : 0;
-  span.name = abi::text(name);
+  span.name = abi::text(text);
   trace_.add(span);
+} catch (const std::bad_alloc&) {  // the span is lost
 }
 
 }  // namespace backplane

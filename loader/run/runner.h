@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the tasks of a RunGraph in the order of its plan, and concurrently where the plan allows it.
+// Runs the tasks of a RunGraph in the order of its plan, and concurrently where the plan allows it. The members that
+// copy are in copies.cpp.
 #pragma once
 
 #include <atomic>
 #include <condition_variable>
+#include <exception>
+#include <initializer_list>
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <vector>
 
 #include "host/cancel.h"
@@ -24,6 +28,7 @@ class Runner {
   Runner(const CompiledModel& model, const RunGraph& graph, RunState& state, const RunPlan& plan);
 
   // After the first run, a successful run makes no heap allocation unless a step is dynamic or a trace is recorded.
+  // Throws std::bad_alloc; no task is running then, unless `abandoned`.
   Status run(const bp_run_t& options);
   // Puts a run into the framework's stream. BP_UNSUPPORTED if part of the run cannot be put into a stream.
   Status enqueue_in(FrameworkStream& stream, const bp_run_t& order);
@@ -55,7 +60,8 @@ class Runner {
   bool needs_stream(const Task& task) const;  // false: it copies nothing, because memory is shared
   Status run_in_order();
   Status run_at_once();
-  TaskGraph::Started start(uint32_t task);
+  TaskGraph::Started start(uint32_t task) noexcept;
+  TaskGraph::Started start(Call& call);
   TaskGraph::Started start_step(Call& call, uint32_t step);
   TaskGraph::Started start_copy(Call& call, const Transfer& transfer);
   bool uses_stream(uint32_t task) const;
@@ -72,9 +78,15 @@ class Runner {
   Status copy_at_end(const Memory& from_memory, const bp_buffer_t& from, const Memory& to_memory, const bp_buffer_t& to,
                      uint64_t bytes);
   Status leave(FrameworkStream& stream, uint64_t id, uint64_t deadline, Status status);
+  void end_reported(Call& call, bp_status_t code, const bp_error_t* error);
   void end_call(Call& call, Status status);
   void fail(Status status, uint32_t step, const Device* device);
-  void span(uint32_t kind, uint64_t begin, const Device* device, uint64_t bytes, std::string_view name) const;
+  void fail(std::exception_ptr thrown) noexcept;
+  Status take_failure();  // throws what a task has thrown
+  void stop() noexcept;   // starts no more tasks
+  // Adds a span to the trace, under the joined parts of `name`.
+  void span(uint32_t kind, uint64_t begin, const Device* device, uint64_t bytes,
+            std::initializer_list<std::string_view> name) const noexcept;
   bp_status_t output(const Step& step, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t bytes,
                      bp_tensor_t* out);
 
@@ -102,6 +114,7 @@ class Runner {
   std::mutex mutex_;
   std::condition_variable changed_;  // notified when a call ends
   Status failure_;
+  std::exception_ptr thrown_;  // by a task, instead of a failure
   std::atomic<bool> failed_{false};
   uint32_t failed_step_ = BP_NONE;
   const Device* failed_device_ = nullptr;

@@ -37,9 +37,9 @@ class TaskGraph {
     bool by_host = false;  // true: successors `in_stream` also wait for the end of a task
   };
   // Starts each task when its predecessors allow it, and returns when no task is pending. After a failure no further
-  // task starts. `start` is called from several threads. `end` must be called once for each pending task, from any
-  // thread. Returns false if `must_abandon` returned true; some tasks may then still be pending. Makes no heap
-  // allocation of its own; helper threads are requested from oneTBB.
+  // task starts. `start` is called from several threads and must not throw. `end` must be called once for each pending
+  // task, from any thread. Returns false if `must_abandon` returned true; some tasks may then still be pending. Makes
+  // no heap allocation of its own; helper threads are requested from oneTBB.
   bool run(const std::function<Started(uint32_t task)>& start, const Watch& watch);
   void end(uint32_t task, bool failed);
   // After `run` returned false: waits until no task is pending.
