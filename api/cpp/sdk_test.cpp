@@ -574,4 +574,14 @@ TEST_F(Sdk, ParallelLoopsCarryTheFirstExceptionOut) {
   EXPECT_EQ(sum, 4u);
 }
 
+TEST(HostTimeline, FailuresThatFollowEachOtherAreMergedFirst) {
+  HostTimeline timeline;
+  const Error failure(BP_INTERNAL, "it failed");
+  timeline.signal(1, &failure);
+  timeline.signal(100, nullptr);
+  for (uint64_t value = 101; value <= 140; ++value) timeline.signal(value, &failure);
+  for (uint64_t value : {2u, 50u, 100u, 141u}) EXPECT_FALSE(timeline.failure(value)) << value;
+  for (uint64_t value : {1u, 101u, 120u, 140u}) EXPECT_TRUE(timeline.failure(value)) << value;
+}
+
 }  // namespace

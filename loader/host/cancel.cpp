@@ -61,7 +61,7 @@ class CancelWatch {
     if (fd_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
     try {
       std::thread([this] { look(); }).detach();
-    } catch (...) {
+    } catch (...) {  // the next link tries again
       ::close(fd_);
       throw;
     }

@@ -487,6 +487,15 @@ TEST(SharedMemory, IsAllocatedInAForkedChildWhileThreadsOfItsParentUseIt) {
 
 #endif
 
+TEST(Semaphore, FailuresThatFollowEachOtherAreMergedFirst) {
+  bp_semaphore_t semaphore;
+  semaphore.fail(1, {BP_INTERNAL, "the first"});
+  semaphore.signal(100);
+  for (uint64_t value = 101; value <= 140; ++value) semaphore.fail(value, {BP_INTERNAL, "all of these"});
+  for (uint64_t value : {2u, 50u, 100u}) EXPECT_TRUE(semaphore.wait(value).ok()) << value;
+  for (uint64_t value : {1u, 101u, 120u, 140u}) EXPECT_EQ(semaphore.wait(value).code(), BP_DEPENDENCY_FAILED) << value;
+}
+
 TEST_F(HostTest, OffersSharedMemoryAsADraft) {
   const std::string_view name = BP_DRAFT_SHARED_MEMORY;
   EXPECT_EQ(host->get_extension(host, {name.data(), name.size()}, 99), nullptr);

@@ -17,11 +17,7 @@ void bp_semaphore_t::signal(uint64_t value, const Status* failure) noexcept {
   // Notifies with the lock held, because a waiter may destroy the semaphore as soon as it sees the value.
   const std::lock_guard lock(mutex_);
   if (failure && value > value_) {
-    if (failure_count_ == failures_.size()) {
-      failures_[0].last = failures_[1].last;
-      std::move(failures_.begin() + 2, failures_.end(), failures_.begin() + 1);
-      --failure_count_;
-    }
+    if (failure_count_ == failures_.size()) merge_two();
     Failure& next = failures_[failure_count_++];
     next.first = value_ + 1;
     next.last = value;
@@ -33,6 +29,15 @@ void bp_semaphore_t::signal(uint64_t value, const Status* failure) noexcept {
   }
   value_ = std::max(value_, value);
   changed_.notify_all();
+}
+
+void bp_semaphore_t::merge_two() noexcept {
+  const auto follows = [](const Failure& one, const Failure& next) { return next.first == one.last + 1; };
+  const auto found = std::ranges::adjacent_find(failures_, follows);
+  const auto one = found != failures_.end() ? found : failures_.begin();
+  one->last = (one + 1)->last;
+  std::move(one + 2, failures_.end(), one + 1);
+  --failure_count_;
 }
 
 Status bp_semaphore_t::failure_of(uint64_t value) const {

@@ -36,12 +36,14 @@ struct bp_semaphore_t {
   };
 
   void signal(uint64_t value, const backplane::Status* failure) noexcept;
+  void merge_two() noexcept;
   backplane::Status failure_of(uint64_t value) const;  // OK if `value` has not failed
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   uint64_t value_;
-  // Ascending. When the array is full, the two oldest records are merged, and the values between them fail too.
+  // Ascending. When the array is full, two records without a value between them are merged, or else the two oldest. The
+  // values between those then count as failed too.
   std::array<Failure, 16> failures_;
   size_t failure_count_ = 0;
 };

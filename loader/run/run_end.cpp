@@ -153,6 +153,7 @@ void StreamRuns::give_up(const Status& lost) noexcept {
 void StreamRuns::done(void* self, bp_status_t code, const bp_error_t* error) {
   Run& run = *static_cast<Run*>(self);
   const std::shared_ptr<StreamRuns> runs = run.runs;
+  if (!runs) return;  // a faulty plugin has ended this run before
   std::unique_lock lock(runs->mutex_);
   if (run.ended) {
     run.returned = true;

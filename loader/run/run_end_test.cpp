@@ -27,6 +27,8 @@ TEST(StreamRuns, ARunThatAPluginEndsAndRefusesIsRecycledOnce) {
   second.done(second.self, BP_OK, nullptr);
   third.done(third.self, BP_OK, nullptr);
   EXPECT_EQ(ended, 3);
+  third.done(third.self, BP_OK, nullptr);  // a fault of the plugin
+  EXPECT_EQ(ended, 3);
 }
 
 }  // namespace

@@ -456,6 +456,7 @@ void Runner::end_reported(Call& call, bp_status_t code, const bp_error_t* error)
 void Runner::on_done(void* self, bp_status_t code, const bp_error_t* error) {
   Call& call = *static_cast<Call*>(self);
   Runner& runner = *call.runner;
+  if (call.ended.load(std::memory_order_acquire)) return;  // a faulty plugin has ended this call before
   try {
     runner.end_reported(call, code, error);
   } catch (...) {

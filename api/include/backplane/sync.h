@@ -8,8 +8,8 @@
  * Host points advance after `done`, from the host. They carry failure: if a run failed, waiting for its point returns
  * BP_DEPENDENCY_FAILED with the detail. So does waiting for a later point of its stream while the failure is unreported
  * (see bp_run_t). A failure belongs to the values that its signal added: values reached before stay reached, and the
- * semaphore can be signaled further. A semaphore keeps 16 failures. When there are more, the two oldest are merged into
- * one, which also covers the values between them.
+ * semaphore can be signaled further. A semaphore keeps 16 failures. When there are more, two without a value between
+ * them are merged into one, or else the two oldest, into one that also covers the values between them.
  *
  * Native points (events of a driver, semaphores of a device) advance in the device's order, perhaps before `done`, and
  * carry no failure: work that waits for them on a device runs even if the run before failed, and may then compute on

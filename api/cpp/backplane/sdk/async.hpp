@@ -3,6 +3,7 @@
 // and a stream and a timeline for devices whose driver has none.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -204,10 +205,7 @@ class HostTimeline : public NativeSemaphore {
     value_ = std::max(value_, value);
     changed_.notify_all();
     if (failure == nullptr || value <= before) return;
-    if (failures_.size() == kKept) {  // merges the two oldest failures; the result also covers the values between them
-      failures_[1].first = failures_[0].first;
-      failures_.pop_front();
-    }
+    if (failures_.size() == kKept) merge_two();
     failures_.push_back({before + 1, value, *failure});
   }
   uint64_t value() override {
@@ -227,6 +225,16 @@ class HostTimeline : public NativeSemaphore {
     Error cause;
   };
   static constexpr size_t kKept = 16;
+
+  // Merges two failures without a value between them, or else the two oldest. The result also covers what is between.
+  void merge_two() {
+    const auto found =
+        std::adjacent_find(failures_.begin(), failures_.end(),
+                           [](const Failure& one, const Failure& next) { return next.first == one.last + 1; });
+    const auto one = found != failures_.end() ? found : failures_.begin();
+    (one + 1)->first = one->first;
+    failures_.erase(one);
+  }
 
   std::mutex mutex_;
   std::condition_variable changed_;
