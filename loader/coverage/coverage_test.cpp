@@ -221,6 +221,17 @@ TEST_F(CoverageCosts, WhatWasMeasuredCountsInLaterSessionsUnlessForbidden) {
   EXPECT_THAT(error.text(), HasSubstr("'guessed': it must be reported, known or measure"));
 }
 
+// To measure a node, memory for all its inputs and outputs is allocated.
+TEST_F(CoverageCosts, NodesWithLargeTensorsAreNotMeasured) {
+  Graph graph;
+  std::vector<uint32_t> inputs;
+  for (const char* name : {"a", "b", "c"}) inputs.push_back(graph.input(name, BP_DTYPE_FLOAT, {300'000'000}));
+  const Model model = graph.finish({graph.node("Max", "y", inputs)});
+  SessionOptions how;
+  how.options["loader.costs"] = "measure";
+  EXPECT_THAT(environment({kCpu}).compile(model, how).report(), Not(HasSubstr(R"("source":"measured")")));
+}
+
 TEST_F(CoverageCosts, CopiesAreMeasuredOnce) {
   // Copies are so slow that the device is not worth using, although it reports almost no time for its nodes.
   const Environment env = environment(

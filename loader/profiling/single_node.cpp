@@ -13,7 +13,7 @@
 namespace backplane {
 namespace {
 
-constexpr double kMaxBytes = 4e9;  // maximum for one input
+constexpr double kMaxBytes = 4e9;  // maximum for all inputs and outputs together
 
 // For floating-point types of at least 16 bits: the bits of 0.5, and the bits that can be added without reaching 1.
 struct FloatBits {
@@ -82,6 +82,11 @@ Result<SingleNode> SingleNode::of(const model::Model& model, const model::Node& 
       index = static_cast<uint32_t>(graph.weights.size() - 1);
     }
   }
+  double bytes = 0;
+  for (const auto* values : {&node.inputs, &node.outputs})
+    for (const model::ValueId value : *values)
+      if (value != BP_NONE && from.values[value].weight == BP_NONE) bytes += value_bytes(from, value);
+  if (bytes > kMaxBytes) return Status(BP_UNSUPPORTED, "its inputs and outputs are together larger than 4 GB");
   for (model::ValueId& value : copy.inputs) {
     const bool seen = value == BP_NONE || number.contains(value) || from.values[value].weight != BP_NONE;
     if (!seen) BP_TRY(result.add_input(from, value));
@@ -100,7 +105,6 @@ Status SingleNode::add_input(const model::Graph& graph, model::ValueId id) {
   if (type.kind != BP_KIND_TENSOR || dtype_bits(type.dtype) == 0 || type.rank < 0)
     return {BP_UNSUPPORTED, "input '" + value.name + "' is not a tensor of numbers of known rank"};
   const double bytes = value_bytes(graph, id);
-  if (bytes > kMaxBytes) return {BP_UNSUPPORTED, "input '" + value.name + "' is larger than 4 GB"};
   std::vector<int64_t>& extents = extents_.emplace_back();
   for (const bp_dim_t& dim : type.dims) extents.push_back(expected_extent(graph, dim));
   memory_.push_back(std::make_unique_for_overwrite<char[]>(static_cast<size_t>(bytes) + 1));

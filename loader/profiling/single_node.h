@@ -15,8 +15,8 @@ class SingleNode {
  public:
   // Weights stay weights; the result shares their bytes with `model` and keeps them alive. Unknown extents are chosen
   // as in place/cost.h. Inputs of floating-point types of at least 16 bits are between 0.5 and 1, others 0. Returns
-  // BP_UNSUPPORTED for a node with a sub-graph or a sparse attribute, and for an input that is too large or not a
-  // numeric tensor of known rank.
+  // BP_UNSUPPORTED for a node with a sub-graph or a sparse attribute, for one whose inputs and outputs are too large,
+  // and for an input that is not a numeric tensor of known rank.
   static Result<SingleNode> of(const model::Model& model, const model::Node& node);
 
   const std::shared_ptr<const model::Model>& model() const { return model_; }

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/dtype.h"
+#include "ir/tensor.h"
 #include "run/memory.h"
 #include "session/session.h"
 
@@ -122,6 +123,18 @@ std::vector<std::pair<const Program*, uint32_t>> Session::holders(model::WeightI
 
 namespace {
 
+// The size of a weight's new elements in bytes. That of strings follows from their last offset; if it is beyond the
+// buffer, the buffer's size.
+uint64_t size_of(const bp_tensor_t& tensor) {
+  if (tensor.dtype != BP_DTYPE_STRING) return dense_bytes(tensor.dtype, tensor.rank, tensor.extents);
+  const uint64_t count = dense_elements(tensor.rank, tensor.extents), capacity = tensor.buffer.bytes;
+  if (count >= capacity / sizeof(int64_t)) return capacity;
+  const uint64_t head = (count + 1) * sizeof(int64_t);
+  uint64_t text = 0;
+  std::memcpy(&text, host_address(tensor.buffer) + count * sizeof(int64_t), sizeof text);
+  return text <= capacity - head ? head + text : capacity;
+}
+
 // Returns an error if the import computed parts of the graph from the weight (Weight::consumed), and the new elements
 // differ from the imported ones.
 Status check_consumed(std::string_view name, const model::Weight& fresh, const model::Weight& imported) {
@@ -142,14 +155,15 @@ Status Session::refit(const std::vector<std::pair<std::string, bp_tensor_t>>& we
     BP_ASSIGN(const model::WeightId index, find_weight(name, tensor));
     auto weight = std::make_shared<model::Weight>(model_->graph.weights[index]);
     const char* bytes = host_address(tensor.buffer);
-    const uint64_t size =
-        tensor.dtype == BP_DTYPE_STRING ? tensor.buffer.bytes : dense_bytes(tensor.dtype, tensor.rank, tensor.extents);
+    const uint64_t size = size_of(tensor);
     weight->owned = std::make_shared<const std::vector<char>>(bytes, bytes + size);
     weight->data = weight->owned->data();
     weight->bytes = size;
     weight->file.clear();
     weight->file_offset = 0;
     weight->id = new_id(index);
+    if (weight->dtype == BP_DTYPE_STRING && !model::strings_fit(*weight))
+      return {BP_INVALID_ARGUMENT, "weight '" + name + "': its string offsets do not fit its bytes"};
     BP_TRY(check_consumed(name, *weight, model_->graph.weights[index]));
     fresh.emplace_back(index, std::move(weight));
   }

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "backplane/client.hpp"
 #include "session/testing.h"
 #include "testing/client_fixture.h"
@@ -52,6 +55,24 @@ TEST(Session, RefitsThatCannotBeAreNamed) {
   EXPECT_EQ(failure([&] { session.refit("unknown", b); }).status(), BP_NOT_FOUND);
   EXPECT_EQ(failure([&] { session.refit("b", Tensor::of<float>({1}, {0})); }).status(), BP_TYPE_MISMATCH);
   EXPECT_EQ(failure([&] { session.refit("b", Tensor::of<int32_t>({2}, {0, 0})); }).status(), BP_TYPE_MISMATCH);
+}
+
+TEST(Session, RefitsWithStringsBeyondTheirBytesAreRefused) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2});
+  const uint32_t words = graph.weight("words", Tensor::of_strings({2}, {"a", "b"}));
+  const Model model = graph.finish({graph.node("Relu", "y", {x}), words});
+  SessionOptions how;
+  how.flags = BP_SESSION_REFIT;
+  const Environment env = environment({kCpu});
+  const Session session = env.compile(model, how);
+  const Tensor fresh = Tensor::of_strings({2}, {"one", "two"});
+  session.refit("words", fresh);
+  auto* const offsets = static_cast<int64_t*>(fresh.abi().buffer.address);
+  for (const std::vector<int64_t>& wrong : std::vector<std::vector<int64_t>>{{0, 3, 1000}, {0, 1000, 6}, {-8, 3, 6}}) {
+    std::ranges::copy(wrong, offsets);
+    EXPECT_EQ(failure([&] { session.refit("words", fresh); }).status(), BP_INVALID_ARGUMENT);
+  }
 }
 
 // Several weights at once, including one in a device's memory. If one cannot be replaced, none is.
