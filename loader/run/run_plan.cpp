@@ -81,6 +81,8 @@ Status RunPlan::make() {
       if (!does_nothing(graph_.tasks[before])) continue;
       for (uint32_t earlier : after_[before]) put_after(earlier, t);  // the host does not wait for `before`
     }
+    std::ranges::sort(after_[t]);
+    after_[t].erase(std::ranges::unique(after_[t]).begin(), after_[t].end());
   }
   make_tasks();
   return {};
@@ -246,9 +248,9 @@ Status RunPlan::place_apart(uint32_t memory) {
 
 // ---- order ----------------------------------------------------------------------------------------------------------
 
+// `make` removes repetitions.
 void RunPlan::put_after(uint32_t before, uint32_t task) {
-  std::vector<uint32_t>& known = after_[task];
-  if (std::ranges::find(known, before) == known.end()) known.push_back(before);
+  after_[task].push_back(before);
 }
 
 bool RunPlan::is_dynamic(const Task& task) const {
@@ -312,10 +314,10 @@ void RunPlan::make_tasks() {
     if (std::ranges::find(devices, step.program->device) == devices.end()) devices.push_back(step.program->device);
   // Tasks that can run at once: one island per device, and one copy.
   tasks_ = std::make_unique<TaskGraph>(count, static_cast<uint32_t>(devices.size()) + !graph_.transfers.empty());
-  for (uint32_t task = 0; task < count; ++task)
-    for (uint32_t before : after_[task])
-      tasks_->order(before, task,
-                    std::ranges::find(issues_[task].host_before, before) == issues_[task].host_before.end());
+  for (uint32_t task = 0; task < count; ++task) {
+    const std::vector<uint32_t>& waits = issues_[task].host_before;  // ascending, like `after_`
+    for (uint32_t before : after_[task]) tasks_->order(before, task, !std::ranges::binary_search(waits, before));
+  }
 }
 
 // Lets a task write a buffer only after the last use of the buffers that previously occupied the same memory.

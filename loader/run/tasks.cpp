@@ -137,12 +137,7 @@ TaskGraph::TaskGraph(uint32_t count, uint32_t width) : state_(std::make_shared<S
 TaskGraph::~TaskGraph() = default;
 
 void TaskGraph::order(uint32_t before, uint32_t after, bool in_stream) {
-  std::vector<State::Next>& known = state_->after[before];
-  if (const auto found = std::ranges::find(known, after, &State::Next::task); found != known.end()) {
-    found->in_stream = found->in_stream && in_stream;
-    return;
-  }
-  known.push_back({after, in_stream});
+  state_->after[before].push_back({after, in_stream});
   ++state_->before_count[after];
   if (before + 1 == after) ++state_->links;
 }
