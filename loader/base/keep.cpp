@@ -3,15 +3,31 @@
 
 #include <list>
 #include <mutex>
+#include <new>
 #include <utility>
 
-namespace backplane {
+#include "base/forks.h"
 
-void keep_for_good(std::shared_ptr<const void> object) {
-  static std::mutex mutex;
-  static auto* const kKept = new std::list<std::shared_ptr<const void>>;
+namespace backplane {
+namespace {
+
+std::mutex mutex;
+
+}  // namespace
+
+void keep_for_good(std::shared_ptr<const void> object) noexcept try {
+  free_in_children<mutex>();
   const std::lock_guard lock(mutex);
-  kKept->push_back(std::move(object));
+  static auto* const kKept = new std::list<std::shared_ptr<const void>>;
+  kKept->push_back(object);
+} catch (const std::bad_alloc&) {
+  // Without memory for the list, leaks the reference.
+  union Leaked {
+    explicit Leaked(std::shared_ptr<const void>&& what) : object(std::move(what)) {}
+    ~Leaked() {}
+    std::shared_ptr<const void> object;
+  };
+  const Leaked leaked(std::move(object));
 }
 
 }  // namespace backplane

@@ -2,6 +2,7 @@
 #include "discover/library.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <map>
 #include <mutex>
@@ -14,6 +15,7 @@
 
 #include <boost/dll/shared_library.hpp>
 
+#include "base/forks.h"
 #include "discover/call.h"
 #include "discover/elf.h"
 #include "discover/file.h"
@@ -29,6 +31,40 @@ uint32_t needed_sanitizer(const std::vector<std::string>& libraries) {
     if (library.starts_with("libtsan.so") || library.starts_with("libclang_rt.tsan")) return BP_SANITIZER_THREAD;
   }
   return BP_SANITIZER_NONE;
+}
+
+struct Loaded {
+  boost::dll::shared_library library;
+  std::string content;
+};
+
+std::mutex maps_mutex;  // guards the maps below
+
+// By path. Never destroyed, so that no library is unloaded when the process exits. Elements stay in place.
+std::map<std::string, Loaded>& loaded() {
+  static auto& all = *new std::map<std::string, Loaded>;
+  return all;
+}
+
+// Returns null if no library was loaded from this path.
+Loaded* find_loaded(const std::string& path) {
+  const std::lock_guard lock(maps_mutex);
+  const auto found = loaded().find(path);
+  return found != loaded().end() ? &found->second : nullptr;
+}
+
+Loaded* keep_loaded(const std::string& path, Loaded library) {
+  const std::lock_guard lock(maps_mutex);
+  return &loaded().emplace(path, std::move(library)).first->second;
+}
+
+// The mutex that is held while a library is loaded. Its constructors run meanwhile, which may take long, so a fork does
+// not wait for it. It is a mutex of this process, because a thread of the parent may have held that of the parent.
+std::mutex& load_mutex() {
+  static auto& all = *new std::map<pid_t, std::mutex>;
+  free_in_children<maps_mutex>();
+  const std::lock_guard lock(maps_mutex);
+  return all[::getpid()];
 }
 
 }  // namespace
@@ -67,24 +103,16 @@ Refusal check_library(const std::filesystem::path& path, const File& file) {
 
 Refusal load_library(const std::filesystem::path& path, const File& file, const std::string& content,
                      bp_plugin_query_t& out_query) {
-  struct Loaded {
-    boost::dll::shared_library library;
-    std::string content;
-  };
-  // Never destroyed, so that no library is unloaded when the process exits.
-  static auto& loaded = *new std::map<std::string, Loaded>;
-  static std::mutex mutex;
-  std::lock_guard lock(mutex);
-
+  const std::lock_guard loading(load_mutex());
   auto untrusted = [&](std::string_view why) {
     return Refusal{BP_REFUSED_UNTRUSTED, fmt::format("{} is not used: {}", path.string(), why)};
   };
   const std::string name = path.string();
-  auto known = loaded.find(name);
-  if (known != loaded.end() && known->second.content != content)
+  Loaded* known = find_loaded(name);
+  if (known && known->content != content)
     return untrusted(
         "this process has loaded an earlier version of this file: restart the process to load the present one");
-  if (known == loaded.end()) {
+  if (!known) {
     constexpr std::string_view kExchanged = "it was replaced while it was being checked: try again";
     if (facts_of(path) != file.facts()) return untrusted(kExchanged);
     Loaded fresh{{}, content};
@@ -97,13 +125,13 @@ Refusal load_library(const std::filesystem::path& path, const File& file, const 
       const char* reason = dlerror();
       return {BP_REFUSED_LINK, fmt::format("the system cannot load {}: {}", name, reason ? reason : error.message())};
     }
-    known = loaded.emplace(name, std::move(fresh)).first;
+    known = keep_loaded(name, std::move(fresh));
     if (facts_of(path) != file.facts() || file.facts_now() != file.facts()) {
-      known->second.content.clear();  // it is unknown which content was loaded
+      known->content.clear();  // it is unknown which content was loaded
       return untrusted(kExchanged);
     }
   }
-  void* symbol = dlsym(known->second.library.native(), BP_PLUGIN_SYMBOL);
+  void* symbol = dlsym(known->library.native(), BP_PLUGIN_SYMBOL);
   if (!symbol)
     return {BP_REFUSED_SYMBOL, fmt::format("{} does not export {}: it is not a Backplane plugin, or hides the symbol",
                                            name, BP_PLUGIN_SYMBOL)};

@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bad files next to a good one. Each bad file is refused for the expected reason, and the good one still works.
+#include "discover/library.h"
+
 #include <elf.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <ctime>
 #include <fstream>
 #include <functional>
+#include <thread>
+#include <vector>
 
 #include "discover/testing.h"
 #include "testing/elf_writer.h"
@@ -202,6 +209,42 @@ INSTANTIATE_TEST_SUITE_P(Files, Bomb,
                                            BombCase{"name_without_end", 2, 1, 1, 20, false, "has no end"},
                                            BombCase{"no_names", 2, 1, 1, 6, true, "no table of their names", false}),
                          [](const auto& info) { return std::string(info.param.name); });
+
+#if !defined(__SANITIZE_THREAD__)  // the sanitizer does not support forks of programs with several threads
+// Threads of the parent load a library all the time, so that a fork finds each lock of load_library held sooner or
+// later.
+TEST(Library, IsLoadedByForkedChildrenWhileThreadsOfTheirParentDo) {
+  const Sandbox sandbox;
+  const fs::path library = sandbox.root() / "x.so";
+  fs::copy_file(kFake, library);
+  File file;
+  ASSERT_FALSE(file.open(library));
+  const auto load = [&] {
+    bp_plugin_query_t query = nullptr;
+    return !load_library(library, file, "content", query);
+  };
+  ASSERT_TRUE(load());
+  std::atomic<bool> ends{false};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&] {
+      while (!ends) load();
+    });
+  }
+  int status = 0;
+  for (int i = 0; i < 300 && status == 0; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(20);  // ends a child that hangs
+      ::_exit(load() ? 0 : 1);
+    }
+    if (child < 0 || ::waitpid(child, &status, 0) != child) status = -1;
+  }
+  EXPECT_EQ(status, 0) << "a child hung";
+  ends = true;
+  for (std::thread& thread : threads) thread.join();
+}
+#endif
 
 }  // namespace
 }  // namespace backplane

@@ -14,6 +14,7 @@
 #include <new>
 
 #include "base/abi.h"
+#include "base/forks.h"
 
 namespace backplane {
 namespace {
@@ -28,17 +29,12 @@ int sealed_file(off_t bytes) {
   return -1;
 }
 
-// All blocks of this process, by address. A fork waits for the mutex, so that it is free in the child. Never destroyed,
-// because threads may outlive static objects.
-struct Blocks {
-  std::mutex mutex;
-  std::map<uintptr_t, SharedBlock> by_address;
-  std::atomic<size_t> count{0};  // lets processes without blocks skip the lock
-};
-Blocks& blocks() {
-  static auto& all = *new Blocks;
-  [[maybe_unused]] static const int kRegistered =
-      ::pthread_atfork([] { all.mutex.lock(); }, [] { all.mutex.unlock(); }, [] { all.mutex.unlock(); });
+std::mutex mutex;              // guards the map below
+std::atomic<size_t> count{0};  // the number of blocks; lets processes without blocks skip the lock
+
+// All blocks of this process, by address. Never destroyed, because threads may outlive static objects.
+std::map<uintptr_t, SharedBlock>& blocks() {
+  static auto& all = *new std::map<uintptr_t, SharedBlock>;
   return all;
 }
 
@@ -76,9 +72,10 @@ std::optional<SharedBlock> allocate_shared(uint64_t bytes) {
   }
   block.id = ++last;
   try {
-    const std::lock_guard lock(blocks().mutex);
-    blocks().by_address.emplace(reinterpret_cast<uintptr_t>(block.address), block);
-    ++blocks().count;
+    free_in_children<mutex>();
+    const std::lock_guard lock(mutex);
+    blocks().emplace(reinterpret_cast<uintptr_t>(block.address), block);
+    ++count;
   } catch (const std::bad_alloc&) {  // must not reach plugins, which call this through a C function
     munmap(block.address, block.bytes);
     close(block.descriptor);
@@ -88,15 +85,15 @@ std::optional<SharedBlock> allocate_shared(uint64_t bytes) {
 }
 
 bool release_shared(void* address) {
-  if (blocks().count.load(std::memory_order_acquire) == 0) return false;
+  if (count.load(std::memory_order_acquire) == 0) return false;
   SharedBlock block;
   {
-    const std::lock_guard lock(blocks().mutex);
-    const auto found = blocks().by_address.find(reinterpret_cast<uintptr_t>(address));
-    if (found == blocks().by_address.end()) return false;
+    const std::lock_guard lock(mutex);
+    const auto found = blocks().find(reinterpret_cast<uintptr_t>(address));
+    if (found == blocks().end()) return false;
     block = found->second;
-    blocks().by_address.erase(found);
-    --blocks().count;
+    blocks().erase(found);
+    --count;
   }
   munmap(block.address, block.bytes);
   close(block.descriptor);
@@ -104,11 +101,11 @@ bool release_shared(void* address) {
 }
 
 std::optional<SharedRange> find_shared(const void* address, uint64_t bytes) {
-  if (blocks().count.load(std::memory_order_acquire) == 0) return std::nullopt;
-  const std::lock_guard lock(blocks().mutex);
+  if (count.load(std::memory_order_acquire) == 0) return std::nullopt;
+  const std::lock_guard lock(mutex);
   const auto at = reinterpret_cast<uintptr_t>(address);
-  auto found = blocks().by_address.upper_bound(at);
-  if (found == blocks().by_address.begin()) return std::nullopt;
+  auto found = blocks().upper_bound(at);
+  if (found == blocks().begin()) return std::nullopt;
   const SharedBlock& block = (--found)->second;
   const uint64_t offset = at - found->first;
   if (offset > block.bytes || bytes > block.bytes - offset) return std::nullopt;

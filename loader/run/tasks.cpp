@@ -4,9 +4,15 @@
 #include <algorithm>
 #include <list>
 
+#include "base/forks.h"
 #include "host/threads.h"
 
 namespace backplane {
+namespace {
+
+std::mutex kept_mutex;
+
+}  // namespace
 
 struct TaskGraph::State : std::enable_shared_from_this<State> {
   State(uint32_t count, uint32_t width)
@@ -65,25 +71,23 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
   }
 
   // Keeps alive the states that have helpers: a helper may start after its graph is destroyed.
-  struct Kept {
-    std::mutex mutex;
-    std::list<std::shared_ptr<State>> states;
-  };
-  static Kept& kept() {
-    static auto* const kKept = new Kept;  // never destroyed: a helper may start while the process ends
+  static std::list<std::shared_ptr<State>>& kept() {
+    // Never destroyed: a helper may start while the process ends.
+    static auto* const kKept = new std::list<std::shared_ptr<State>>;
     return *kKept;
   }
 
   // The list entry is allocated once and moves between the lists, so that keeping the state allocates nothing.
   void keep() {
-    const std::lock_guard lock(kept().mutex);
+    free_in_children<kept_mutex>();
+    const std::lock_guard lock(kept_mutex);
     entry.front() = shared_from_this();
-    kept().states.splice(kept().states.end(), entry);
+    kept().splice(kept().end(), entry);
   }
 
   std::shared_ptr<State> take_back() {
-    const std::lock_guard lock(kept().mutex);
-    entry.splice(entry.end(), kept().states, place);
+    const std::lock_guard lock(kept_mutex);
+    entry.splice(entry.end(), kept(), place);
     return std::move(entry.front());
   }
 
@@ -126,7 +130,7 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
   bool stopped = false, by_host = false;
   const std::function<Started(uint32_t)>* start = nullptr;
   const uint32_t helpers_wanted;
-  std::list<std::shared_ptr<State>> entry{1};  // one element: in Kept::states while there are helpers, otherwise here
+  std::list<std::shared_ptr<State>> entry{1};  // one element: in `kept` while there are helpers, otherwise here
   const std::list<std::shared_ptr<State>>::iterator place = entry.begin();
 };
 
