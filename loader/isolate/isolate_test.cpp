@@ -30,6 +30,7 @@ using Clock = std::chrono::steady_clock;
 
 const std::string kCpu = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so";
 const std::string kNull = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_null.so";
+const std::string kFake = BACKPLANE_BUILD_DIR "/tests/plugins/fake.so";
 const std::string kFault = BACKPLANE_BUILD_DIR "/tests/plugins/fault.so";
 const std::string kPartial = BACKPLANE_BUILD_DIR "/tests/plugins/partial.so";
 
@@ -189,6 +190,25 @@ TEST(Isolate, ADeviceWithStreamsAndMemoryOfItsOwnRunsOnHostTensors) {
   bp_device_t* handle = nullptr;
   EXPECT_EQ(api().env_plugin_device(env.get(), env.devices()[0].info.id, &handle, nullptr), BP_UNSUPPORTED);
   EXPECT_EQ(handle, nullptr);
+}
+
+// In memory that is shared with the process, and in other memory.
+TEST(Isolate, ABufferOfAnInputAndAnOutputIsOneThere) {
+  constexpr int64_t kElements = 1 << 16;
+  const Environment env = isolated({kFake}, "fake", {{"fake.ops", "Neg"}, {"fake.must", "1"}});
+  Exec exec = env.compile(one_node("Neg", {kElements})).exec();
+  const std::vector<int64_t> extents = {kElements};
+  const uint64_t bytes = kElements * sizeof(float);
+  const uint64_t device = env.devices()[0].info.id;
+  const Buffer first = env.allocate(device, bytes), second = env.allocate(device, bytes);
+  Tensor plain(BP_DTYPE_FLOAT, extents);
+  for (bp_tensor_t tensor :
+       {first.tensor(BP_DTYPE_FLOAT, extents), second.tensor(BP_DTYPE_FLOAT, extents), plain.abi()}) {
+    tensor.buffer.device = 0;
+    exec.bind_memory(0, tensor);
+    exec.bind_memory(BP_SLOT_OUTPUT, tensor);
+    EXPECT_EQ(failure([&] { exec.run(); }).status(), BP_OK);
+  }
 }
 
 TEST(Isolate, OneProcessServesManySessionsAndThreads) {

@@ -22,10 +22,13 @@ Status corrupt() {
   return {BP_CORRUPT, "the request cannot be read"};
 }
 
-bool is_large_enough(const Descriptor& file, uint64_t offset, uint64_t bytes) {
+uint64_t size_of(const Descriptor& file) {
   struct stat state {};
-  if (::fstat(file.get(), &state) != 0) return false;
-  const auto size = static_cast<uint64_t>(state.st_size);
+  return ::fstat(file.get(), &state) == 0 ? static_cast<uint64_t>(state.st_size) : 0;
+}
+
+bool is_large_enough(const Descriptor& file, uint64_t offset, uint64_t bytes) {
+  const uint64_t size = size_of(file);
   return offset <= size && bytes <= size - offset;
 }
 
@@ -125,6 +128,24 @@ Status ServedInstance::bind_scratch() {
   return code == BP_OK ? Status() : Status::reported(code, error.get());
 }
 
+Result<std::shared_ptr<const Mapping>> ServedInstance::map_block(uint64_t block, const Descriptor& file) const {
+  for (const std::vector<Slot>* side : {&inputs_, &outputs_})
+    for (const Slot& slot : *side)
+      if (slot.mapping && slot.block == block) return slot.mapping;
+  auto mapping = std::make_shared<const Mapping>(Mapping::of(file.get(), 0, size_of(file), PROT_READ | PROT_WRITE));
+  if (!*mapping) return Status(BP_RESOURCE_EXHAUSTED, "shared memory of the loader cannot be mapped");
+  return mapping;
+}
+
+Result<std::shared_ptr<const DeviceBuffer>> ServedInstance::device_buffer(uint32_t number, const Slot& next) const {
+  for (const Slot& slot : number < BP_SLOT_OUTPUT ? outputs_ : inputs_)
+    if (next.block && slot.device && slot.block == next.block && slot.offset == next.offset &&
+        slot.capacity >= next.capacity)
+      return slot.device;
+  BP_ASSIGN(const bp_buffer_t buffer, memory().allocate(next.capacity));
+  return std::make_shared<const DeviceBuffer>(memory(), buffer);
+}
+
 Status ServedInstance::bind(Reader& in, const std::vector<Descriptor>& files) {
   const auto number = in.get<uint32_t>();
   Slot next;
@@ -133,7 +154,7 @@ Status ServedInstance::bind(Reader& in, const std::vector<Descriptor>& files) {
   next.flags = in.get<uint32_t>();
   next.extents = in.array<int64_t>();
   next.strides = in.array<int64_t>();
-  const auto block = in.get<uint64_t>(), offset = in.get<uint64_t>();
+  const auto block = next.block = in.get<uint64_t>(), offset = next.offset = in.get<uint64_t>();
   next.capacity = in.get<uint64_t>();
   const bool keeps = in.get<uint32_t>();
   const uint64_t whole = keeps ? in.get<uint64_t>() : 0;
@@ -157,10 +178,8 @@ Status ServedInstance::bind(Reader& in, const std::vector<Descriptor>& files) {
     next.address = next.mapping->data() + offset;
   } else if (!files.empty() && next.capacity > 0) {
     if (!is_large_enough(files[0], offset, next.capacity)) return corrupt();
-    next.mapping =
-        std::make_shared<const Mapping>(Mapping::of(files[0].get(), offset, next.capacity, PROT_READ | PROT_WRITE));
-    if (!*next.mapping) return {BP_RESOURCE_EXHAUSTED, "shared memory of the loader cannot be mapped"};
-    next.address = next.mapping->data();
+    BP_ASSIGN(next.mapping, map_block(block, files[0]));
+    next.address = next.mapping->data() + offset;
   }
   bp_tensor_t tensor{};
   tensor.size = sizeof tensor;
@@ -171,9 +190,8 @@ Status ServedInstance::bind(Reader& in, const std::vector<Descriptor>& files) {
   tensor.strides = next.layout == BP_LAYOUT_STRIDED ? next.strides.data() : nullptr;
   tensor.buffer = host_buffer(next.address, next.capacity);
   if (!memory().is_host()) {
-    BP_ASSIGN(const bp_buffer_t buffer, memory().allocate(next.capacity));
-    next.device = DeviceBuffer(memory(), buffer);
-    tensor.buffer = buffer;
+    BP_ASSIGN(next.device, device_buffer(number, next));
+    tensor.buffer = next.device->get();
     tensor.buffer.bytes = next.capacity;
   }
   tensor.buffer.flags = next.flags;
@@ -230,7 +248,7 @@ Status ServedInstance::run(Lane& lane, const RunOrder& order) {
   if (!memory().is_host())
     for (const Slot& slot : inputs_)
       if (slot.device)
-        BP_TRY(memory().copy(host_buffer(slot.address, slot.capacity), slot.device.get(),
+        BP_TRY(memory().copy(host_buffer(slot.address, slot.capacity), slot.device->get(),
                              used_bytes(slot.dtype, slot.layout, slot.extents, slot.capacity)));
   {
     const std::lock_guard lock(running_.mutex);
@@ -270,7 +288,7 @@ Status ServedInstance::run(Lane& lane, const RunOrder& order) {
   if (memory().is_host()) return {};
   for (const Slot& slot : outputs_)
     if (slot.device)
-      BP_TRY(memory().copy(slot.device.get(), host_buffer(slot.address, slot.capacity),
+      BP_TRY(memory().copy(slot.device->get(), host_buffer(slot.address, slot.capacity),
                            used_bytes(slot.dtype, slot.layout, slot.extents, slot.capacity)));
   for (const auto& [number, found] : running_.found)
     if (found.device)

@@ -41,10 +41,11 @@ class ServedInstance {
     bp_dtype_t dtype = BP_DTYPE_UNDEFINED;
     std::vector<int64_t> extents, strides;
     uint32_t layout = BP_LAYOUT_DENSE, flags = 0;
+    uint64_t block = 0, offset = 0;  // where the memory is in the loader's process; block 0: it has none
     std::shared_ptr<const Mapping> mapping;
     char* address = nullptr;
     uint64_t capacity = 0;
-    DeviceBuffer device;  // set if the device has memory of its own
+    std::shared_ptr<const DeviceBuffer> device;  // set if the device has memory of its own
     std::unique_ptr<bp_container_t> container;
   };
   // An output whose extents the run determined.
@@ -73,6 +74,10 @@ class ServedInstance {
   static void on_done(void* self, bp_status_t code, const bp_error_t* error);
   Status bind_containers();
   Status bind_scratch();
+  // Both return what another slot with the same memory has, if there is one: a program that works in place needs the
+  // same buffer.
+  Result<std::shared_ptr<const Mapping>> map_block(uint64_t block, const Descriptor& file) const;
+  Result<std::shared_ptr<const DeviceBuffer>> device_buffer(uint32_t number, const Slot& next) const;
   bp_status_t output(uint32_t number, uint32_t rank, const int64_t* extents, uint64_t bytes, bp_tensor_t* out_tensor);
 
   std::shared_ptr<ServedProgram> program_;

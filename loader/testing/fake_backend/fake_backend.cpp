@@ -10,6 +10,7 @@
 //   fake.pci      PCI addresses of its devices, separated by commas (none)
 //   fake.uuid     UUIDs of its devices: up to 16 letters each, separated by commas (none)
 //   fake.opset    newest operator set of its devices, by coverage.opsets (0: that of the backend, 1000)
+//   fake.must     1: output 0 of a program has to be bound to the buffer of input 0 (0)
 //   fake.open_ms  milliseconds that opening a device takes (0)
 // Its extension "compiled" is a text with one line for each node that it compiled.
 // A copy of the plugin file with a name of the form known….so takes its id from that name.
@@ -34,7 +35,7 @@ struct bp_backend_t {
   uint32_t devices = 1;
   std::string ops = "Identity", fails, infer;
   std::vector<std::string> pci, uuid;
-  uint32_t compute = 0, grouped = 0, opset = 0, open_ms = 0;
+  uint32_t compute = 0, grouped = 0, opset = 0, must = 0, open_ms = 0;
   int64_t most = 0;
   std::mutex mutex;
   std::string compiled;
@@ -55,6 +56,7 @@ struct Source {
 struct bp_program_t {
   uint32_t inputs;
   std::vector<Source> outputs;
+  bool in_place = false;
 };
 
 struct bp_instance_t {
@@ -225,7 +227,7 @@ const bp_program_api_t kProgramApi = {
         }
         backend.compiled += describe(what->graph, node);
       }
-      auto* program = new bp_program_t{what->graph->input_count, {}};
+      auto* program = new bp_program_t{what->graph->input_count, {}, backend.must != 0};
       for (uint32_t i = 0; i < what->graph->output_count; ++i)
         program->outputs.push_back(trace(what->graph, what->graph->outputs[i]));
       *out = program;
@@ -238,6 +240,8 @@ const bp_program_api_t kProgramApi = {
       info.input_count = program->inputs;
       info.output_count = static_cast<uint32_t>(program->outputs.size());
       info.shapes = BP_SHAPES_COMPUTED;
+      static constexpr bp_inplace_t kPair = {0, 0, BP_DONATE_MUST, 0};
+      if (program->in_place) info.inplace = &kPair, info.inplace_count = 1;
       std::memcpy(out, &info, std::min<size_t>(out->size, sizeof info));
       return BP_OK;
     },
@@ -277,6 +281,8 @@ const bp_instance_api_t kInstanceApi = {
       return BP_OK;
     },
     .run = [](bp_instance_t* instance, const bp_run_t*, bp_error_t*) -> bp_status_t {
+      if (instance->program->in_place && address(instance->bound[0]) != address(instance->bound[BP_SLOT_OUTPUT]))
+        return BP_INVALID_ARGUMENT;
       for (uint32_t i = 0; i < instance->program->outputs.size(); ++i) {
         const Source& source = instance->program->outputs[i];
         const auto to = instance->bound.find(BP_SLOT_OUTPUT + i);
@@ -316,6 +322,7 @@ const bp_plugin_t kPlugin = {
       backend->infer = option(how->host, text("infer"), "none");
       backend->compute = static_cast<uint32_t>(std::atoi(option(how->host, text("compute"), "0").c_str()));
       backend->grouped = static_cast<uint32_t>(std::atoi(option(how->host, text("grouped"), "0").c_str()));
+      backend->must = static_cast<uint32_t>(std::atoi(option(how->host, text("must"), "0").c_str()));
       backend->open_ms = static_cast<uint32_t>(std::atoi(option(how->host, text("open_ms"), "0").c_str()));
       backend->opset = static_cast<uint32_t>(std::atoi(option(how->host, text("opset"), "0").c_str()));
       *out = backend;
