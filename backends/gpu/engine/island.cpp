@@ -49,13 +49,15 @@ std::shared_ptr<const Plan> Island::plan(const std::vector<Shape>& inputs, const
     plans_.splice(plans_.begin(), plans_, known);
     return plans_.front().plan;
   }
-  const PlanContext context{gpu_device_.table(), gpu_device_.caps(), gpu_device_.host(), compute_types_,
-                            gpu_device_.libraries()};
-  auto made = std::make_shared<Plan>(Planner(context, graph(), inputs, read).make());
+  auto made = std::make_shared<Plan>(Planner(context(), graph(), inputs, read).make());
   prepare(*made, measure);
   plans_.push_front({inputs, made});
   if (plans_.size() > kKeptPlans) plans_.pop_back();
   return made;
+}
+
+PlanContext Island::context() const {
+  return {gpu_device_.table(), gpu_device_.caps(), gpu_device_.host(), compute_types_, gpu_device_.libraries()};
 }
 
 void Island::prepare(Plan& plan, bool measure) const {
@@ -155,14 +157,18 @@ void Island::output_extents(const std::vector<bp_tensor_t>& inputs, std::vector<
   for (const bp_tensor_t& tensor : inputs) shapes.emplace_back(tensor.extents, tensor.extents + tensor.rank);
   const auto read = [&](uint32_t slot) {
     const bp_tensor_t& tensor = inputs[slot];
-    if (tensor.buffer.memory != nullptr || tensor.buffer.address == nullptr)
-      throw sdk::Error(BP_BAD_STATE,
-                       "extents depend on input " + std::to_string(slot) + ", which must be in host memory");
+    if (tensor.buffer.memory != nullptr || tensor.buffer.address == nullptr) throw InputsUnknown{};
     return host_copy(tensor);
   };
-  const std::shared_ptr<const Plan> made = plan(shapes, read);
+  const auto found = [&]() -> std::vector<Shape> {
+    try {
+      return plan(shapes, read)->outputs;
+    } catch (const InputsUnknown&) {  // the run plans the island
+      return Planner(context(), graph(), shapes, {}).output_shapes();
+    }
+  }();
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const Shape& shape = made->outputs[i];
+    const Shape& shape = found[i];
     outputs[i].rank = static_cast<uint32_t>(shape.size());
     std::copy(shape.begin(), shape.end(), outputs[i].extents);
   }

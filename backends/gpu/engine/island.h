@@ -33,6 +33,7 @@ class Island final : public sdk::Program {
   };
   // `measure`: whether to measure which of a library's algorithms is fastest, where that is not known yet.
   std::shared_ptr<const Plan> plan(const std::vector<Shape>& inputs, const ReadInput& read, bool measure) const;
+  PlanContext context() const;
   void prepare(Plan& plan, bool measure) const;
   Constant resolve(Plan& plan, uint32_t storage) const;
   Buffer upload(const Storage& storage) const;

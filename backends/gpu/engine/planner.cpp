@@ -292,24 +292,40 @@ Planner::Planner(const PlanContext& context, const sdk::Graph& graph, const std:
 }
 
 Plan Planner::make() {
-  for (node_ = 0; node_ < graph_.node_count(); ++node_) {
-    const sdk::Node node = graph_.node(node_);
-    try {
-      emit(node);
-    } catch (sdk::Error& error) {
-      error.text = std::string(node.op_type()) + " '" + std::string(node.name()) + "': " + error.text;
-      error.node = node.id();
-      throw;
-    } catch (const std::out_of_range&) {
-      throw sdk::Error(BP_INVALID_MODEL,
-                       std::string(node.op_type()) + " '" + std::string(node.name()) +
-                           "': an attribute or a constant input has fewer elements than the others require",
-                       node.id());
-    }
-  }
+  for (node_ = 0; node_ < graph_.node_count(); ++node_) add_node();
   finish_outputs();
   mark_constants();
   return std::move(plan_);
+}
+
+std::vector<Shape> Planner::output_shapes() {
+  for (node_ = 0; node_ < graph_.node_count(); ++node_) {
+    try {
+      add_node();
+    } catch (const InputsUnknown&) {
+      const sdk::Node node = graph_.node(node_);
+      for (uint32_t i = 0; i < node.output_count(); ++i)
+        if (const sdk::Value value = node.output(i)) add_result(value, value.extents());
+    }
+  }
+  finish_outputs();
+  return std::move(plan_.outputs);
+}
+
+void Planner::add_node() {
+  const sdk::Node node = graph_.node(node_);
+  try {
+    emit(node);
+  } catch (sdk::Error& error) {
+    error.text = std::string(node.op_type()) + " '" + std::string(node.name()) + "': " + error.text;
+    error.node = node.id();
+    throw;
+  } catch (const std::out_of_range&) {
+    throw sdk::Error(BP_INVALID_MODEL,
+                     std::string(node.op_type()) + " '" + std::string(node.name()) +
+                         "': an attribute or a constant input has fewer elements than the others require",
+                     node.id());
+  }
 }
 
 void Planner::emit(const sdk::Node& node) {

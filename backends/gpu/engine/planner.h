@@ -155,6 +155,9 @@ class Planner {
   // Emits every node; may be called once. The plan's kernels are not built yet, and its arena is not packed. Throws
   // InputsUnknown, or an sdk::Error that names the node.
   Plan make();
+  // The extents of the island's outputs. May be called once, instead of `make`. Needs no bytes of inputs: a node that
+  // depends on some has results with static extents.
+  std::vector<Shape> output_shapes();
 
  private:
   friend class Emit;
@@ -174,6 +177,7 @@ class Planner {
   };
 
   void add_inputs(const std::vector<Shape>& inputs);
+  void add_node();  // emits node `node_`
   void emit(const sdk::Node& node);
   void finish_outputs();
   void mark_constants();

@@ -201,6 +201,26 @@ TEST_F(InstanceTest, ARunThatWaitsForItsInputKeepsNoOtherWaiting) {
     EXPECT_THAT(exec->output(0u).values<float>(), ElementsAre(1, 3, 6, 4, 9, 15));
 }
 
+// The extents of the first output are requested before the run, without the numbers that the second node reads.
+TEST_F(InstanceTest, PlansForNumbersOfAnInputBesideExtentsThatDiffer) {
+  Graph graph;
+  const uint32_t v = graph.input("v", BP_DTYPE_FLOAT, {-1}, {"n"});
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2, 3});
+  const uint32_t axes = graph.input("axes", BP_DTYPE_INT64, {1});
+  const uint32_t sums = graph.node("CumSum", "sums", {x, axes});
+  const Model model = graph.finish({graph.node("Relu", "y", {v}), graph.node("Neg", "z", {sums})});
+  const Environment env = opencl();
+  Exec exec = env.compile(model, only_opencl()).exec();
+  exec.bind("x", Tensor::of<float>({2, 3}, {1, 2, 3, 4, 5, 6}));
+  exec.bind("axes", Tensor::of<int64_t>({1}, {1}));
+  for (const std::vector<float>& values : {std::vector<float>{-1, 2}, {3}}) {
+    exec.bind("v", Tensor::of<float>({static_cast<int64_t>(values.size())}, values));
+    exec.run();
+    EXPECT_EQ(exec.output(0u).extents(), (std::vector<int64_t>{static_cast<int64_t>(values.size())}));
+    EXPECT_THAT(exec.output(1u).values<float>(), ElementsAre(-1, -3, -6, -4, -9, -15));
+  }
+}
+
 TEST_F(InstanceTest, RefusesFactorsThatDoNotFit) {
   const Environment env = opencl();
   for (const char* op : {"MatMul", "Gemm"}) {
