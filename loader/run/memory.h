@@ -101,6 +101,7 @@ class Block {
   // Imports host memory. Does nothing if the block already is an import of that memory.
   Status import(const Memory& memory, void* host, uint64_t bytes);
   void reset();
+  bool is_import() const { return host_ != nullptr; }
   // `bytes` of the buffer is the block's capacity.
   const bp_buffer_t& buffer() const { return buffer_; }
   uint64_t generation() const { return generation_; }

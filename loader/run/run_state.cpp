@@ -97,6 +97,13 @@ void RunState::stop() {
   }
   lanes_.clear();  // waits for the work in the streams, which may signal a mark even after its `done` was called
   marks_.clear();
+  for (Value& value : values_) end_imports(value);
+}
+
+// Host memory must stay allocated while a device imports it, so this is called before that of the value is released.
+void RunState::end_imports(Value& value) {
+  for (Buffer& replica : value.replicas)
+    if (replica.block.is_import()) replica.block.reset();
 }
 
 bool RunState::is_bound(uint32_t value) const {
@@ -135,6 +142,7 @@ void RunState::bind_tensor(uint32_t index, bp_dtype_t dtype, const bp_buffer_t& 
 }
 
 void RunState::forget_imports(uint32_t index) {
+  end_imports(values_[index]);
   for (Buffer& replica : values_[index].replicas) replica.block.reset();
 }
 
@@ -174,11 +182,12 @@ Status RunState::set_extents(uint32_t index, std::vector<int64_t> extents) {
 
 Status RunState::allocate(ReplicaRef ref) {
   const RunValue& fixed = graph_.values[ref.value];
+  Value& value = values_[ref.value];
   Buffer& replica = at(ref);
   replica.imported = false;
-  if (Status status =
-          replica.block.reserve(*graph_.memories[fixed.replicas[ref.replica].memory], values_[ref.value].bytes);
-      !status.ok())
+  const uint32_t memory = fixed.replicas[ref.replica].memory;
+  if (memory == 0 && value.bytes > replica.block.buffer().bytes) end_imports(value);
+  if (Status status = replica.block.reserve(*graph_.memories[memory], value.bytes); !status.ok())
     return std::move(status).context("value '" + graph_.name_of(fixed) + "'");
   replica.buffer = replica.block.buffer();
   replica.generation = replica.block.generation();
@@ -186,6 +195,8 @@ Status RunState::allocate(ReplicaRef ref) {
 }
 
 Status RunState::reserve_arena(uint32_t memory, uint64_t bytes) {
+  if (memory == 0 && bytes > arenas_[0].buffer().bytes)
+    for (Block& import : imports_) import.reset();  // for the same reason as `end_imports`
   return arenas_[memory].reserve(*graph_.memories[memory], bytes);
 }
 

@@ -118,6 +118,7 @@ class RunState {
   Status create_instance(uint32_t number);
   void drop_instance(uint32_t number);  // with its bindings, because an instance cannot unbind a slot
   Status create_lanes();
+  static void end_imports(Value& value);
   Buffer& at(ReplicaRef ref) { return values_[ref.value].replicas[ref.replica]; }
   Status bind_scratch(uint32_t step);
   Status bind_slot(uint32_t step, uint32_t slot, ReplicaRef ref, Slot& bound);

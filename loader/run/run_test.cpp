@@ -110,6 +110,25 @@ TEST(Run, ADeviceThatSharesHostMemoryCopiesNothing) {
   }
 }
 
+// The memory of values between islands, and of outputs that are not bound, grows with the extents.
+TEST(Run, HostMemoryStaysAllocatedWhileADeviceImportsIt) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {-1}, {"n"});
+  const uint32_t a = graph.node("Neg", "a", {x});
+  const uint32_t b = graph.node("Add", "b", {graph.node("Neg", "between", {a}), graph.node("Abs", "other", {a})});
+  const Model model = graph.finish({a, b});
+  for (const std::string kind : {"shared", "flushed"}) {
+    const Environment env = partial_environment({{"partial.memory", kind}, {"partial.touches", "1"}});
+    Exec exec =
+        env.compile(model, pinned({{"a", "cpu"}, {"between", "partial"}, {"other", "partial"}, {"b", "cpu"}})).exec();
+    for (const size_t n : {size_t{1} << 18, size_t{1} << 20}) {
+      run(exec, std::vector<float>(n, 2));
+      EXPECT_EQ(exec.output(0u).values<float>(), std::vector<float>(n, -2));
+      EXPECT_EQ(exec.output(1u).values<float>(), std::vector<float>(n, 4));
+    }
+  }
+}
+
 TEST(Run, BuffersThatCannotBeSharedAreCopied) {
   const Environment env = partial_environment({{"partial.memory", "shared"}});
   Exec exec = env.compile(chain_of_three(), pinned({{"*", "partial"}})).exec();

@@ -60,6 +60,8 @@ void free_memory(Device& device, bp_memory_t* memory, void* address) {
   ++device.counters().releases;
   if (memory == nullptr) return std::free(address);
   Allocation* allocation = &allocation_of(memory);
+  if (allocation->imported != nullptr && device.script().touches)
+    static_cast<void>(*static_cast<const volatile char*>(allocation->imported));
   if (allocation->data != allocation->imported) std::free(allocation->data);
   if (allocation->release != nullptr) allocation->release(allocation->self);
   delete allocation;

@@ -148,6 +148,7 @@ Script read_script(const bp_host_t* host, uint32_t device) {
   reader.read("marks", script.marks);
   reader.read("mark_files", script.mark_files);
   reader.read("copy_meets", script.copy_meets);
+  reader.read("touches", script.touches);
   reader.read("open_us", script.open_us);
   reader.read("run_us", script.run_us);
   reader.read("meet", script.meet);

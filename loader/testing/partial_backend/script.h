@@ -24,6 +24,7 @@
 //   meet      how many runs must have been active at once before a run ends; it waits 10 s at most 0
 //   copy_us   minimum time of each copy                                                     0
 //   hang_copy the copy, counted from 1, that never ends                                     none
+//   touches   1: it reads imported memory once more when the import ends                    0
 //   copy_meets 1: a copy ends only after a device ran during it; it waits 10 s at most      0
 //   open_us   minimum time of opening the device and, for device 0, of creating the backend   0
 //   query_us  minimum time of each coverage query                                           0
@@ -74,7 +75,7 @@ struct Script {
   bool async = false;
   bool marks = false;
   bool mark_files = false;
-  bool copy_meets = false;
+  bool copy_meets = false, touches = false;
   uint64_t run_us = 0, meet = 0, copy_us = 0, open_us = 0, query_us = 0, compile_us = 0, hang_copy = 0;
   std::optional<Fault> fault;
   std::string cache = "0";
