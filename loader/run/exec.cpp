@@ -343,6 +343,7 @@ Status Exec::attempt(const bp_run_t& options) {
   for (;;) {
     adopt_current_model();
     Fault fault;
+    bool is_spoiled = false;  // an input may have been updated, so the run cannot be repeated
     if (const Device* const device = abandoned_device()) {  // given up in another exec's run, or by the framework
       fault.status = device->lost();
       fault.device = device;
@@ -355,14 +356,16 @@ Status Exec::attempt(const bp_run_t& options) {
       }
       fault.device = run_->runner->failed_device();
       fault.island = run_->runner->failed_step();
+      is_spoiled = run_->plan->updates_inputs();
     }
     const bp_status_t code = fault.status.code();
     if (code != BP_DEVICE_LOST && code != BP_INTERNAL) return std::move(fault.status);
-    if (run_ && run_->plan->updates_inputs())
-      return std::move(fault.status).context("an input that is updated in place cannot be restored for another device");
-    if (passed(options.deadline)) return std::move(fault.status);
     // Each failover excludes a device, or an island from a device, so the loop ends.
-    if (!model_->fail_over(fault).ok()) return std::move(fault.status);
+    const bool fails_over = !passed(options.deadline) && model_->fail_over(fault).ok();
+    if (is_spoiled)
+      return std::move(fault.status)
+          .context("an input that is updated in place may have changed, so write it again before the next run");
+    if (!fails_over) return std::move(fault.status);
   }
 }
 

@@ -384,6 +384,52 @@ TEST(Run, AFaultIsReportedIfOtherDevicesAreForbidden) {
   }
 }
 
+// An exec that updates `memory` in place on the first of two devices.
+Exec scatter_in_place(const Environment& env, const Tensor& memory) {
+  Graph graph;
+  const uint32_t cache = graph.input("cache", BP_DTYPE_FLOAT, {3});
+  const uint32_t at = graph.input("at", BP_DTYPE_INT64, {1}), value = graph.input("value", BP_DTYPE_FLOAT, {1});
+  const Model model = graph.finish({graph.node("ScatterElements", "y", {cache, at, value})});
+  SessionOptions how;
+  how.devices = {"partial:0", "partial:1"};
+  Exec exec = env.compile(model, how).exec();
+  exec.bind("cache", memory);
+  exec.bind_output(0u, memory);
+  exec.bind("at", Tensor::of<int64_t>({1}, {1}));
+  exec.bind("value", Tensor::of<float>({1}, {9}));
+  return exec;
+}
+
+TEST(Run, AFaultInAnUpdateInPlaceIsReportedAndLaterRunsAreElsewhere) {
+  const Environment env = partial_environment({{"partial.devices", "2"},
+                                               {"partial.0.seconds", "1e-6"},
+                                               {"partial.1.seconds", "1"},
+                                               {"partial.0.fault", "lost@y#2"}});
+  const Tensor memory = Tensor::of<float>({3}, {1, 2, 3});
+  Exec exec = scatter_in_place(env, memory);
+  exec.run();
+  EXPECT_THAT(memory.values<float>(), ElementsAre(1, 9, 3));
+  const Error error = failure([&] { exec.run(); });
+  EXPECT_EQ(error.status(), BP_DEVICE_LOST);
+  EXPECT_THAT(error.text(), HasSubstr("write it again"));
+  exec.run();
+  EXPECT_EQ(counters(env, 1).runs, 1u);
+}
+
+TEST(Run, AnUpdateInPlaceIsElsewhereIfTheDeviceWasGivenUpBefore) {
+  const Environment env =
+      partial_environment({{"partial.devices", "2"}, {"partial.0.seconds", "1e-6"}, {"partial.1.seconds", "1"}});
+  const Tensor memory = Tensor::of<float>({3}, {1, 2, 3});
+  Exec exec = scatter_in_place(env, memory);
+  exec.run();
+  EXPECT_EQ(counters(env, 0).runs, 1u);
+  env.abandon_device(env.devices()[1].info.id);
+  exec.bind("value", Tensor::of<float>({1}, {8}));
+  exec.run();
+  EXPECT_THAT(memory.values<float>(), ElementsAre(1, 8, 3));
+  EXPECT_EQ(counters(env, 1).runs, 1u);
+}
+
 TEST(Run, AFaultIsReportedIfNoOtherDeviceCanRunTheIsland) {
   auto options = with_a_spare("lost@b#1");
   options["partial.2.ops"] = "Neg";
