@@ -2,7 +2,6 @@
 #include "host/shared_memory.h"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
