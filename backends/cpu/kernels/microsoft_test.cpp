@@ -335,6 +335,8 @@ TEST_F(Microsoft, MalformedAttributesAreRefused) {
   EXPECT_THAT(refusal("QAttention", attention, {}), HasSubstr("num_heads is missing"));
   EXPECT_THAT(refusal("QAttention", attention, {{"num_heads", int64_t{2}}, {"do_rotary", int64_t{1}}}),
               HasSubstr("do_rotary is not supported"));
+  EXPECT_THAT(refusal("QAttention", attention, {{"num_heads", int64_t{2}}, {"qkv_hidden_sizes", Ints{4}}}),
+              HasSubstr("qkv_hidden_sizes has 1"));
   EXPECT_NE(refusal("QAttention", {"x", "w", "", "scale", "scale"}, heads), "");
   EXPECT_NE(refusal("QAttention", {"x", "w", "bias", "scale", "scale", "", "", "zero"}, heads), "");
   const std::vector<std::string> convolution = {"image", "kernel"};

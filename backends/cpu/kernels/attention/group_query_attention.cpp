@@ -43,6 +43,7 @@ struct GroupQuery {
   int64_t past_capacity = 0;  // number of positions in past_key and past_value
   int64_t rotary_dim = 0, rotary_cached = 0;
   bool packed = false;                    // the query input also contains keys and values
+  bool plain = false;                     // reference mode: compute as the operator is defined
   std::array<int64_t, 2> bias_strides{};  // strides of attention_bias by batch and head
   int64_t bias_keys = 0;
 
@@ -158,7 +159,8 @@ std::optional<std::string> run(const GroupQuery& g, Tensors in, Tensors out, voi
     }
   });
 
-  AttentionRules rules{o.scale != 0 ? o.scale : 1 / std::sqrt(static_cast<double>(d)), o.softcap, true, o.window, {}};
+  AttentionRules rules{
+      o.scale != 0 ? o.scale : 1 / std::sqrt(static_cast<double>(d)), o.softcap, true, o.window, {}, g.plain};
   if (at(in, kSink).present()) {
     std::vector<float> storage;
     const float* sinks = as_compute(in[kSink], storage);
@@ -190,6 +192,7 @@ Plan plan(const PlanContext& context, const Options& o, Tensors in) {
   GroupQuery g;
   g.options = o;
   g.packed = !at(in, kKey).present();
+  g.plain = context.reference;
   const Shape& q = in[kQuery].shape;
   const Tensor past_key = at(in, kPastKey), past_value = at(in, kPastValue), bias = at(in, kBias);
   const int64_t row_heads = g.packed ? o.heads + 2 * o.kv_heads : o.heads;

@@ -14,6 +14,9 @@ Verdict check_multi_head(const Node& node) {
   if (node.attr("num_heads", int64_t{0}) < 1) return no(BP_REASON_ATTRIBUTE, "num_heads is missing or not positive");
   for (const char* name : {"do_rotary", "past_present_share_buffer"})
     if (node.attr(name, int64_t{0}) != 0) return no(BP_REASON_ATTRIBUTE, std::string(name) + " is not supported");
+  const size_t sizes = node.ints("qkv_hidden_sizes").size();
+  if (sizes != 0 && sizes != 3)
+    return no(BP_REASON_ATTRIBUTE, "qkv_hidden_sizes has " + std::to_string(sizes) + " numbers, not 3");
   return yes();
 }
 
@@ -62,7 +65,8 @@ void MultiHead::run(HeadView<const float> q, HeadView<const float> k, HeadView<c
   const double scale = options.scale != 0 ? options.scale : 1 / std::sqrt(static_cast<double>(size.head_size));
   float* y = result_buffer(result, y_store);
   attend<float>(
-      size, {scale, 0, options.causal, -1, {}}, q, k, v, view_heads(y, true, size.q_heads, size.q_length, size.v_size),
+      size, {scale, 0, options.causal, -1, {}, plain}, q, k, v,
+      view_heads(y, true, size.q_heads, size.q_length, size.v_size),
       [&](int64_t b, int64_t h, int64_t i, float* row, int64_t n) {
         mask.add(keys, size, options.masked, b, i, row, n);
         if (added == nullptr) return;

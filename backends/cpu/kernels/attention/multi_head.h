@@ -22,7 +22,8 @@ struct MultiHeadOptions {
 
 // Reads the attributes num_heads, scale, mask_filter_value, unidirectional and qkv_hidden_sizes.
 MultiHeadOptions multi_head_options(const Node& node);
-// Whether num_heads is valid, and attributes that are not supported are absent or 0.
+// Whether num_heads and the number of qkv_hidden_sizes are valid, and attributes that are not supported are absent or
+// 0.
 Verdict check_multi_head(const Node& node);
 
 // An INT32 key mask in one of its forms: [batch] or [3 · batch + 2], which begin with the lengths; [2 · batch], the
@@ -47,6 +48,7 @@ struct MultiHead {
   int64_t past = 0;  // number of keys before the new ones
   KeyMask mask;
   std::array<int64_t, 2> bias_strides{};  // strides of attention_bias by batch and head
+  bool plain = false;                     // reference mode: compute as the operator is defined
 
   // Whether attention_bias has the extents of the scores, or 1 for batch or heads.
   bool fit_bias(const Tensor& bias);

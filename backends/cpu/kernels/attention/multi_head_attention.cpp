@@ -84,6 +84,7 @@ Plan plan(const PlanContext& context, const MultiHeadOptions& o, Tensors in) {
   if (q.rank() != 3 || q[2] % o.heads != 0 || (k.rank() != 3 && k.rank() != 4) || v.rank() != k.rank())
     return mismatch("num_heads");
   MultiHead m{o};
+  m.plain = context.reference;
   AttentionSize& s = m.size;
   s = {q[0], o.heads, o.heads, q[1], 0, q[2] / o.heads, 0};
   if (has_heads) {
@@ -155,8 +156,9 @@ void run(const CombinedAttention& c, Tensors in, Tensors out, void* scratch) {
 
 Plan plan(const PlanContext& context, const MultiHeadOptions& o, Tensors in) {
   std::string error;
-  const auto fitted = fit_combined(o, in[kInput].shape, in[kWeights].shape, inputs_of(in), error);
+  auto fitted = fit_combined(o, in[kInput].shape, in[kWeights].shape, inputs_of(in), error);
   if (!fitted) return fail(error);
+  fitted->heads.plain = context.reference;
   const int64_t floats = product({fitted->rows(), fitted->width});
   return make_plan(fitted->shapes(),
                    [c = *fitted](Tensors inputs, Tensors outputs, void* scratch) { run(c, inputs, outputs, scratch); },
@@ -170,8 +172,6 @@ Verdict supports(const Node& node) {
   if (Verdict v = same_type(node, kInput, kWeights); !v) return v;
   if (Verdict v = check_multi_head(node); !v) return v;
   const std::vector<int64_t> sizes = node.ints("qkv_hidden_sizes");
-  if (!sizes.empty() && sizes.size() != 3)
-    return no(BP_REASON_ATTRIBUTE, "qkv_hidden_sizes has " + std::to_string(sizes.size()) + " numbers, not 3");
   if (node.has_output(1) && !sizes.empty() && sizes[0] != sizes[2])
     return no(BP_REASON_ATTRIBUTE, "keys and values must have equal sizes to share the output present");
   return yes();

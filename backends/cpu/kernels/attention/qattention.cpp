@@ -28,8 +28,9 @@ void run(const IntegerProducts& products, const CombinedAttention& c, Tensors in
 
 Plan plan(const PlanContext& context, const MultiHeadOptions& options, Tensors in, PackedWeights& packed) {
   std::string error;
-  const auto fitted = fit_combined(options, in[kInput].shape, in[kWeights].shape, inputs_of(in), error);
+  auto fitted = fit_combined(options, in[kInput].shape, in[kWeights].shape, inputs_of(in), error);
   if (!fitted) return fail(error);
+  fitted->heads.plain = context.reference;
   const auto has = [&](size_t slot, int64_t most) {
     const int64_t count = at(in, slot).shape.elements();
     return !at(in, slot).present() || count == 1 || count == most;

@@ -40,6 +40,12 @@ Verdict check_window(const Node& node, uint32_t slot) {
   return attribute_in(node, "auto_pad", "NOTSET", {"NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"});
 }
 
+double Window::reads() const {
+  double positions = 1;
+  for (size_t d = 0; d < kSpatial; ++d) positions *= static_cast<double>(std::min(kernel[d], in[d]));
+  return positions;
+}
+
 Shape Window::output_shape(int64_t batch, int64_t channels) const {
   Shape shape{batch, channels};
   for (int d = kSpatial - dims; d < kSpatial; ++d) shape.push_back(out[static_cast<size_t>(d)]);

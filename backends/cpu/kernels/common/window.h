@@ -45,6 +45,9 @@ struct Window {
   int64_t in_size() const { return product(in); }
   int64_t out_size() const { return product(out); }
   int64_t kernel_size() const { return product(kernel); }
+  // Returns how many positions of the input a window reads at most. Attributes may choose a far larger kernel, whose
+  // size need not fit in int64_t.
+  double reads() const;
   // Returns [batch, channels, spatial output extents…].
   Shape output_shape(int64_t batch, int64_t channels) const;
 };

@@ -53,8 +53,9 @@ CLONED void pool_row(const RowTask& t, float* y) {
       }
     }
     if constexpr (!kMaximum) {
-      const int64_t places = t.counts_padding ? t.padded_rows * reach.padded_count : t.row_count * reach.count;
-      joined = joined * Lanes::all(1.0f / static_cast<float>(places > 1 ? places : 1));
+      const float places = t.counts_padding ? static_cast<float>(t.padded_rows) * static_cast<float>(reach.padded_count)
+                                            : static_cast<float>(t.row_count * reach.count);
+      joined = joined * Lanes::all(1.0f / (places > 1 ? places : 1.0f));
     }
     joined.store(y);
   }
@@ -78,21 +79,21 @@ Plan plan_blocked_pool(const BlockedPool& pool, const Window& w, const Shape& in
   Plan plan = make_plan({output, output}, [=, depth = reaches(w, 0), height = reaches(w, 1), width = reaches(w, 2)](
                                               Tensors in, Tensors out) {
     const int64_t rows = w.out[0] * w.out[1];
-    const int64_t work = w.kernel_size() * w.out[2] * lanes;
-    parallel(planes * rows, 1 + kCheapGrain / work, [&](int64_t begin, int64_t end) {
-      std::vector<const float*> sources(static_cast<size_t>(w.kernel[0] * w.kernel[1]));
+    const double work = 1 + w.reads() * static_cast<double>(w.out[2] * lanes);
+    parallel(planes * rows, 1 + static_cast<int64_t>(kCheapGrain / work), [&](int64_t begin, int64_t end) {
+      std::vector<const float*> sources;
       for (int64_t task = begin; task < end; ++task) {
         const float* plane = in[0].as<float>() + task / rows * w.in_size() * lanes;
         const Reach& z = depth[static_cast<size_t>(task % rows / w.out[1])];
         const Reach& y = height[static_cast<size_t>(task % w.out[1])];
-        size_t count = 0;
+        sources.clear();
         for (int64_t i = 0; i < z.count; ++i) {
           for (int64_t j = 0; j < y.count; ++j) {
             int64_t at = (z.first + i * w.dilation[0]) * w.in[1] + y.first + j * w.dilation[1];
-            sources[count++] = plane + at * w.in[2] * lanes;
+            sources.push_back(plane + at * w.in[2] * lanes);
           }
         }
-        row({sources.data(), static_cast<int64_t>(count), width.data(), w.dilation[2], w.out[2],
+        row({sources.data(), std::ssize(sources), width.data(), w.dilation[2], w.out[2],
              z.padded_count * y.padded_count, pool.counts_padding},
             out[0].as<float>() + task * w.out[2] * lanes);
       }

@@ -25,7 +25,7 @@ using PoolTypes = TypeList<float, double, Half, BFloat16, int8_t, uint8_t>;
 struct Cell {
   Spatial start;  // the first input position
   Spatial count;  // positions along each dimension
-  int64_t padded_places = 1;
+  double padded_places = 1;
 };
 
 // Calls f(output element, cell) for all elements of a plane. The reaches along each dimension are computed only once.
@@ -46,7 +46,7 @@ void each_cell(const Window& w, const F& f) {
     for (int64_t y = 0; y < w.out[1]; ++y) {
       const int64_t high = place(1, y);
       for (int64_t x = 0; x < w.out[2]; ++x) {
-        cell.padded_places = deep * high * place(2, x);
+        cell.padded_places = static_cast<double>(deep * high) * static_cast<double>(place(2, x));
         pace.spend(cell.count[0] * cell.count[1] * cell.count[2]);
         f(o++, cell);
       }
@@ -68,7 +68,8 @@ void each_place(const Window& w, const Cell& cell, const F& f) {
 // Calls plane(first input element, first output element) for each channel of each image.
 template <class F>
 void each_plane(const Window& w, int64_t planes, const F& plane) {
-  parallel(planes, 1 + kCheapGrain / (1 + w.out_size() * w.kernel_size()), [&](int64_t begin, int64_t end) {
+  const double work = 1 + static_cast<double>(w.out_size()) * w.reads();
+  parallel(planes, 1 + static_cast<int64_t>(kCheapGrain / work), [&](int64_t begin, int64_t end) {
     for (int64_t p = begin; p < end; ++p) plane(p * w.in_size(), p * w.out_size());
   });
 }
@@ -114,9 +115,8 @@ void average_pool(const Window& w, int64_t planes, bool count_padding, Tensors i
     each_cell(w, [&](int64_t o, const Cell& cell) {
       C sum = 0;
       each_place(w, cell, [&](int64_t i) { sum += static_cast<C>(x[x0 + i]); });
-      int64_t inside = cell.count[0] * cell.count[1] * cell.count[2];
-      y[y0 + o] =
-          static_cast<T>(sum / static_cast<C>(std::max<int64_t>(1, count_padding ? cell.padded_places : inside)));
+      const auto inside = static_cast<double>(cell.count[0] * cell.count[1] * cell.count[2]);
+      y[y0 + o] = static_cast<T>(sum / static_cast<C>(std::max(1.0, count_padding ? cell.padded_places : inside)));
     });
   });
 }
@@ -169,7 +169,7 @@ const char* refuse_dense(const PlanContext&, PoolProblem& p) {
   if (const char* why = refuse_plain<kPool>(p)) return why;
   if (p.inputs[0].dtype != BP_DTYPE_FLOAT) return "it is not in fp32";
   if (p.shape.elements() == 0) return "its result is empty";
-  if (p.window.in_size() == 0 || p.window.kernel_size() == 0) return "its input is empty";
+  if (p.window.in_size() == 0) return "its input is empty";
   return has_short_rows(p.window) ? nullptr : "its rows are too long to be copied";
 }
 

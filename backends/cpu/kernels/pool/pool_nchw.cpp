@@ -152,8 +152,9 @@ Plan plan_pool_nchw(const BlockedPool& pool, const Window& w, const Shape& input
                                          Tensors in, Tensors out) {
     const auto join = pool.maximum ? kJoinMaxima : kJoinSums;
     const int64_t rows = w.out[0] * w.out[1], n = w.out[2];
-    const int64_t work = w.kernel[0] * w.kernel[1] * w.in[2] + w.kernel[2] * n;
-    parallel(planes * rows, 1 + kCheapGrain / (1 + work), [&](int64_t begin, int64_t end) {
+    const double work = static_cast<double>(w.kernel[0] * w.kernel[1]) * static_cast<double>(w.in[2] + 1) +
+                        static_cast<double>(w.kernel[2] * n);
+    parallel(planes * rows, 1 + static_cast<int64_t>(kCheapGrain / work), [&](int64_t begin, int64_t end) {
       // Each step handles several rows, so that a row is not read right after it was written: an unaligned load that
       // straddles two recently stored vectors would stall.
       std::vector<PaddedRow> together(

@@ -140,9 +140,9 @@ std::optional<WindowAttributes> attributes_of(const Node& pool) {
 template <class F>
 Plan plan_places(const Pooled& p, const F& f) {
   const int64_t places = p.window.out_size(), channels = p.shape[1], image = channels * p.window.in_size();
-  const int64_t work = channels * p.window.kernel_size();
+  const double work = 1 + static_cast<double>(channels) * p.window.reads();
   Plan plan = make_plan({p.shape}, [=, batch = p.shape[0]](Tensors in, Tensors out) {
-    parallel(batch * places, 1 + kCheapGrain / (1 + work), [&](int64_t begin, int64_t end) {
+    parallel(batch * places, 1 + static_cast<int64_t>(kCheapGrain / work), [&](int64_t begin, int64_t end) {
       for (int64_t at = begin; at < end; ++at)
         f(in[0].as<uint8_t>() + at / places * image, at % places, out[0].as<uint8_t>() + at * channels);
     });
