@@ -396,6 +396,16 @@ TEST_F(Engine, NamesTheNodeThatFailsDuringARun) {
   EXPECT_THAT(run.text, HasSubstr("Add"));
 }
 
+TEST_F(Engine, RefusesNodesWithoutOutputs) {
+  for (const std::vector<std::string>& outputs : {std::vector<std::string>{}, std::vector<std::string>{""}}) {
+    GraphBuilder b;
+    b.input("x", BP_DTYPE_FLOAT, {4}).node("Split", 13, {"x"}, outputs).node("Neg", 13, {"x"}, {"y"}).output("y");
+    const Compiled program(plugin, b.graph());
+    EXPECT_EQ(program.status, BP_UNSUPPORTED);
+    EXPECT_THAT(program.text, HasSubstr("it has no output"));
+  }
+}
+
 TEST(Negotiation, RefusesWithAReason) {
   Plugin plugin;
   EXPECT_EQ(plugin.api->version, BP_ABI_VERSION);

@@ -49,11 +49,13 @@ Verdict check_types(const Node& node) {
     if (!node.has_input(i)) continue;
     if (Verdict v = check_type(node.graph(), node.input_type(i), {"input ", i}); !v) return v;
   }
+  bool has_output = false;  // kernels and schedules rely on it
   for (uint32_t i = 0; i < node.output_count(); ++i) {
     if (!node.has_output(i)) continue;
+    has_output = true;
     if (Verdict v = check_type(node.graph(), node.output_type(i), {"output ", i}); !v) return v;
   }
-  return yes();
+  return has_output ? yes() : no(BP_REASON_OPSET, "it has no output");
 }
 
 }  // namespace
