@@ -155,6 +155,55 @@ TEST_F(Limited, RefusesIndicesBeyondIt) {
   }
 }
 
+// What an operator needs for itself counts too, where it is more than its result.
+TEST_F(Limited, RefusesSumsBeyondIt) {
+  GraphBuilder trees;  // the scores of a row take six times the memory of its results
+  trees.input("x", BP_DTYPE_FLOAT, {1, 1});
+  trees.node("ai.onnx.ml::TreeEnsembleRegressor", 3, {"x"}, {"y"}, BP_DTYPE_FLOAT, {{"n_targets", int64_t{8 << 20}}});
+  trees.output("y");
+  GraphBuilder image;  // the sums take eight times the memory of the image
+  image.input("x", BP_DTYPE_INT8, {1, 1, 9000000});
+  image.weight<int64_t>("extents", BP_DTYPE_INT64, {2}, {3000, 3000});
+  image.weight<int64_t>("block", BP_DTYPE_INT64, {2}, {1, 1});
+  image.node("Col2Im", 18, {"x", "extents", "block"}, {"y"}, BP_DTYPE_INT8).output("y");
+  for (const Outcome& refused :
+       {run(trees, {HostTensor::of<float>(BP_DTYPE_FLOAT, {1, 1}, {1})}),
+        run(image, {HostTensor::of(BP_DTYPE_INT8, {1, 1, 9000000}, std::vector<int8_t>(9000000))})}) {
+    EXPECT_EQ(refused.status, BP_RESOURCE_EXHAUSTED) << refused.text;
+    EXPECT_THAT(refused.text, HasSubstr("max_bytes"));
+  }
+}
+
+TEST_F(Limited, RefusesTargetsWhoseCoefficientsWouldWrap) {
+  GraphBuilder b;  // 2^62 targets of 4 numbers have 2^64 coefficients
+  b.input("x", BP_DTYPE_FLOAT, {1, 4});
+  b.node("ai.onnx.ml::LinearRegressor", 1, {"x"}, {"y"}, BP_DTYPE_FLOAT, {{"targets", int64_t{1} << 62}}).output("y");
+  const Outcome refused = run(b, {HostTensor::of<float>(BP_DTYPE_FLOAT, {1, 4}, {1, 2, 3, 4})});
+  EXPECT_EQ(refused.status, BP_RESOURCE_EXHAUSTED) << refused.text;
+}
+
+// A window's size need not fit in 64 bits, nor its positions in memory: only those inside the input are read.
+TEST_F(Limited, WindowsOfPoolsMayExceedTheTensor) {
+  const std::vector<int64_t> kernel(2, 1 << 30), pads(4, 1 << 29);
+  for (const int64_t channels : {3, 32}) {  // the convolution's output is blocked if its channels fill whole blocks
+    std::vector<float> identity(static_cast<size_t>(channels * channels)), planes;
+    for (int64_t c = 0; c < channels; ++c) identity[static_cast<size_t>(c * channels + c)] = 1;
+    for (int64_t c = 0; c < channels; ++c) planes.insert(planes.end(), {1, 2, 3, 4});
+    for (const bool is_maximum : {false, true}) {
+      GraphBuilder b;
+      b.input("x", BP_DTYPE_FLOAT, {1, channels, 2, 2});
+      b.weight("w", BP_DTYPE_FLOAT, {channels, channels, 1, 1}, identity).node("Conv", 11, {"x", "w"}, {"c"});
+      b.node(is_maximum ? "MaxPool" : "AveragePool", 22, {"c"}, {"y"}, BP_DTYPE_FLOAT,
+             {{"kernel_shape", kernel}, {"pads", pads}});
+      b.output("y");
+      const Outcome result = run(b, {HostTensor::of(BP_DTYPE_FLOAT, {1, channels, 2, 2}, planes)});
+      ASSERT_EQ(result.status, BP_OK) << result.text;
+      EXPECT_EQ(result.outputs[0].extents, (std::vector<int64_t>{1, channels, 3, 3}));
+      for (float y : result.outputs[0].as<float>()) EXPECT_EQ(y, is_maximum ? 4.0f : 2.5f);
+    }
+  }
+}
+
 // Any positive `size` of an LRN is valid. A window larger than the number of channels costs no more memory or time than
 // one of all channels.
 TEST_F(Limited, WindowsOfChannelsMayExceedTheTensor) {

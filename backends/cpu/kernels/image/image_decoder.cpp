@@ -35,7 +35,7 @@ std::optional<std::string> decode(const std::string& format, const image::Codec&
                                   Tensors out) {
   const int64_t pixels = size.width * size.height;
   auto* target = out[0].as<uint8_t>();
-  require_memory(pixels, 3);
+  require_memory(pixels, 3 + codec.pixel_bytes);
   std::vector<uint8_t> storage(format == "Grayscale" ? static_cast<size_t>(pixels) * 3 : 0);
   uint8_t* rgb = storage.empty() ? target : storage.data();
   if (image::Problem problem = codec.decode(bytes_in(in[0]), size, rgb)) return about(codec, *problem);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/ml/support.h"
+#include "runtime/memory.h"
 
 namespace backplane::cpu {
 namespace {
@@ -16,7 +17,7 @@ struct Matrix {
   int64_t outputs = 0;
 
   Failed check(const Table& table) const {
-    if (static_cast<int64_t>(coefficients.size()) == outputs * table.columns) return std::nullopt;
+    if (static_cast<int64_t>(coefficients.size()) == product({outputs, table.columns})) return std::nullopt;
     return std::to_string(coefficients.size()) + " coefficients do not fit " + std::to_string(outputs) +
            " outputs and rows of " + std::to_string(table.columns) + " numbers";
   }
@@ -49,6 +50,7 @@ std::unique_ptr<Kernel> create_regressor(const Node& node) {
     if (Failed wrong = matrix.check(*table)) return fail(*wrong);
     return make_plan({Shape{table->rows, matrix.outputs}}, [matrix, post, table](Tensors in, Tensors out) {
       ml::for_each_row(in[0], *table, table->columns * matrix.outputs, [&](int64_t r, std::span<const double> row) {
+        require_memory(matrix.outputs, sizeof(double));
         std::vector<double> scores(static_cast<size_t>(matrix.outputs));
         matrix.times(row, scores);
         // Only PROBIT applies to a single score; the other transforms are for the scores of several classes.
@@ -97,7 +99,7 @@ std::unique_ptr<Kernel> create_classifier(const Node& node) {
         if (Failed wrong = matrix.check(*table)) return wrong;
         int64_t width = adds_class ? 2 : matrix.outputs;
         out[1] = Value::allocate(BP_DTYPE_FLOAT, Shape{table->rows, width});
-        std::vector<int64_t> classes(static_cast<size_t>(table->rows));
+        std::vector<int64_t> classes = ml::classes_of(*table);
         ml::for_each_row(x, *table, table->columns * matrix.outputs, [&](int64_t r, std::span<const double> row) {
           std::vector<double> scores(static_cast<size_t>(matrix.outputs));
           matrix.times(row, scores);

@@ -178,7 +178,9 @@ Failed cast(const Elements& map, int64_t columns, std::vector<T>& row) {
     entries.emplace_back(key, &map.values[i].tensor);
   }
   std::ranges::sort(entries, {}, &std::pair<int64_t, const Tensor*>::first);
-  row.resize(columns < 0 ? entries.size() : static_cast<size_t>(columns));
+  const int64_t width = columns < 0 ? std::ssize(entries) : columns;
+  require_memory(width, sizeof(T));
+  row.resize(static_cast<size_t>(width));
   size_t next = 0;
   for (const auto& [key, tensor] : entries) {
     if (tensor->shape.elements() != 1) return "the map's value at " + std::to_string(key) + " is not a scalar";

@@ -37,6 +37,11 @@ std::vector<double> numbers(const Tensor& tensor) {
   return list;
 }
 
+std::vector<int64_t> classes_of(const Table& table) {
+  require_memory(table.rows, sizeof(int64_t));
+  return std::vector<int64_t>(static_cast<size_t>(table.rows));
+}
+
 std::optional<Value> tensor_attribute(const Node& node, std::string_view name) {
   const bp_attribute_t* attribute = node.find(name);
   if (attribute == nullptr || attribute->type != BP_ATTR_TENSOR || attribute->count != 1) return std::nullopt;
@@ -79,6 +84,8 @@ Value Labels::make(std::span<const int64_t> classes) const {
   Shape shape{static_cast<int64_t>(classes.size())};
   if (!texts.empty()) {
     std::vector<std::string_view> chosen;
+    require_memory(std::ssize(classes), sizeof(std::string_view));
+    chosen.reserve(classes.size());
     for (int64_t c : classes) chosen.push_back(texts[static_cast<size_t>(c)]);
     return make_texts(shape, chosen);
   }

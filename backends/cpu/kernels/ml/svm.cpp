@@ -82,7 +82,7 @@ std::unique_ptr<Kernel> create_regressor(const Node& node) {
     float predict(Row64 x) const {
       double sum = rho;
       if (supports == 0) sum += KernelFunction::dot(x, coefficients.data());
-      for (size_t s = 0; s < supports; ++s) sum += coefficients[s] * kernel(x, &vectors[s * width]);
+      for (size_t s = 0; s < supports; ++s) sum += coefficients[s] * kernel(x, vectors.data() + s * width);
       if (one_class) return sum > 0 ? 1 : -1;
       if (post == ml::PostTransform::kProbit) ml::transform(post, {&sum, 1});
       return static_cast<float>(sum);
@@ -168,7 +168,7 @@ struct Classifier {
 // class i, and row i for those of class j.
 void Classifier::vote(Row64 x, std::span<double> scores, std::span<int> votes) const {
   std::vector<double> kernels(supports);
-  for (size_t s = 0; s < supports; ++s) kernels[s] = kernel(x, &vectors[s * width]);
+  for (size_t s = 0; s < supports; ++s) kernels[s] = kernel(x, vectors.data() + s * width);
   size_t pair = 0, first_i = 0;
   for (size_t i = 0; i < classes; ++i) {
     auto count_i = static_cast<size_t>(per_class[i]);
@@ -231,7 +231,7 @@ int64_t Classifier::predict(Row64 x, std::span<float> out) const {
   std::vector<double> scores(supports == 0 ? classes : pairs());
   std::vector<int> votes(classes);
   if (supports == 0) {
-    for (size_t c = 0; c < classes; ++c) scores[c] = KernelFunction::dot(x, &coefficients[c * width]) + rho[0];
+    for (size_t c = 0; c < classes; ++c) scores[c] = KernelFunction::dot(x, coefficients.data() + c * width) + rho[0];
   } else {
     vote(x, scores, votes);
   }
@@ -269,7 +269,7 @@ std::unique_ptr<Kernel> create_classifier(const Node& node) {
     if (Failed wrong = wrong_width(*table, model.width)) return wrong;
     size_t width = model.outputs();
     out[1] = Value::allocate(BP_DTYPE_FLOAT, Shape{table->rows, static_cast<int64_t>(width)});
-    std::vector<int64_t> classes(static_cast<size_t>(table->rows));
+    std::vector<int64_t> classes = ml::classes_of(*table);
     auto work = static_cast<int64_t>(model.width * std::max(model.classes, model.supports));
     ml::for_each_row(x, *table, work, [&](int64_t r, Row64 row) {
       float* scores = out[1].tensor.as<float>() + r * static_cast<int64_t>(width);

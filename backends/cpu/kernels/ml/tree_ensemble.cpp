@@ -4,6 +4,7 @@
 
 #include "backplane/sdk/fence.hpp"
 #include "kernels/ml/trees.h"
+#include "runtime/memory.h"
 
 namespace backplane::cpu {
 namespace {
@@ -108,6 +109,7 @@ std::unique_ptr<Kernel> make_ensemble(Ensemble read) {
     return make_plan({Shape{table->rows, ensemble->targets}}, [ensemble, table](Tensors in, Tensors out) {
       auto work = static_cast<int64_t>(ensemble->forest.roots.size()) * 16;
       ml::for_each_row(in[0], *table, work, [&](int64_t r, std::span<const double> row) {
+        require_memory(ensemble->targets, sizeof(double) + sizeof(ml::Score));
         std::vector<double> scores(static_cast<size_t>(ensemble->targets));
         ensemble->predict(row, scores);
         dispatch<Floats>(out[0].dtype, [&](auto tag) {
@@ -219,7 +221,7 @@ std::unique_ptr<Kernel> create_classifier(const Node& node) {
     if (table->columns < model.forest.features) return too_narrow(*table, model.forest);
     auto width = static_cast<int64_t>(model.classes);
     out[1] = Value::allocate(BP_DTYPE_FLOAT, Shape{table->rows, width});
-    std::vector<int64_t> classes(static_cast<size_t>(table->rows));
+    std::vector<int64_t> classes = ml::classes_of(*table);
     auto work = static_cast<int64_t>(model.forest.roots.size()) * 16;
     ml::for_each_row(x, *table, work, [&](int64_t r, std::span<const double> row) {
       std::vector<double> scores;

@@ -5,6 +5,7 @@
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/index.h"
 #include "kernels/common/support.h"
+#include "runtime/memory.h"
 #include "runtime/watch.h"
 
 namespace backplane::cpu {
@@ -40,7 +41,7 @@ std::unique_ptr<Kernel> create_unpool(const Node& node) {
       return fail("kernel_shape, strides or pads do not fit an input of shape " + to_string(from));
     Shape pooled{from[0], from[1]};  // the shape that the indices refer to
     for (size_t d = 0; d < kernel.size(); ++d)
-      pooled.push_back((from[static_cast<int>(d) + 2] - 1) * strides[d] - pads[d] - pads[d + kernel.size()] +
+      pooled.push_back(product({from[static_cast<int>(d) + 2] - 1, strides[d]}) - pads[d] - pads[d + kernel.size()] +
                        kernel[d]);
     Shape to = pooled;
     if (wanted.present()) {
@@ -95,6 +96,7 @@ void col2im(const T* x, T* y, int64_t planes, int64_t parts, const std::vector<S
   parallel(planes, std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, block * windows)),
            [&](int64_t begin, int64_t end) {
              Pace pace;
+             require_memory(product({image, parts}), sizeof(Acc));
              std::vector<Acc> sums(static_cast<size_t>(image * parts));
              for (int64_t plane = begin; plane < end; ++plane) {
                std::ranges::fill(sums, Acc(0));

@@ -27,6 +27,7 @@ struct Codec {
   Problem (*size)(Encoded bytes, Size* size);
   // `size` is the one that `size()` reads from the header. `rgb` has room for 3 bytes per pixel, top row first.
   Problem (*decode)(Encoded bytes, const Size& size, uint8_t* rgb);
+  int64_t pixel_bytes = 0;  // memory that `decode` needs for each pixel in addition to `rgb`
 };
 
 extern const Codec kBmp, kJpeg, kJpeg2000, kPng, kPnm, kTiff, kWebp;

@@ -156,6 +156,6 @@ bool matches(Encoded bytes) {
 
 }  // namespace
 
-const Codec kJpeg2000{"JPEG 2000", matches, read_size, decode};
+const Codec kJpeg2000{"JPEG 2000", matches, read_size, decode, 16};  // four components of 32 bits
 
 }  // namespace backplane::cpu::image

@@ -40,6 +40,6 @@ Problem decode(Encoded bytes, const Size& size, uint8_t* rgb) {
 
 }  // namespace
 
-const Codec kPng{"PNG", [](Encoded bytes) { return begins_with(bytes, "\x89PNG\r\n\x1a\n"); }, read_size, decode};
+const Codec kPng{"PNG", [](Encoded bytes) { return begins_with(bytes, "\x89PNG\r\n\x1a\n"); }, read_size, decode, 4};
 
 }  // namespace backplane::cpu::image

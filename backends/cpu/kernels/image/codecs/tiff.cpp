@@ -108,6 +108,6 @@ bool matches(Encoded bytes) {
 
 }  // namespace
 
-const Codec kTiff{"TIFF", matches, read_size, decode};
+const Codec kTiff{"TIFF", matches, read_size, decode, 4};
 
 }  // namespace backplane::cpu::image
