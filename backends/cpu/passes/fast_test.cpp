@@ -497,6 +497,17 @@ TEST(FastBias, IsAddedLast) {
   }
 }
 
+// The factor 1/0 would multiply the bias too, and the infinite sum and the infinite bias cancel to NaN.
+TEST(FastQuotient, OfZeroIsInfinite) {
+  const Case test{"", {1, 48, 8, 8}, [](Network& n) {
+                    n.typed("c", {1, 48, 8, 8}).scalar("zero", 0);
+                    n.conv("x", "c", {48, 48, 3, 3}, kSame3).node("Div", 14, {"c", "zero"}, {"y"}).output("y");
+                  }};
+  const Outcome expected = run(test, true, "1"), seen = run(test, false, "1");
+  ASSERT_EQ(seen.status, BP_OK) << seen.text;
+  EXPECT_EQ(seen.outputs[0].as<float>(), expected.outputs[0].as<float>());
+}
+
 INSTANTIATE_TEST_SUITE_P(Networks, Fast, ::testing::ValuesIn(kCases), [](const auto& info) { return info.param.name; });
 
 }  // namespace

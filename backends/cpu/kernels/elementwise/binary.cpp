@@ -301,16 +301,24 @@ constexpr auto kPrelu = []<class T>(T x, T slope) -> T { return x < 0 ? kMultipl
 
 // ---- Pow: the result has the type of the base; the exponent may have another type ----------------------------------
 
+// `exponent` is in two's complement if it is negative.
 template <class T>
-T power(T base, double exponent) {
+T whole_power(T base, bool is_negative, uint64_t exponent) {
+  if (is_negative) return base == 1 ? T(1) : base == T(-1) ? (exponent % 2 == 0 ? T(1) : T(-1)) : T(0);
+  T result = 1;
+  for (; exponent != 0; exponent >>= 1, base = kMultiply(base, base))
+    if (exponent & 1) result = kMultiply(result, base);
+  return result;
+}
+
+template <class T, class E>
+T power(T base, E exponent_of_type) {
+  const auto exponent = static_cast<double>(exponent_of_type);
   if constexpr (std::is_integral_v<T>) {
-    if (exponent == std::floor(exponent) && std::fabs(exponent) < 0x1p53) {
-      if (exponent < 0) return base == 1 ? T(1) : base == T(-1) ? (std::fmod(exponent, 2) == 0 ? T(1) : T(-1)) : T(0);
-      T result = 1;
-      for (auto bits = static_cast<uint64_t>(exponent); bits != 0; bits >>= 1, base = kMultiply(base, base))
-        if (bits & 1) result = kMultiply(result, base);
-      return result;
-    }
+    if constexpr (std::is_integral_v<E>)  // double would round large exponents, and lose whether they are even
+      return whole_power(base, exponent < 0, static_cast<uint64_t>(exponent_of_type));
+    if (exponent == std::floor(exponent) && std::fabs(exponent) < 0x1p53)
+      return whole_power(base, exponent < 0, static_cast<uint64_t>(static_cast<int64_t>(exponent)));
     const double value = std::pow(static_cast<double>(base), exponent);
     return std::fabs(value) < std::ldexp(1.0, std::numeric_limits<T>::digits) ? static_cast<T>(value) : T(0);
   } else {
@@ -331,7 +339,7 @@ std::unique_ptr<Kernel> create_pow(const Node& node) {
     using A = typename decltype(base)::type;
     return dispatch<Numbers>(node.input_type(1).dtype, [](auto exponent) {
       using B = typename decltype(exponent)::type;
-      return loop_of<A, A, B>([](compute_t<A> a, compute_t<B> b) { return power(a, static_cast<double>(b)); });
+      return loop_of<A, A, B>([](compute_t<A> a, compute_t<B> b) { return power(a, b); });
     });
   }));
 }

@@ -166,7 +166,12 @@ Plan plan_range(Tensors inputs) {
   return make_plan({{n}}, [n, start, delta](Tensors, Tensors out) {
     T* y = out[0].as<T>();
     parallel(n, kCheapGrain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) y[i] = static_cast<T>(static_cast<C>(start + static_cast<C>(i) * delta));
+      for (int64_t i = begin; i < end; ++i) {
+        if constexpr (std::is_integral_v<C>)  // i · delta may be beyond the type where the sum is not
+          y[i] = static_cast<T>(static_cast<uint64_t>(start) + static_cast<uint64_t>(i) * static_cast<uint64_t>(delta));
+        else
+          y[i] = static_cast<T>(static_cast<C>(start + static_cast<C>(i) * delta));
+      }
     });
   });
 }

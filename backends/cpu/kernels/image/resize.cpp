@@ -361,8 +361,10 @@ std::optional<std::string> read_axes(Tensors inputs, const Attributes& a, std::v
     for (int64_t k = 1; k < count; ++k)
       scale = a.aspect == Aspect::kNotLarger ? std::min(scale, axis(k).scale) : std::max(scale, axis(k).scale);
     for (int64_t k = 0; k < count; ++k) {
+      const double to = std::floor(scale * static_cast<double>(axis(k).from) + 0.5);
+      if (!(to <= INT32_MAX)) return "size " + std::to_string(to) + ", which keeps the aspect ratio, is too large";
       axis(k).scale = scale;
-      axis(k).to = static_cast<int64_t>(std::floor(scale * static_cast<double>(axis(k).from) + 0.5));
+      axis(k).to = static_cast<int64_t>(to);
     }
   }
   if (a.coordinates == Coordinates::kTfCrop) {

@@ -15,8 +15,8 @@ double determinant(std::vector<double>& m, int64_t n) {
   Pace pace;
   for (int64_t k = 0; k < n; ++k) {
     int64_t pivot = k;
-    for (int64_t row = k + 1; row < n; ++row)
-      if (std::fabs(at(row, k)) > std::fabs(at(pivot, k))) pivot = row;
+    for (int64_t row = k + 1; row < n; ++row)  // NaN counts as the largest, so that it reaches the result
+      if (std::fabs(at(row, k)) > std::fabs(at(pivot, k)) || std::isnan(at(row, k))) pivot = row;
     if (at(pivot, k) == 0) return 0;
     if (pivot != k) {
       for (int64_t column = k; column < n; ++column) std::swap(at(pivot, column), at(k, column));

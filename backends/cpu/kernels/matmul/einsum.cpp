@@ -251,7 +251,8 @@ std::unique_ptr<Kernel> create(const Node& node) {
       for (size_t k = 0; k < inputs.size(); ++k) (keep ? kept : summed)[k].add(label.extent, label.strides[k]);
     };
     const bool keep_ellipsis = equation.result.find(kEllipsis) != std::string::npos;
-    if (equation.result.size() + ellipsis.size() > BP_MAX_RANK) return fail("the result's rank is more than 32");
+    const size_t rank = equation.result.size() + (keep_ellipsis ? ellipsis.size() : 0) - (keep_ellipsis ? 1 : 0);
+    if (rank > BP_MAX_RANK) return fail("the result's rank is more than 32");
     for (char c : equation.result) {
       if (c != kEllipsis)
         place(letters[static_cast<unsigned char>(c)], true);
