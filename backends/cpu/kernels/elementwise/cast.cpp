@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cast, CastLike and BitCast. Conversions between integers wrap. From floats to integers of 8 bits or more they
-// saturate, to those of 2 and 4 bits they wrap; NaN becomes 0. The 8-bit floats and the types of 2 and 4 bits are
-// converted through float, which represents all their values. Only bools and integers of 8 bits or more become integers
-// of 2 and 4 bits directly, because float would lose their lowest bits.
-#include <limits>
-
+// Cast, CastLike and BitCast. Conversions between integers wrap. From floats to integers of 32 and 64 bits they
+// saturate, to narrower ones they wrap; NaN becomes 0 (docs/decisions/0019-casts-beyond-the-range.md). The 8-bit floats
+// and the types of 2 and 4 bits are converted through float, which represents all their values. Only bools and integers
+// of 8 bits or more become integers of 2 and 4 bits directly, because float would lose their lowest bits.
 #include "kernels/common/float16_array.h"
 #include "kernels/common/function_kernel.h"
+#include "kernels/common/integer_of.h"
 #include "kernels/common/small_types.h"
 #include "kernels/common/support.h"
 
@@ -21,12 +20,7 @@ To convert_one(From value) {
   } else if constexpr (kIsFloating<To>) {
     return static_cast<To>(static_cast<compute_t<To>>(x));
   } else if constexpr (kIsFloating<From>) {
-    // The bounds as doubles: the lower one is exact; the upper one is the first value out of range.
-    using Limits = std::numeric_limits<To>;
-    const double wide = x;
-    if (!(wide > static_cast<double>(Limits::lowest()))) return std::isnan(wide) ? To(0) : Limits::lowest();
-    if (wide >= std::ldexp(1.0, Limits::digits)) return Limits::max();
-    return static_cast<To>(wide);
+    return integer_of<To>(x);
   } else {
     return static_cast<To>(x);
   }

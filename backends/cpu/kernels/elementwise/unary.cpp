@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "kernels/common/function_kernel.h"
+#include "kernels/common/integer_of.h"
 #include "kernels/common/small_types.h"
 #include "kernels/common/support.h"
 #include "kernels/elementwise/formula.h"
@@ -126,6 +127,15 @@ struct Celu {
   explicit Celu(const Node& node) : alpha(node.attr("alpha", 1.0f)) {}
   auto operator()(auto x) const { return x > 0 ? x : alpha * exp_minus_one(x / alpha); }
 };
+// Celu with a negative alpha takes exponentials of numbers above 0, which exp_minus_one does not compute.
+struct RisingCelu : Celu {
+  using Celu::Celu;
+  auto operator()(auto x) const { return x > 0 ? x : alpha * std::expm1(x / alpha); }
+};
+std::unique_ptr<Kernel> create_celu(const Node& node) {
+  return node.attr("alpha", 1.0f) < 0 ? create_unary<RisingCelu, Floats, void>(node, RisingCelu(node))
+                                      : create_unary<Celu, Floats, void>(node, Celu(node));
+}
 
 struct LeakyRelu {
   float alpha;
@@ -162,9 +172,12 @@ struct Shrink {
   explicit Shrink(const Node& node) : lambd(node.attr("lambd", 0.5f)), bias(node.attr("bias", 0.0f)) {}
   template <class T>
   T operator()(T value) const {
-    using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
-    const Wide x = static_cast<Wide>(value);
-    return static_cast<T>(x < -lambd ? x + bias : x > lambd ? x - bias : Wide(0));
+    using Wide = std::conditional_t<std::is_same_v<T, float>, float, double>;
+    const Wide x = static_cast<Wide>(value), shrunk = x < -lambd ? x + bias : x > lambd ? x - bias : Wide(0);
+    if constexpr (std::is_integral_v<T>)
+      return integer_of<T>(shrunk);
+    else
+      return shrunk;
   }
 };
 
@@ -319,7 +332,7 @@ constexpr Row kRows[] = {
     unary<[](auto x) { return x * std::tanh(kSoftplus(x)); }>("Mish", 18),
     unary<Elu>("Elu", 6),
     unary<Selu>("Selu", 6),
-    unary<Celu>("Celu", 12),
+    Row{"", "Celu", 12, accepts_one<Floats>, create_celu}.in_fp32_elements(),
     unary<LeakyRelu>("LeakyRelu", 6),
     unary<ThresholdedRelu>("ThresholdedRelu", 10),
     unary<HardSigmoid>("HardSigmoid", 6),

@@ -4,6 +4,7 @@
 
 #include "kernels/common/broadcast.h"
 #include "kernels/common/function_kernel.h"
+#include "kernels/common/integer_of.h"
 #include "kernels/common/operations.h"
 #include "kernels/common/support.h"
 #include "kernels/matmul/bf16_product.h"
@@ -73,7 +74,10 @@ void run_plain(const Gemm& g, Tensors in, Tensors out) {
         sum *= static_cast<Sum>(g.alpha);
         if (c.present() && g.beta != 0)
           sum += static_cast<Sum>(g.beta) * static_cast<Sum>(c.as<T>()[i * g.row_step + j * g.column_step]);
-        out[0].as<T>()[i * g.n + j] = static_cast<T>(sum);
+        if constexpr (std::is_integral_v<T> && std::is_same_v<Sum, double>)
+          out[0].as<T>()[i * g.n + j] = integer_of<T>(sum);
+        else
+          out[0].as<T>()[i * g.n + j] = static_cast<T>(sum);
       }
     }
   });

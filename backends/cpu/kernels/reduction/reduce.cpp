@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "kernels/common/function_kernel.h"
+#include "kernels/common/integer_of.h"
 #include "kernels/common/odometer.h"
 #include "kernels/common/support.h"
 #include "runtime/watch.h"
@@ -42,9 +43,10 @@ auto number_of(total_t<T> total) {
 template <class T, class Value>
 T result_of(Value value) {
   if constexpr (!kIsFloating<T> && std::is_floating_point_v<Value>) {
-    if (!(value > static_cast<Value>(std::numeric_limits<T>::lowest()))) return std::numeric_limits<T>::lowest();
+    return std::isnan(value) ? std::numeric_limits<T>::lowest() : integer_of<T>(value);
+  } else {
+    return static_cast<T>(static_cast<compute_t<T>>(value));
   }
-  return static_cast<T>(static_cast<compute_t<T>>(value));
 }
 
 // kWide: whether kEndMap takes the total as double, before it is converted to T.
