@@ -65,28 +65,6 @@ CLONED void encode_sums(const int32_t* sums, uint8_t* y, int64_t n, float subtra
   }
 }
 
-// Calls f(position) for each input position that output position `o` reads. Returns how many positions of the window
-// are in the image or its padding; ceil_mode may place others beyond that.
-template <class F>
-int64_t each_tap(const Window& w, int64_t o, const F& f) {
-  const Spatial place{o / (w.out[1] * w.out[2]), o / w.out[2] % w.out[1], o % w.out[2]};
-  int64_t padded = 0;
-  for (int64_t k = 0; k < w.kernel_size(); ++k) {
-    const Spatial tap{k / (w.kernel[1] * w.kernel[2]), k / w.kernel[2] % w.kernel[1], k % w.kernel[2]};
-    int64_t at = 0;
-    bool in_image = true, in_padding = true;
-    for (size_t d = 0; d < kSpatial; ++d) {
-      const int64_t i = place[d] * w.stride[d] - w.begin[d] + tap[d] * w.dilation[d];
-      in_image = in_image && i >= 0 && i < w.in[d];
-      in_padding = in_padding && i < w.in[d] + w.end[d];
-      at = at * w.in[d] + i;
-    }
-    if (in_image) f(at);
-    padded += in_padding;
-  }
-  return padded;
-}
-
 // Returns the input positions that output position `o` reads; sets `first` to the offset of the first one.
 Taps taps_of(const Window& w, int64_t o, int64_t channels, int64_t* first) {
   const Spatial place{o / (w.out[1] * w.out[2]), o / w.out[2] % w.out[1], o % w.out[2]};
@@ -103,6 +81,24 @@ Taps taps_of(const Window& w, int64_t o, int64_t channels, int64_t* first) {
     step *= w.in[d];
   }
   return taps;
+}
+
+// Calls f(position) for each input position that output position `o` reads. Returns how many positions of the window
+// are in the image or its padding; ceil_mode may place others beyond that.
+template <class F>
+double each_tap(const Window& w, int64_t o, const F& f) {
+  int64_t first;
+  const Taps taps = taps_of(w, o, 1, &first);
+  for (int64_t z = 0; z < taps.counts[0]; ++z)
+    for (int64_t y = 0; y < taps.counts[1]; ++y)
+      for (int64_t x = 0; x < taps.counts[2]; ++x) f(first + z * taps.steps[0] + y * taps.steps[1] + x * taps.steps[2]);
+  const Spatial place{o / (w.out[1] * w.out[2]), o / w.out[2] % w.out[1], o % w.out[2]};
+  double padded = 1;
+  for (size_t d = 0; d < kSpatial; ++d) {
+    const int64_t room = w.in[d] + w.end[d] + w.begin[d] - place[d] * w.stride[d];
+    padded *= static_cast<double>(std::clamp<int64_t>((room + w.dilation[d] - 1) / w.dilation[d], 0, w.kernel[d]));
+  }
+  return padded;
 }
 
 // A pool's window and the result's extents. The window of a global pool is the whole image.
@@ -178,11 +174,11 @@ std::unique_ptr<Kernel> make_q8_average_pool(const Node& pool, Quantization sour
     return plan_places(*p, [=, w = p->window, channels = p->shape[1]](const uint8_t* x, int64_t place, uint8_t* y) {
       std::vector<int32_t> sums(static_cast<size_t>(channels));
       int64_t inside = 0;
-      const int64_t padded = each_tap(w, place, [&](int64_t at) {
+      const double padded = each_tap(w, place, [&](int64_t at) {
         (source.is_signed() ? clone_of<add_signed> : clone_of<add_unsigned>)(sums.data(), x + at * channels, channels);
         ++inside;
       });
-      const auto count = static_cast<float>(std::max<int64_t>(1, counts_padding ? padded : inside));
+      const auto count = static_cast<float>(std::max(1.0, counts_padding ? padded : static_cast<double>(inside)));
       const auto zero = static_cast<float>(result.zero);
       clone_of<encode_sums>(sums.data(), y, channels, static_cast<float>(inside * source.zero),
                             source.scale / count / result.scale, zero, static_cast<float>(result.low()) - zero,
