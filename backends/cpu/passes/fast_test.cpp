@@ -185,6 +185,13 @@ const Case kCases[] = {
        n.node("LRN", 13, {"c"}, {"l"}, BP_DTYPE_FLOAT, {{"size", int64_t{5}}, {"alpha", 0.5f}}).output("l");
        n.node("Exp", 13, {"c"}, {"e"}).node("Div", 14, {"l", "e"}, {"y"}).output("y");
      }},
+    {"NormalizationOfOnlyItsOwnChannels",  // without a bias, channels beyond the last would be divided by 0
+     {1, 16, 5, 6},
+     [](Network& n) {
+       n.conv("x", "c", {20, 16, 1, 1});
+       n.node("LRN", 13, {"c"}, {"l"}, BP_DTYPE_FLOAT, {{"size", int64_t{5}}, {"alpha", 0.5f}, {"bias", 0.0f}});
+       n.conv("l", "y", {16, 20, 3, 3}, kSame3).output("y");
+     }},
     {"ShuffledChannels",
      {1, 16, 5, 5},
      [](Network& n) {
