@@ -222,6 +222,17 @@ const Case kCases[] = {
        n.node("AveragePool", 22, {"p.d"}, {"g"}, BP_DTYPE_FLOAT, window(3, 2, 1)).quantize("g", 0.0231f, 3);
        n.node("Identity", 16, {"g.d"}, {"y"}).output("y");
      }},
+    {"LimitsInTheMiddleOfSteps",  // 62.5 steps are rounded to 62, whether or not the zero point is even
+     {2, 1, 15, 19},
+     0x1p-8,
+     [](Quantized& n) {
+       n.weight<float>("low", BP_DTYPE_FLOAT, {}, {-62.5f / 256})
+           .weight<float>("high", BP_DTYPE_FLOAT, {}, {62.5f / 256});
+       n.quantize("x", 0.01f, 128);
+       n.conv("x.d", "c", BP_DTYPE_INT8, {17, 1, 3, 3}, {{"dilations", Extents{2, 2}}, {"strides", Extents{2, 2}}});
+       n.node("Clip", 13, {"c", "low", "high"}, {"k"}).quantize("k", 0x1p-8f, 101);
+       n.node("Identity", 16, {"k.d"}, {"y"}).output("y");
+     }},
     {"ProductsAndMoves",
      {3, 7, 48},
      0.1,

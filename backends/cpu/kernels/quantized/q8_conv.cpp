@@ -57,9 +57,9 @@ struct Steps {
       bias.push_back(static_cast<float>(shifted / sum_step));
       divides = divides && std::isnormal(scale.back()) && std::isfinite(bias.back());
     }
-    if (activation && activation->function == Activation::kClip) {
-      activation->alpha /= p.result.scale;
-      activation->beta /= p.result.scale;
+    if (activation && activation->function == Activation::kClip) {  // rounded before the zero point is added
+      activation->alpha = std::nearbyint(activation->alpha / p.result.scale);
+      activation->beta = std::nearbyint(activation->beta / p.result.scale);
     }
   }
 };
