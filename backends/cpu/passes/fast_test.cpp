@@ -192,6 +192,14 @@ const Case kCases[] = {
        n.node("LRN", 13, {"c"}, {"l"}, BP_DTYPE_FLOAT, {{"size", int64_t{5}}, {"alpha", 0.5f}, {"bias", 0.0f}});
        n.conv("l", "y", {16, 20, 3, 3}, kSame3).output("y");
      }},
+    {"LimitsInReverseOrder",  // all results are the upper limit
+     {1, 16, 5, 5},
+     [](Network& n) {
+       n.scalar("low", 0.5f).scalar("high", -0.25f);
+       n.conv("x", "c", {20, 16, 3, 3}, kSame3).node("Clip", 13, {"c", "low", "high"}, {"y"}).output("y");
+       n.conv("x", "d", {16, 1, 3, 3}, with(kSame3, "group", int64_t{16}));
+       n.node("Clip", 13, {"d", "low", "high"}, {"z"}).output("z");
+     }},
     {"ShuffledChannels",
      {1, 16, 5, 5},
      [](Network& n) {

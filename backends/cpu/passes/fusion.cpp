@@ -283,7 +283,8 @@ class Fusion {
     };
     std::optional<float> low = bound(1, -std::numeric_limits<float>::infinity());
     std::optional<float> high = bound(2, std::numeric_limits<float>::infinity());
-    return low && high && join(chain, {next}, Activation::kClip, *low, *high);
+    return low && high && !std::isnan(*low) && !std::isnan(*high) &&
+           join(chain, {next}, Activation::kClip, *low, *high);
   }
 
   // x · gate(x), where the gate is Sigmoid or HardSigmoid.
