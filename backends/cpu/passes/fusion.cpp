@@ -218,6 +218,7 @@ class Fusion {
     const double epsilon = static_cast<double>(g_.node(next).attr("epsilon", 1e-5f));
     for (int64_t c = 0; c < chain.channels; ++c) {
       double factor = static_cast<double>(parts[0][c]) / std::sqrt(static_cast<double>(parts[3][c]) + epsilon);
+      if (!std::isfinite(static_cast<float>(factor))) return false;  // as in scale_or_shift
       op.scale.push_back(static_cast<float>(factor));
       op.shift.push_back(
           static_cast<float>(static_cast<double>(parts[1][c]) - static_cast<double>(parts[2][c]) * factor));
