@@ -3,6 +3,7 @@
 
 #include "kernels/common/small_types.h"
 #include "kernels/common/support.h"
+#include "runtime/memory.h"
 
 namespace backplane::cpu {
 
@@ -21,6 +22,7 @@ std::vector<Tensor> as_bytes(std::span<const Tensor> tensors, Storage& storage, 
   for (Tensor& tensor : bytes) {
     if (!is_packed(tensor)) continue;
     const int64_t n = tensor.shape.elements();
+    require_memory(n, 1);
     std::vector<uint8_t>& unpacked = storage.emplace_back(static_cast<size_t>(n));
     if (fill) unpack(tensor.dtype, tensor.data, unpacked.data(), n);
     tensor.dtype = BP_DTYPE_UINT8;

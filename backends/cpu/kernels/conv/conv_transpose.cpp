@@ -5,6 +5,7 @@
 #include "kernels/common/support.h"
 #include "kernels/common/window.h"
 #include "kernels/onednn/onednn.h"
+#include "runtime/memory.h"
 #include "runtime/watch.h"
 
 namespace backplane::cpu {
@@ -67,6 +68,7 @@ void run_plain(const Transposed& t, Tensors in, Tensors out) {
   const T* bias = at(in, 2).present() ? in[2].as<T>() : nullptr;
   parallel(t.batch * t.groups * t.out_group, 1, [&](int64_t begin, int64_t end) {
     Pace pace;
+    require_memory(w.out_size(), sizeof(C));
     std::vector<C> sums(static_cast<size_t>(w.out_size()));
     for (int64_t plane = begin; plane < end; ++plane) {
       int64_t image_group = plane / t.out_group;

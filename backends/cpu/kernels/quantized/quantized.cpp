@@ -104,6 +104,7 @@ class Output {
 };
 
 std::vector<float> as_floats(const Tensor& tensor) {
+  require_memory(tensor.shape.elements(), sizeof(float));
   std::vector<float> values(static_cast<size_t>(tensor.shape.elements()));
   load_floats(tensor.dtype, tensor.data, 0, values.data(), tensor.shape.elements());
   return values;
