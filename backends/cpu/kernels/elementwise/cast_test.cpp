@@ -189,6 +189,16 @@ TEST(SupportVectors, MayBeEmpty) {
   EXPECT_EQ(seen.outputs[0].as<float>(), (std::vector<float>{0.5f}));
 }
 
+TEST(Resize, HasTheExtentsOfShapeInference) {
+  GraphBuilder graph;
+  graph.weight<float>("x", BP_DTYPE_FLOAT, {80}, std::vector<float>(80))
+      .weight<float>("s", BP_DTYPE_FLOAT, {1}, {1.3f});
+  graph.node("Resize", 19, {"x", "", "s"}, {"y"});
+  const Outcome seen = run_on(graph);
+  ASSERT_EQ(seen.status, BP_OK) << seen.text;
+  EXPECT_EQ(seen.outputs[0].extents, (std::vector<int64_t>{104}));
+}
+
 // The policy enlarges the axis of 2^40 elements by the other axis's factor.
 TEST(Resize, IsRefusedWhereAnExtentIsBeyondTheType) {
   GraphBuilder graph;

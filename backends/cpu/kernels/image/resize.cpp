@@ -349,10 +349,12 @@ std::optional<std::string> read_axes(Tensors inputs, const Attributes& a, std::v
       if (one.to < 0 || one.to > INT32_MAX) return "size " + std::to_string(one.to) + " is negative or too large";
       one.scale = one.from == 0 ? 1 : static_cast<double>(one.to) / n;
     } else {
-      one.scale = scales.as<float>()[k];
+      const float scale = scales.as<float>()[k];
+      one.scale = scale;
       if (!(one.scale > 0) || !(n * one.scale < INT32_MAX))
         return "scale " + std::to_string(one.scale) + " is not positive or too large";
-      one.to = static_cast<int64_t>(std::floor(n * one.scale));
+      // ONNX's shape inference multiplies floats: 80 times 1.3f is 104, though 1.3f is less than 1.3.
+      one.to = static_cast<int64_t>(std::floor(static_cast<float>(one.from) * scale));
     }
     if (one.from == 0 && one.to > 0) return "an axis of extent 0 cannot grow";
   }
