@@ -118,7 +118,8 @@ std::vector<Axis> axes_of(Emit& e, const Method& method) {
     Axis& axis = all[axis_of(axes[i], shape.size())];
     const double n = static_cast<double>(axis.from);
     axis.scale = !sizes.empty() ? (n == 0 ? 1 : sizes.at(i) / n) : scales.at(i);
-    const double to = !sizes.empty() ? sizes[i] : std::floor(n * axis.scale);
+    // ONNX's shape inference multiplies floats: 80 times 1.3f is 104, though 1.3f is less than 1.3.
+    const double to = !sizes.empty() ? sizes[i] : std::floor(static_cast<float>(n) * static_cast<float>(axis.scale));
     if (!(axis.scale >= 0) || !(to >= 0) || to > INT32_MAX || (n == 0 && to > 0))
       throw sdk::Error(BP_INVALID_ARGUMENT, "cannot resize dimension " + std::to_string(axes[i]) + " of extent " +
                                                 std::to_string(axis.from) + " to " + std::to_string(to));
@@ -132,8 +133,12 @@ std::vector<Axis> axes_of(Emit& e, const Method& method) {
   if (sizes.empty() || policy == "stretch") return all;
   for (const int64_t each : axes) {
     Axis& axis = all[axis_of(each, shape.size())];
+    const double to = std::floor(common * static_cast<double>(axis.from) + 0.5);
+    if (!(to <= INT32_MAX))
+      throw sdk::Error(BP_INVALID_ARGUMENT,
+                       "size " + std::to_string(to) + ", which keeps the aspect ratio, is too large");
     axis.scale = common;
-    axis.to = static_cast<int64_t>(std::floor(common * static_cast<double>(axis.from) + 0.5));
+    axis.to = static_cast<int64_t>(to);
   }
   return all;
 }

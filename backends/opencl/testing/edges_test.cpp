@@ -74,6 +74,17 @@ TEST_F(EdgesTest, TheLastBlockMayBeShorter) {
   }
 }
 
+TEST_F(EdgesTest, ScalesOfResizeAreMultipliedAsFloats) {
+  const Environment env = opencl();
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {1, 80});
+  const uint32_t scales = graph.weight("scales", Tensor::of<float>({2}, {1, 1.3f}));
+  Exec exec = env.compile(graph.finish({graph.node("Resize", "y", {x, BP_NONE, scales})}), only_opencl()).exec();
+  exec.bind(0u, Tensor::of<float>({1, 80}, std::vector<float>(80, 2)));
+  exec.run();
+  EXPECT_EQ(exec.output(0u).extents(), (std::vector<int64_t>{1, 104}));
+}
+
 TEST_F(EdgesTest, ARangeLeavesNaNOut) {
   std::vector<float> x(301, 0.5f);
   x[7] = x[299] = std::nanf("");
