@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "ops/infer/rules.h"
 
 namespace backplane::ops {
@@ -76,8 +78,7 @@ Status modifier(Context& c, std::string_view name) {
   model::Type type;
   type.kind = BP_KIND_TENSOR;
   type.dtype = c.input(0).dtype == BP_DTYPE_DOUBLE ? BP_DTYPE_DOUBLE : BP_DTYPE_FLOAT;
-  if (int64_t wanted = c.integer("softmax_precision"); wanted > 0 && wanted < 64)
-    type.dtype = static_cast<bp_dtype_t>(wanted);
+  if (int64_t wanted = c.integer("softmax_precision")) type.dtype = static_cast<bp_dtype_t>(wanted);
   type.rank = 4;
   type.dims.assign(4, {-1, BP_NONE, 0});
   for (size_t i = 0; i < 4 && c.ranked(0) && c.ranked(1); ++i) {
@@ -95,6 +96,10 @@ Status modifier(Context& c, std::string_view name) {
 // Q, K and V are [batch, heads, length, size]. The output has Q's shape with the last extent of V.
 Status flex_attention(Context& c) {
   for (size_t slot = 0; slot < 3; ++slot) BP_TRY(c.expect_rank(slot, 4, 4));
+  constexpr int64_t kPrecisions[] = {0, BP_DTYPE_FLOAT, BP_DTYPE_FLOAT16, BP_DTYPE_DOUBLE, BP_DTYPE_BFLOAT16};
+  if (const int64_t wanted = c.integer("softmax_precision");
+      std::ranges::find(kPrecisions, wanted) == std::end(kPrecisions))
+    return c.fail("softmax_precision is " + std::to_string(wanted) + ", which is no floating-point type");
   BP_TRY(modifier(c, "score_mod"));
   BP_TRY(modifier(c, "prob_mod"));
   if (!c.ranked(0)) return {};

@@ -119,6 +119,8 @@ class Context {
   void copy_type(size_t slot, const model::Type& type);
   // Discards the shape that the model declares for this output.
   void forget_declared_shape(size_t slot);
+  // Returns the id of a node or weight that a rule adds.
+  uint64_t new_id() { return state_.model.next_id++; }
 
   // Extents. `broadcast` combines `a` and `b` into `out` as ONNX broadcasts; `merge` combines extents that must be
   // equal. Both fail if known numbers contradict each other. The error names the extents as `what`.

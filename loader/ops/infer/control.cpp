@@ -64,17 +64,39 @@ bool exclude_each_other(const Type& a, const Type& b) {
   return false;
 }
 
+// Replaces the nodes of a branch that is never taken by empty tensors of the data types that the other branch returns.
+// Returns false if that returns anything else than tensors of known data types.
+bool empty_branch(Context& c, Graph& graph, const Graph& taken) {
+  for (size_t slot = 0; slot < c.outputs(); ++slot) {
+    if (result(taken, slot).kind != BP_KIND_TENSOR || !result(taken, slot).dtype) return false;
+  }
+  graph.nodes.clear();
+  graph.calls.clear();
+  graph.subgraphs.clear();
+  for (size_t slot = 0; slot < c.outputs(); ++slot) {
+    const uint64_t id = c.new_id();
+    graph.outputs[slot] =
+        graph.add_constant("never#" + std::to_string(id), result(taken, slot).dtype, {0}, nullptr, 0, id);
+  }
+  return true;
+}
+
 Status branch(Context& c) {
   Graph *yes = c.subgraph("then_branch"), *no = c.subgraph("else_branch");
   if (!yes || !no) return c.fail("lacks then_branch or else_branch");
   for (Graph* graph : {yes, no}) {
     BP_TRY(expect_inputs(c, *graph, 0));
     BP_TRY(expect_outputs(c, *graph, c.outputs()));
-    BP_TRY(c.infer_subgraph(*graph));
   }
-  auto condition = c.number(0);  // if the condition is known, the branch not taken does not affect the result
+  const auto condition = c.number(0);  // if the condition is known, the branch not taken does not affect the result
+  Graph &first = condition && *condition == 0 ? *no : *yes, &second = &first == yes ? *no : *yes;
+  BP_TRY(c.infer_subgraph(first));
+  // Exporters guard operators by conditions on shapes: torch squeezes an axis where its extent is 1. With other
+  // extents, the branch not taken contradicts itself.
+  if (Status status = c.infer_subgraph(second); !status.ok() && !(condition && empty_branch(c, second, first)))
+    return status;
   for (size_t slot = 0; slot < c.outputs(); ++slot) {
-    Type type = result(condition && *condition == 0 ? *no : *yes, slot);
+    Type type = result(first, slot);
     // Exporters declare the shape of one branch for both branches. torch, for example, declares a scalar where the
     // other branch returns [1].
     if (!condition && exclude_each_other(type, result(*no, slot))) c.forget_declared_shape(slot);

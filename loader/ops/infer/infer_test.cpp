@@ -7,7 +7,7 @@
 #include <chrono>
 #include <utility>
 
-#include "ops/schema/schema.h"
+#include "ops/infer/testing.h"
 
 namespace backplane::ops {
 namespace {
@@ -15,100 +15,9 @@ namespace {
 using model::Attribute;
 using model::Graph;
 using model::Node;
-using model::Type;
 using model::ValueId;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-// Builds a model with one graph, call by call. Extents are numbers, symbol names, or "?".
-class Builder {
- public:
-  model::Model model;
-  Graph* graph = &model.graph;
-
-  Type type(bp_dtype_t dtype, const std::vector<std::string>& dims) {
-    Type type;
-    type.kind = BP_KIND_TENSOR;
-    type.dtype = dtype;
-    type.rank = static_cast<int32_t>(dims.size());
-    for (const std::string& dim : dims) {
-      if (dim == "?") {
-        type.dims.push_back({-1, BP_NONE, 0});
-      } else if (std::isdigit(dim[0])) {
-        type.dims.push_back({std::stoll(dim), BP_NONE, 0});
-      } else {
-        auto& symbols = model.graph.symbols;
-        uint32_t at = 0;
-        while (at < symbols.size() && symbols[at].name != dim) ++at;
-        if (at == symbols.size()) symbols.push_back({dim, 0, INT64_MAX});
-        type.dims.push_back({-1, at, 0});
-      }
-    }
-    return type;
-  }
-  ValueId input(std::vector<std::string> dims, bp_dtype_t dtype = BP_DTYPE_FLOAT) {
-    ValueId id = graph->add_value("in" + std::to_string(graph->values.size()), type(dtype, dims));
-    graph->inputs.push_back(id);
-    return id;
-  }
-  ValueId ints(std::vector<int64_t> values, bool scalar = false) {
-    std::vector<int64_t> dims;
-    if (!scalar) dims.push_back(static_cast<int64_t>(values.size()));
-    return graph->add_constant("ints", BP_DTYPE_INT64, dims, values.data(), values.size() * 8, model.next_id++);
-  }
-  ValueId floats(std::vector<float> values) {
-    return graph->add_constant("floats", BP_DTYPE_FLOAT, {static_cast<int64_t>(values.size())}, values.data(),
-                               values.size() * 4, model.next_id++);
-  }
-  std::vector<ValueId> nodes(std::string op, const std::vector<ValueId>& inputs, size_t outputs,
-                             std::vector<Attribute> attributes = {}, std::string domain = "") {
-    Node node;
-    node.op_type = op;
-    node.domain = domain;
-    node.name = op;
-    node.id = graph->nodes.size();
-    node.schema = newest_schema(domain, op);
-    node.inputs = inputs;
-    for (size_t i = 0; i < outputs; ++i)
-      node.outputs.push_back(graph->add_value("v" + std::to_string(graph->values.size())));
-    for (Attribute& attribute : attributes) node.set(std::move(attribute));
-    graph->nodes.push_back(node);
-    return {node.outputs.begin(), node.outputs.end()};
-  }
-  ValueId node(std::string op, const std::vector<ValueId>& inputs, std::vector<Attribute> attributes = {}) {
-    return nodes(std::move(op), inputs, 1, std::move(attributes))[0];
-  }
-  Status run() { return infer(model); }
-  void expect_ok() {
-    Status status = run();
-    ASSERT_TRUE(status.ok()) << status.text();
-  }
-  // The type as text: "float[2,W,?]", or "int64" if the rank is unknown.
-  std::string text(ValueId id) { return text(graph->values[id].type); }
-  std::string text(const Type& type) {
-    if (type.kind == 0) return "unknown";
-    if (type.kind != BP_KIND_TENSOR) return "container of " + (type.element ? text(*type.element) : "unknown");
-    static constexpr const char* kNames[] = {"?",     "float", "uint8", "int8",   "uint16",
-                                             "int16", "int32", "int64", "string", "bool"};
-    std::string text = type.dtype < 10 ? kNames[type.dtype] : "other";
-    if (type.rank < 0) return text;
-    text += '[';
-    for (size_t i = 0; i < type.dims.size(); ++i) {
-      const bp_dim_t& dim = type.dims[i];
-      text += i ? "," : "";
-      text += dim.extent >= 0         ? std::to_string(dim.extent)
-              : dim.symbol == BP_NONE ? "?"
-                                      : model.graph.symbols[dim.symbol].name;
-    }
-    return text + "]";
-  }
-  std::vector<int64_t> constant(ValueId id) {
-    const model::Weight* weight = graph->weight_of(id);
-    if (!weight) return {};
-    auto* data = static_cast<const int64_t*>(weight->data);
-    return {data, data + weight->bytes / 8};
-  }
-};
 
 TEST(Infer, ElementwiseOperatorsBroadcast) {
   Builder b;
@@ -355,6 +264,40 @@ TEST(Infer, SubgraphsSeeTheOuterGraph) {
   const Graph& then_graph = *b.graph->subgraphs[0];
   EXPECT_EQ(b.text(then_graph.values[then_graph.outputs[0]].type), "float[N,4]");
   EXPECT_EQ(b.text(y), "float[?,4]");
+}
+
+// torch squeezes an axis in a branch that is taken where its extent is 1. With another extent, that branch contradicts
+// itself, which matters only if it may be taken.
+TEST(Infer, BranchesThatAreNeverTakenMayContradictThemselves) {
+  const auto squeezes = [](Builder& b, bool is_known) {
+    const ValueId x = b.input({"2", "3"});
+    const ValueId is_one = b.node("Equal", {b.node("Gather", {b.node("Shape", {x}), b.ints({1})}), b.ints({1})});
+    const ValueId condition = is_known ? is_one : b.input({}, BP_DTYPE_BOOL);
+    Attribute branches[2] = {Attribute::of("then_branch", int64_t{0}), Attribute::of("else_branch", int64_t{0})};
+    for (uint32_t i = 0; i < 2; ++i) {
+      auto inner = std::make_unique<Graph>();
+      inner->parent = b.graph;
+      Graph* outer = std::exchange(b.graph, inner.get());
+      const ValueId seen = b.graph->add_value("seen");
+      b.graph->values[seen].outer = x;
+      b.graph->outputs.push_back(i == 0 ? b.node("Squeeze", {seen, b.ints({1})}) : seen);
+      b.graph = outer;
+      branches[i].type = BP_ATTR_GRAPH;
+      branches[i].data = std::vector<uint32_t>{i};
+      b.graph->subgraphs.push_back(std::move(inner));
+    }
+    return b.node("If", {condition}, {branches[0], branches[1]});
+  };
+  Builder b;
+  const ValueId y = squeezes(b, true);
+  b.expect_ok();
+  EXPECT_EQ(b.text(y), "float[2,3]");
+  const Graph& never = *b.graph->subgraphs[0];
+  EXPECT_TRUE(never.nodes.empty());
+  EXPECT_EQ(b.text(never.values[never.outputs[0]].type), "float[0]");
+  Builder open;
+  squeezes(open, false);
+  EXPECT_THAT(std::string(open.run().text()), HasSubstr("cannot drop axis 1"));
 }
 
 // An extent that the model leaves open counts as 64, or what its bounds allow.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that rearrange, mask or sum elements: Transpose, DepthToSpace, SpaceToDepth, Trilu, ReverseSequence,
 // Col2Im.
+#include <algorithm>
+
 #include "ops/infer/rules.h"
 
 namespace backplane::ops {
@@ -71,7 +73,7 @@ Status col_to_im(Context& c) {
   const KnownData* image = c.known_data(1);
   if (!image) {
     auto axes = c.length(1);
-    return axes ? c.set_rank(0, *axes + 2) : Status();
+    return axes ? c.set_rank(0, std::min<int64_t>(*axes, BP_MAX_RANK) + 2) : Status();
   }
   const KnownData* block = c.known_data(2);
   Shape shape{c.dim(0, 0), block ? c.math().floor_divide(c.dim(0, 1), c.math().product(*block)) : Scalar()};

@@ -65,7 +65,8 @@ Status group_query_attention(Context& c) {
   if (heads < 1 || kv_heads < 1 || !c.ranked(0) || c.rank(0) != 3) return {};
   Expressions& m = c.math();
   const bool packed = !c.has(1);
-  Scalar size = m.floor_divide(c.dim(0, 2), Scalar(packed ? heads + 2 * kv_heads : heads));
+  Scalar parts = packed ? m.add(heads, m.multiply(kv_heads, 2)) : Scalar(heads);
+  Scalar size = m.floor_divide(c.dim(0, 2), parts);
   BP_TRY(c.set_shape(0, {c.dim(0, 0), c.dim(0, 1), m.multiply(size, Scalar(heads))}));
   for (size_t slot : {1, 2}) BP_TRY(c.set_shape(slot, {c.dim(0, 0), Scalar(kv_heads), Scalar(), size}));
   return {};

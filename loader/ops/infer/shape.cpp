@@ -136,11 +136,11 @@ Status unsqueeze(Context& c) {
   same_known_data(c);
   if (!c.ranked(0)) return {};
   auto given = c.numbers(1);
-  if (!given) {
-    if (auto count = c.length(1)) return c.set_rank(0, c.rank(0) + *count);
-    return {};
-  }
-  int64_t rank = c.rank(0) + static_cast<int64_t>(given->size());
+  const auto count = given ? std::optional(static_cast<int64_t>(given->size())) : c.length(1);
+  if (!count) return {};
+  if (*count > BP_MAX_RANK) return c.set_rank(0, *count);  // fails
+  int64_t rank = c.rank(0) + *count;
+  if (!given) return c.set_rank(0, rank);
   std::vector<int64_t> axes;
   BP_TRY(c.axes(*given, rank, axes));
   Shape shape = c.shape(0);

@@ -246,14 +246,18 @@ Status center_crop_pad(Context& c) {
 
 Status compress(Context& c) {
   BP_TRY(c.expect_rank(1, 1, 1));
-  Scalar kept;
+  const bool flat = !c.has_attribute("axis");
+  if (!flat && !c.ranked(0)) return {};
+  int64_t axis = 0;
+  if (!flat) BP_TRY(c.axis(c.integer("axis"), c.rank(0), axis));
+  Scalar extent, kept;
+  if (c.ranked(0)) extent = flat ? c.math().product(c.shape(0)) : c.dim(0, axis);
   if (auto condition = c.numbers(1)) {
-    kept = static_cast<int64_t>(condition->size()) - std::count(condition->begin(), condition->end(), 0);
+    // Entries beyond the extent select nothing.
+    if (extent.is_number() && extent.value < std::ssize(*condition)) condition->resize(extent.value);
+    kept = std::ssize(*condition) - std::count(condition->begin(), condition->end(), 0);
   }
-  if (!c.has_attribute("axis")) return c.set_shape(0, {kept});
-  if (!c.ranked(0)) return {};
-  int64_t axis;
-  BP_TRY(c.axis(c.integer("axis"), c.rank(0), axis));
+  if (flat) return c.set_shape(0, {kept});
   Shape shape = c.shape(0);
   shape[axis] = kept;
   return c.set_shape(0, shape);

@@ -50,8 +50,9 @@ Scalar Window::positions(Expressions& m, size_t axis, const Scalar& extent, cons
   if (!up) return m.add(m.floor_divide(room, strides[axis]), 1);
   Scalar count = m.add(m.ceil_divide(room, strides[axis]), 1);
   // The last window does not count if it would begin in the padding after the input.
-  if (!count.is_number() || !extent.is_number()) return strides[axis] == 1 ? count : Scalar();
-  return (count.value - 1) * strides[axis] >= extent.value + begin ? Scalar(count.value - 1) : count;
+  Scalar last = m.multiply(m.subtract(count, 1), strides[axis]), input_end = m.add(extent, begin);
+  if (!last.is_number() || !input_end.is_number()) return strides[axis] == 1 ? count : Scalar();
+  return last.value >= input_end.value ? Scalar(count.value - 1) : count;
 }
 
 Status kernel_shape(Context& c, size_t weights, size_t spatial, Shape& out, int64_t first) {

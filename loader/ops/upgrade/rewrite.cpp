@@ -2,6 +2,7 @@
 #include "ops/upgrade/rewrite.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/names.h"
 
@@ -30,20 +31,15 @@ ValueId Rewrite::scalar(int64_t value) {
 
 ValueId Rewrite::like(double value, ValueId x) {
   const auto single = static_cast<float>(value);
-  const auto whole = static_cast<int64_t>(value);
-  const auto half = static_cast<int32_t>(value);
-  switch (dtype(x)) {
-    case BP_DTYPE_FLOAT:
-      return add(*this, BP_DTYPE_FLOAT, {}, &single, 1);
-    case BP_DTYPE_DOUBLE:
-      return add(*this, BP_DTYPE_DOUBLE, {}, &value, 1);
-    case BP_DTYPE_INT64:
-      return add(*this, BP_DTYPE_INT64, {}, &whole, 1);
-    case BP_DTYPE_INT32:
-      return add(*this, BP_DTYPE_INT32, {}, &half, 1);
-    default:
-      return emit("CastLike", {add(*this, BP_DTYPE_FLOAT, {}, &single, 1), x});
-  }
+  const bool fits = std::abs(value) <= INT32_MAX;
+  const auto half = fits ? static_cast<int32_t>(value) : 0;
+  const auto whole = int64_t{half};
+  const bp_dtype_t type = dtype(x);
+  if (type == BP_DTYPE_FLOAT) return add(*this, type, {}, &single, 1);
+  if (type == BP_DTYPE_DOUBLE) return add(*this, type, {}, &value, 1);
+  if (type == BP_DTYPE_INT64 && fits) return add(*this, type, {}, &whole, 1);
+  if (type == BP_DTYPE_INT32 && fits) return add(*this, type, {}, &half, 1);
+  return emit("CastLike", {add(*this, BP_DTYPE_FLOAT, {}, &single, 1), x});
 }
 
 Node Rewrite::make(std::string_view op, model::Operands inputs, std::vector<Attribute> attributes) {

@@ -26,7 +26,7 @@ class Rewrite {
   ValueId constant(const std::vector<float>& values);
   ValueId scalar(int64_t value);
   // Returns the scalar `value` with the data type of `x`: a constant, or a CastLike of one if the type is none of fp32,
-  // fp64, int32 and int64.
+  // fp64, int32 and int64, or an integer that int32 cannot hold.
   ValueId like(double value, ValueId x);
   // Inserts a node before this one and returns its first output.
   ValueId emit(std::string_view op, model::Operands inputs, std::vector<Attribute> attributes = {});

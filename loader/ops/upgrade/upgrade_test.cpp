@@ -158,6 +158,25 @@ TEST(Upgrade, ClipKeepsOnlyRealBounds) {
   EXPECT_EQ(u.last().inputs.size(), 2u);
 }
 
+// Clip-6 is defined for floating-point types only, but some models clip integers with it. A bound that C++ cannot
+// convert to the type is converted by the device.
+TEST(Upgrade, ClipCastsBoundsBeyondIntegers) {
+  const std::string bytes = model_bytes(
+      {{"", 6}},
+      testing::onnx::graph({node("Clip", {"x"}, {"y"}, {float_attribute("min", -1), float_attribute("max", 1e20f)})},
+                           {tensor_value("x", kInt64, {2})}, {value("y")}));
+  model::Source source;
+  source.bytes = bytes.data();
+  source.size = bytes.size();
+  auto imported = model::import(source);
+  ASSERT_TRUE(imported.ok()) << imported.status().text();
+  const Graph& g = (*imported)->graph;
+  ASSERT_EQ(g.nodes.size(), 2u);
+  EXPECT_EQ(g.nodes[0].op_type, "CastLike");
+  EXPECT_EQ(g.nodes[0].outputs[0], g.nodes[1].inputs[2]);
+  EXPECT_THAT(model::integers(*g.weight_of(g.nodes[1].inputs[1])).value(), ElementsAre(-1));
+}
+
 TEST(Upgrade, SplitCountsItsOutputs) {
   Upgraded u = run(11, "Split", {{4, 6}}, {int_attribute("axis", 1)}, 3);
   EXPECT_IMPORTED(u);

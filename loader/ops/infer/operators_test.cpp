@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules of single operators, where models state numbers that the operators do not expect.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ops/infer/testing.h"
+
+namespace backplane::ops {
+namespace {
+
+using model::Attribute;
+using model::ValueId;
+using testing::HasSubstr;
+
+// Counts in files may be any number. They neither overflow nor index beyond a shape.
+TEST(Operators, ImpossibleCountsAreRefused) {
+  const std::string most = std::to_string(INT64_MAX);
+  const auto fails = [](Builder& b) { return std::string(b.run().text()); };
+  Builder open;
+  open.node("Unsqueeze", {open.input({"2"}), open.input({most}, BP_DTYPE_INT64)});
+  EXPECT_THAT(fails(open), HasSubstr("the maximum is 32"));
+  Builder many;  // beyond axis 63, duplicates were not found
+  many.node("Unsqueeze", {many.input({}), many.ints(std::vector<int64_t>(100, 99))});
+  EXPECT_THAT(fails(many), HasSubstr("the maximum is 32"));
+  Builder image;
+  image.node("Col2Im", {image.input({"1", "4", "9"}), image.input({most}, BP_DTYPE_INT64), image.ints({2, 2})});
+  EXPECT_THAT(fails(image), HasSubstr("the maximum is 32"));
+
+  Builder b;
+  const ValueId pooled =
+      b.node("MaxPool", {b.input({"1", "1", most})},
+             {Attribute::of("kernel_shape", std::vector<int64_t>{1}), Attribute::of("strides", std::vector<int64_t>{2}),
+              Attribute::of("pads", std::vector<int64_t>{5, -9}), Attribute::of("ceil_mode", int64_t{1})});
+  const ValueId attended =
+      b.nodes("GroupQueryAttention", {b.input({"1", "2", "64"})}, 1,
+              {Attribute::of("num_heads", int64_t{2}), Attribute::of("kv_num_heads", INT64_MAX)}, "com.microsoft")[0];
+  b.expect_ok();
+  EXPECT_EQ(b.text(pooled), "float[1,1,?]");
+  EXPECT_EQ(b.text(attended), "float[1,2,?]");
+}
+
+TEST(Operators, ConditionsLongerThanTheAxisSelectWithinIt) {
+  Builder b;
+  const uint8_t bytes[] = {1, 0, 1, 1, 1};
+  const ValueId condition = b.graph->add_constant("bools", BP_DTYPE_BOOL, {5}, bytes, 5, b.model.next_id++);
+  const ValueId x = b.input({"2", "3"});
+  const ValueId columns = b.node("Compress", {x, condition}, {Attribute::of("axis", int64_t{1})});
+  const ValueId rows = b.node("Compress", {x, condition}, {Attribute::of("axis", int64_t{0})});
+  const ValueId flat = b.node("Compress", {x, condition});
+  b.expect_ok();
+  EXPECT_EQ(b.text(columns), "float[2,2]");
+  EXPECT_EQ(b.text(rows), "float[1,3]");
+  EXPECT_EQ(b.text(flat), "float[4]");
+}
+
+TEST(Operators, SoftmaxPrecisionIsAFloatingPointType) {
+  const auto run = [](int64_t precision) {
+    Builder b;
+    const ValueId x = b.input({"1", "2", "3", "4"});
+    b.nodes("FlexAttention", {x, x, x}, 1, {Attribute::of("softmax_precision", precision)}, "ai.onnx.preview");
+    return b.run();
+  };
+  EXPECT_TRUE(run(BP_DTYPE_DOUBLE).ok());
+  for (const int64_t wrong : {int64_t{50}, int64_t{-1}, int64_t{BP_DTYPE_INT64}, (int64_t{1} << 32) + BP_DTYPE_FLOAT})
+    EXPECT_THAT(std::string(run(wrong).text()), HasSubstr("softmax_precision"));
+}
+
+}  // namespace
+}  // namespace backplane::ops
