@@ -160,8 +160,14 @@ Status transpose(Step& s) {
     return {};
   }
   const std::vector<int64_t>& to = perm->ints();
-  std::vector<int64_t> back(to.size());  // inference has checked that perm is a permutation
-  for (size_t axis = 0; axis < to.size(); ++axis) back[static_cast<size_t>(to[axis])] = static_cast<int64_t>(axis);
+  const auto rank = static_cast<int64_t>(to.size());
+  std::vector<int64_t> back(to.size(), -1);
+  for (int64_t axis = 0; axis < rank; ++axis) {
+    const int64_t from = to[axis] < 0 ? to[axis] + rank : to[axis];
+    // Inference checks this only where the rank is known.
+    if (from < 0 || from >= rank || back[from] >= 0) return s.refuse("its perm is not a permutation");
+    back[from] = axis;
+  }
   s.set_gradient(0, s.r.emit("Transpose", {s.g}, {Attribute::of("perm", std::move(back))}));
   return {};
 }

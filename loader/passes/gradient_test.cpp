@@ -86,6 +86,13 @@ TEST(Gradient, HasGradientsItself) {
   EXPECT_THAT(extents(model), ElementsAre(3));
 }
 
+TEST(Gradient, TransposesBack) {
+  auto model =
+      read({node("Transpose", {"a"}, {"y"}, {ints_attribute("perm", {-1, 0})}), gradient({"a"}, {"a"}, "y", {"d"})});
+  ASSERT_TRUE(model.ok()) << model.status().text();
+  EXPECT_THAT(extents(model), ElementsAre(2, 3));
+}
+
 struct Wrong {
   Texts nodes;
   bp_status_t code;
@@ -99,6 +106,11 @@ TEST(Gradient, ReportsUnsupportedOperators) {
       {{gradient({"a"}, {"a"}, "y", {"d"}), node("Exp", {"d"}, {"y"})}, BP_INVALID_MODEL, "cycle"},
       {{node("Selu", {"a"}, {"y"}, {}, "", "act"), gradient({"a"}, {"a"}, "y", {"d"})}, BP_UNSUPPORTED, "'act' (Selu)"},
       {{node("Add", {"n", "b"}, {"y"}), gradient({"n"}, {"n"}, "y", {"d"})}, BP_UNSUPPORTED, "declare the shapes"},
+      {{node("Squeeze", {"n"}, {"s"}),
+        node("Transpose", {"s"}, {"y"}, {ints_attribute("perm", {900})}),  // unknown rank
+        gradient({"n"}, {"n"}, "y", {"d"})},
+       BP_UNSUPPORTED,
+       "not a permutation"},
   };
   for (const Wrong& wrong : cases) {
     const auto model = read(wrong.nodes);
