@@ -43,7 +43,8 @@ bool holds(int64_t value) {
   return value >= std::numeric_limits<T>::min() && value <= std::numeric_limits<T>::max();
 }
 
-// Discards known elements that do not fit the data type exactly, because they would wrap or be rounded.
+// Discards known elements that do not fit the data type exactly, because they would wrap or be rounded. Symbols are
+// assumed to fit int32, as extents do, but not smaller types.
 void limit(KnownData& known_data, bp_dtype_t dtype) {
   for (Scalar& scalar : known_data) {
     bool whole = scalar.is_number();
@@ -56,7 +57,7 @@ void limit(KnownData& known_data, bp_dtype_t dtype) {
         fits = !whole ? scalar.kind != Scalar::kReal : holds<int32_t>(scalar.value);
         break;
       case BP_DTYPE_UINT8:
-        fits = !whole ? scalar.kind != Scalar::kReal : holds<uint8_t>(scalar.value);
+        fits = whole && holds<uint8_t>(scalar.value);
         break;
       case BP_DTYPE_BOOL:
         fits = whole && (scalar.value == 0 || scalar.value == 1);

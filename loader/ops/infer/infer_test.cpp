@@ -241,6 +241,34 @@ TEST(Infer, AbsurdValuesAreErrorsOrUnknown) {
   EXPECT_THAT(std::string(negative.run().text()), HasSubstr("[-5]: extents cannot be negative"));
 }
 
+TEST(Infer, NamesOfExtentsAreUnambiguous) {
+  Builder b;
+  const ValueId rest = b.node("Mod", {b.node("Shape", {b.input({"N"})}), b.ints({4})});
+  const ValueId sum = b.node("ConstantOfShape", {b.node("Mod", {rest, b.ints({3})})});
+  const ValueId p = b.node("Shape", {b.input({"P"})}), q = b.node("Shape", {b.input({"Q"})});
+  const ValueId wanted = b.node("Concat", {p, q, b.ints({-1})}, {Attribute::of("axis", int64_t{0})});
+  const ValueId product = b.node("Reshape", {b.input({"A"}), wanted});
+  const ValueId twice = b.node("Tile", {b.input({"L + 1"}), b.ints({2})});
+  b.expect_ok();
+  EXPECT_EQ(b.text(sum), "float[N - 4*floor(N/4) - 3*floor((N - 4*floor(N/4))/3)]");
+  EXPECT_EQ(b.text(product), "float[P,Q,floor(A/(P*Q))]");
+  EXPECT_EQ(b.text(twice), "float[2*(L + 1)]");
+}
+
+TEST(Infer, SymbolsDoNotFitSmallTypes) {
+  Builder b;
+  const ValueId negative = b.node("Mul", {b.node("Shape", {b.input({"N"})}), b.ints({-3})});
+  const auto through = [&](bp_dtype_t dtype) {
+    const ValueId cast = b.node("Cast", {negative}, {Attribute::of("to", int64_t{dtype})});
+    const ValueId back = b.node("Cast", {cast}, {Attribute::of("to", int64_t{BP_DTYPE_INT64})});
+    return b.node("ConstantOfShape", {b.node("Neg", {back})});
+  };
+  const ValueId byte = through(BP_DTYPE_UINT8), wide = through(BP_DTYPE_INT32);
+  b.expect_ok();
+  EXPECT_EQ(b.text(byte), "float[?]");  // -3 is 253 there
+  EXPECT_EQ(b.text(wide), "float[3*N]");
+}
+
 TEST(Infer, SubgraphsSeeTheOuterGraph) {
   Builder b;
   ValueId x = b.input({"N", "4"}), condition = b.input({}, BP_DTYPE_BOOL);

@@ -53,6 +53,13 @@ TEST(Operators, ConditionsLongerThanTheAxisSelectWithinIt) {
   EXPECT_EQ(b.text(flat), "float[4]");
 }
 
+TEST(Operators, ExpandKeepsExtentsAboveOne) {
+  Builder b;
+  const ValueId y = b.node("Expand", {b.input({"3", "1", "N"}), b.input({"4"}, BP_DTYPE_INT64)});
+  b.expect_ok();
+  EXPECT_EQ(b.text(y), "float[?,3,?,?]");
+}
+
 TEST(Operators, SoftmaxPrecisionIsAFloatingPointType) {
   const auto run = [](int64_t precision) {
     Builder b;

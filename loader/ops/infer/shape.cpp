@@ -153,11 +153,14 @@ Status expand(Context& c) {
   BP_TRY(c.expect_rank(1, 1, 1));
   const KnownData* wanted = c.known_data(1);
   if (!c.ranked(0)) return {};
-  if (!wanted) {
-    if (auto rank = c.length(1)) return c.set_rank(0, std::max(c.rank(0), *rank));
-    return {};
-  }
   Shape shape;
+  if (!wanted) {
+    const auto rank = c.length(1);
+    if (!rank) return {};
+    if (*rank > BP_MAX_RANK) return c.set_rank(0, *rank);  // fails
+    BP_TRY(c.broadcast(c.shape(0), Shape(*rank), shape));
+    return c.set_shape(0, shape);
+  }
   BP_TRY(c.broadcast(c.shape(0), *wanted, shape));
   BP_TRY(c.set_shape(0, shape));
   Scalar count = c.math().product(shape);

@@ -41,10 +41,15 @@ void append(std::string& key, int64_t value) {
   key.append(reinterpret_cast<const char*>(&value), sizeof(value));
 }
 
-// Puts parentheses around the name of an operand if it is a sum.
-std::string operand(const std::string& name) {
-  bool sum = name.find(" + ") != std::string::npos || name.find(" - ") != std::string::npos;
-  return sum && name.back() != ')' ? "(" + name + ")" : name;
+// Puts parentheses around the name of an operand if it is a sum, which has spaces outside of parentheses. A divisor
+// also needs them if it is a product.
+std::string operand(const std::string& name, bool is_divisor = false) {
+  int depth = 0;
+  for (const char c : name) {
+    depth += c == '(' ? 1 : c == ')' ? -1 : 0;
+    if (depth == 0 && (c == ' ' || (c == '*' && is_divisor))) return "(" + name + ")";
+  }
+  return name;
 }
 
 }  // namespace
@@ -174,7 +179,8 @@ Scalar Expressions::floor_divide(const Scalar& a, const Scalar& b) {
     min = 0;
     max = upper(part);
   }
-  Scalar quotient_of_rest = atom('/', part, b, "floor(" + operand(text(part)) + "/" + operand(text(b)) + ")", min, max);
+  const std::string name = "floor(" + operand(text(part)) + "/" + operand(text(b), true) + ")";
+  Scalar quotient_of_rest = atom('/', part, b, name, min, max);
   if (b.is_number()) {
     expressions_[quotient_of_rest.id].dividend = part;
     expressions_[quotient_of_rest.id].divisor = b.value;
@@ -390,15 +396,14 @@ std::string Expressions::name_of(const Polynomial& terms) const {
     std::string factor = std::to_string(term.factor).substr(negative);
     bool first = term.atoms.empty() || factor != "1";
     if (first) name += factor;
+    const bool is_alone = term.factor == 1 && term.atoms.size() == 1;
     for (uint32_t atom : term.atoms) {
       if (first) name += '*';
       first = true;
-      name += text([&] {
-        Scalar scalar;
-        scalar.kind = Scalar::kSymbol;
-        scalar.id = atom;
-        return scalar;
-      }());
+      Scalar scalar;
+      scalar.kind = Scalar::kSymbol;
+      scalar.id = atom;
+      name += is_alone ? text(scalar) : operand(text(scalar));  // a symbol of the model may be named "N + 1"
     }
   };
   for (const Term& term : terms) {
