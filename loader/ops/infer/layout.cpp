@@ -73,7 +73,10 @@ Status col_to_im(Context& c) {
   const KnownData* image = c.known_data(1);
   if (!image) {
     auto axes = c.length(1);
-    return axes ? c.set_rank(0, std::min<int64_t>(*axes, BP_MAX_RANK) + 2) : Status();
+    if (!axes) return {};
+    Shape shape(static_cast<size_t>(std::min<int64_t>(*axes, BP_MAX_RANK)) + 2);
+    shape[0] = c.dim(0, 0);
+    return c.set_shape(0, shape);
   }
   const KnownData* block = c.known_data(2);
   Shape shape{c.dim(0, 0), block ? c.math().floor_divide(c.dim(0, 1), c.math().product(*block)) : Scalar()};

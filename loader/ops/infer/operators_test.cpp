@@ -53,11 +53,22 @@ TEST(Operators, ConditionsLongerThanTheAxisSelectWithinIt) {
   EXPECT_EQ(b.text(flat), "float[4]");
 }
 
-TEST(Operators, ExpandKeepsExtentsAboveOne) {
+// Extents that do not depend on inputs whose elements are unknown are inferred.
+TEST(Operators, UnknownElementsLeaveOtherExtentsKnown) {
   Builder b;
-  const ValueId y = b.node("Expand", {b.input({"3", "1", "N"}), b.input({"4"}, BP_DTYPE_INT64)});
+  const auto ints = [&](const char* count) { return b.input({count}, BP_DTYPE_INT64); };
+  const ValueId wide = b.node("Expand", {b.input({"3", "1", "N"}), ints("4")});
+  const ValueId grid = b.node("AffineGrid", {b.input({"N", "2", "3"}), ints("4")});
+  const ValueId image = b.node("Col2Im", {b.input({"N", "8", "9"}), ints("2"), b.ints({2, 2})});
+  const ValueId signal = b.input({"N", "10", "1"}), axis = b.input({}, BP_DTYPE_INT64);
+  const ValueId all = b.node("DFT", {signal, BP_NONE, axis});
+  const ValueId half = b.node("DFT", {signal, BP_NONE, axis}, {Attribute::of("onesided", int64_t{1})});
   b.expect_ok();
-  EXPECT_EQ(b.text(y), "float[?,3,?,?]");
+  EXPECT_EQ(b.text(wide), "float[?,3,?,?]");
+  EXPECT_EQ(b.text(grid), "float[N,?,?,2]");
+  EXPECT_EQ(b.text(image), "float[N,?,?,?]");
+  EXPECT_EQ(b.text(all), "float[N,10,2]");
+  EXPECT_EQ(b.text(half), "float[?,?,2]");
 }
 
 TEST(Operators, SoftmaxPrecisionIsAFloatingPointType) {

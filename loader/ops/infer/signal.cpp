@@ -21,7 +21,11 @@ Status fourier(Context& c) {
   Shape shape = c.shape(0);
   bool onesided = c.integer("onesided") != 0, inverse = c.integer("inverse") != 0;
   auto given = c.has(2) ? c.number(2) : std::optional<int64_t>(-2);
-  if (!given) return c.set_rank(0, c.rank(0));
+  if (!given) {
+    if (onesided || c.has(1)) shape.assign(shape.size(), {});  // one of the extents changes
+    shape.back() = onesided && inverse ? 1 : 2;
+    return c.set_shape(0, shape);
+  }
   int64_t axis;
   BP_TRY(c.axis(*given, c.rank(0), axis));
   if (axis == c.rank(0) - 1)

@@ -85,16 +85,15 @@ Status grid_sample(Context& c) {
 Status affine_grid(Context& c) {
   BP_TRY(c.expect_rank(0, 3, 3));
   const KnownData* size = c.known_data(1);
-  if (!size) {
-    auto rank = c.length(1);
-    return rank ? c.set_rank(0, *rank) : Status();
+  const auto rank = size ? std::optional(std::ssize(*size)) : c.length(1);
+  if (!rank) return {};
+  if (*rank != 4 && *rank != 5) {
+    return c.fail("size has " + std::to_string(*rank) + " entries, but it must have 4 or 5");
   }
-  if (size->size() != 4 && size->size() != 5) {
-    return c.fail("size has " + std::to_string(size->size()) + " entries, but it must have 4 or 5");
-  }
-  Shape shape(size->begin() + 2, size->end());
-  shape.insert(shape.begin(), size->front());
-  shape.push_back(static_cast<int64_t>(size->size()) - 2);
+  const Shape wanted = size ? Shape(*size) : Shape(static_cast<size_t>(*rank));
+  Shape shape(wanted.begin() + 2, wanted.end());
+  shape.insert(shape.begin(), size ? wanted.front() : c.dim(0, 0));
+  shape.push_back(*rank - 2);
   return c.set_shape(0, shape);
 }
 

@@ -34,8 +34,11 @@ Status resize_modes(Rewrite& r) {
   r.node.set(Attribute::of("coordinate_transformation_mode", std::string("asymmetric")));
   if (r.node.attr("mode", "nearest") != "nearest") return {};
   std::string nearest = "floor";
-  if (const model::Weight* weight = r.graph.weight_of(scales)) {
-    r.graph.weights[r.graph.values[scales].weight].consumed = true;
+  model::Graph* owner = &r.graph;  // the scales of a node in a sub-graph may be a constant of an enclosing graph
+  ValueId constant = scales;
+  for (; owner->values[constant].outer != BP_NONE; owner = owner->parent) constant = owner->values[constant].outer;
+  if (const model::Weight* weight = owner->weight_of(constant)) {
+    owner->weights[owner->values[constant].weight].consumed = true;
     const std::vector<double> factors = model::numbers(*weight).value_or(std::vector<double>());
     const bool shrinks = std::any_of(factors.begin(), factors.end(), [](double f) { return f < 1; });
     const bool grows = std::any_of(factors.begin(), factors.end(), [](double f) { return f > 1; });

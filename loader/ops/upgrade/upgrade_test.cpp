@@ -224,6 +224,25 @@ TEST(Upgrade, UpsampleBecomesResize) {
   EXPECT_EQ(u.last().attr("nearest_mode", ""), "floor");
 }
 
+TEST(Upgrade, ResizeReadsConstantScalesOfEnclosingGraphs) {
+  const std::string body = testing::onnx::graph({node("Resize", {"x", "scales"}, {"r"})}, {}, {value("r")});
+  const std::string bytes = model_bytes(
+      {{"", 10}},
+      testing::onnx::graph(
+          {node("If", {"c"}, {"y"}, {graph_attribute("then_branch", body), graph_attribute("else_branch", body)})},
+          {tensor_value("x", kFloat, {1, 1, 4, 4}), tensor_value("c", BP_DTYPE_BOOL, {})}, {value("y")},
+          {tensor("scales", kFloat, {4}, std::vector<float>{1, 1, 0.5f, 0.5f})}));
+  model::Source source;
+  source.bytes = bytes.data();
+  source.size = bytes.size();
+  auto imported = model::import(source);
+  ASSERT_TRUE(imported.ok()) << imported.status().text();
+  const Graph& g = (*imported)->graph;
+  const Graph& branch = *g.subgraphs[g.nodes[0].find("then_branch")->indices()[0]];
+  EXPECT_EQ(branch.nodes[0].attr("nearest_mode", ""), "ceil");  // it shrinks
+  EXPECT_THAT((*imported)->problems, IsEmpty());
+}
+
 TEST(Upgrade, BatchNormalizationBySpot) {
   const std::vector<Dim> stats{3, 4};
   Upgraded u = run(7, "BatchNormalization", {{2, 3, 4}, stats, stats, stats, stats}, {int_attribute("spatial", 0)});
