@@ -240,7 +240,7 @@ TEST(Upgrade, ResizeReadsConstantScalesOfEnclosingGraphs) {
   const Graph& g = (*imported)->graph;
   const Graph& branch = *g.subgraphs[g.nodes[0].find("then_branch")->indices()[0]];
   EXPECT_EQ(branch.nodes[0].attr("nearest_mode", ""), "ceil");  // it shrinks
-  EXPECT_THAT((*imported)->problems, IsEmpty());
+  EXPECT_THAT((*imported)->problems, ::testing::Not(::testing::Contains(HasSubstr("treated as upsampling"))));
 }
 
 TEST(Upgrade, BatchNormalizationBySpot) {
