@@ -12,6 +12,7 @@ namespace {
 // Whether the older form can express the node's attributes. An attribute that it lacks must have its default.
 bool fits_attributes(const Node& node, const ops::Schema& form) {
   for (const Attribute& attribute : node.attributes) {
+    if (attribute.name.starts_with("__")) continue;  // reserved for tools; the view omits it
     if (const ops::AttributeRule* rule = form.attribute(attribute.name)) {
       if (rule->type != attribute.type) return false;
       continue;

@@ -124,8 +124,8 @@ TEST(View, AnIslandBringsItsConstants) {
 
 TEST(View, OldPluginsSeeFormsThatTheyKnow) {
   const auto model = read(model_bytes(
-      {{"", 17}}, graph({node("Relu", {"x"}, {"a"}), node("Reshape", {"a", "s"}, {"b"}), node("Softmax", {"b"}, {"y"}),
-                         node("Shape", {"y"}, {"z"}, {int_attribute("start", 1)})},
+      {{"", 17}}, graph({node("Relu", {"x"}, {"a"}, {int_attribute("__tool", 1)}), node("Reshape", {"a", "s"}, {"b"}),
+                         node("Softmax", {"b"}, {"y"}), node("Shape", {"y"}, {"z"}, {int_attribute("start", 1)})},
                         {tensor_value("x", kFloat, {2, 3})}, {value("y"), value("z")},
                         {tensor("s", BP_DTYPE_INT64, {1}, std::vector<int64_t>{-1})})));
   ASSERT_TRUE(model);
@@ -135,6 +135,7 @@ TEST(View, OldPluginsSeeFormsThatTheyKnow) {
   ASSERT_EQ(g->node_count, 4u);
   EXPECT_EQ(bp_graph_node(g, 0)->since_version, 13u);
   EXPECT_FALSE(view->too_new(0));
+  EXPECT_EQ(bp_graph_node(g, 0)->attribute_count, 0u);  // attributes for tools have no meaning in any form
   EXPECT_EQ(bp_graph_node(g, 1)->since_version, 13u);
   EXPECT_EQ(bp_graph_node(g, 1)->attribute_count, 0u);  // allowzero is newer than this form, and has its default 0
   EXPECT_FALSE(view->too_new(2));
