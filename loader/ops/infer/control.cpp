@@ -74,9 +74,10 @@ bool empty_branch(Context& c, Graph& graph, const Graph& taken) {
   graph.calls.clear();
   graph.subgraphs.clear();
   for (size_t slot = 0; slot < c.outputs(); ++slot) {
-    const uint64_t id = c.new_id();
-    graph.outputs[slot] =
-        graph.add_constant("never#" + std::to_string(id), result(taken, slot).dtype, {0}, nullptr, 0, id);
+    static constexpr int64_t kOffsets[] = {0};  // strings have one offset more than elements
+    const bp_dtype_t dtype = result(taken, slot).dtype;
+    const uint64_t id = c.new_id(), bytes = dtype == BP_DTYPE_STRING ? sizeof kOffsets : 0;
+    graph.outputs[slot] = graph.add_constant("never#" + std::to_string(id), dtype, {0}, kOffsets, bytes, id);
   }
   return true;
 }

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <utility>
 
+#include "ir/tensor.h"
 #include "ops/infer/testing.h"
 
 namespace backplane::ops {
@@ -297,8 +298,8 @@ TEST(Infer, SubgraphsSeeTheOuterGraph) {
 // torch squeezes an axis in a branch that is taken where its extent is 1. With another extent, that branch contradicts
 // itself, which matters only if it may be taken.
 TEST(Infer, BranchesThatAreNeverTakenMayContradictThemselves) {
-  const auto squeezes = [](Builder& b, bool is_known) {
-    const ValueId x = b.input({"2", "3"});
+  const auto squeezes = [](Builder& b, bool is_known, bp_dtype_t dtype = BP_DTYPE_FLOAT) {
+    const ValueId x = b.input({"2", "3"}, dtype);
     const ValueId is_one = b.node("Equal", {b.node("Gather", {b.node("Shape", {x}), b.ints({1})}), b.ints({1})});
     const ValueId condition = is_known ? is_one : b.input({}, BP_DTYPE_BOOL);
     Attribute branches[2] = {Attribute::of("then_branch", int64_t{0}), Attribute::of("else_branch", int64_t{0})};
@@ -323,6 +324,11 @@ TEST(Infer, BranchesThatAreNeverTakenMayContradictThemselves) {
   const Graph& never = *b.graph->subgraphs[0];
   EXPECT_TRUE(never.nodes.empty());
   EXPECT_EQ(b.text(never.values[never.outputs[0]].type), "float[0]");
+  Builder strings;
+  squeezes(strings, true, BP_DTYPE_STRING);
+  strings.expect_ok();
+  const Graph& none = *strings.graph->subgraphs[0];
+  EXPECT_TRUE(model::strings_fit(*none.weight_of(none.outputs[0])));
   Builder open;
   squeezes(open, false);
   EXPECT_THAT(std::string(open.run().text()), HasSubstr("cannot drop axis 1"));
