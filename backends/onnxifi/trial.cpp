@@ -95,7 +95,9 @@ std::string finish(const Child& child, Clock::time_point deadline, std::chrono::
   pid_t reaped = -1;
   if (child.id > 0) {
     is_late = child.failure.empty() && !await(child.process, deadline);
-    kill(-child.id, SIGKILL);  // before the child is reaped, as its number may be used again after that
+    // Before the child is reaped, as its number may be used again after that. A sandbox keeps the child in the group of
+    // this process, which the loader kills as a whole.
+    if (kill(-child.id, SIGKILL) != 0) kill(child.id, SIGKILL);
     do reaped = waitpid(child.id, &status, 0);
     while (reaped < 0 && errno == EINTR);
   }

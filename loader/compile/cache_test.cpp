@@ -163,10 +163,10 @@ TEST_F(ProgramCacheTest, EntriesThatOthersCanWriteAreCompiledAgain) {
   story(env(), model());
   ASSERT_EQ(entries().size(), 1u);
   ASSERT_EQ(::chmod(entries().front().c_str(), 0666), 0);
-  EXPECT_THAT(story(env(), model()), AllOf(HasSubstr("\"cache\":\"stored\""), HasSubstr("anybody can write it")));
+  EXPECT_THAT(story(env(), model()), AllOf(HasSubstr("\"cache\":\"stored\""), HasSubstr("it is world-writable")));
   EXPECT_EQ(story(env(), model()), "\"cache\":\"exact\"");
   ASSERT_EQ(::chmod(folder_.c_str(), 0777), 0);
-  EXPECT_THAT(story(env(), model()), HasSubstr("anybody can write it"));
+  EXPECT_THAT(story(env(), model()), HasSubstr("it is world-writable"));
 }
 
 TEST_F(ProgramCacheTest, TheLeastRecentlyUsedAreEvicted) {
