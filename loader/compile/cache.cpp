@@ -84,9 +84,13 @@ Result<std::string> cache_key(const Device& device, const model::View& island, c
 bool ProgramCache::read(const std::string& key, std::vector<char>& out_blob, std::string& problem) const {
   const fs::path path = path_of(key);
   File file;
-  if (file.open(path)) return false;
+  if (file.open(path)) {
+    problem = check_writers(path.parent_path()).text;
+    return false;
+  }
   const uint64_t size = file.size();
-  if (size > limit_) return false;  // written before the limit was lowered; `evict` removes it
+  if (size > limit_) return false;                   // written before the limit was lowered; `evict` removes it
+  if (facts_of(path) != file.facts()) return false;  // another process has just replaced it
   if (const Refusal refusal = check_writers(path, file)) {
     problem = refusal.text;
     return false;
@@ -96,12 +100,14 @@ bool ProgramCache::read(const std::string& key, std::vector<char>& out_blob, std
       std::memcmp(header.magic, kMagic, sizeof kMagic) != 0 || std::string_view(header.key, sizeof header.key) != key ||
       header.size != size - sizeof header) {
     problem = path.string() + " is not an entry of this cache, or is truncated";
+    remove(key);
     return false;
   }
   out_blob.resize(header.size);
   if (file.read(sizeof header, out_blob.data(), header.size) != header.size ||
       model::hash_bytes(out_blob.data(), out_blob.size(), 0) != header.hash) {
     problem = path.string() + " is damaged: its checksum is wrong";
+    remove(key);
     return false;
   }
   std::error_code error;
@@ -111,6 +117,7 @@ bool ProgramCache::read(const std::string& key, std::vector<char>& out_blob, std
 
 bool ProgramCache::write(const std::string& key, std::string_view blob) const {
   if (sizeof(Header) > limit_ || blob.size() > limit_ - sizeof(Header)) return false;
+  if (check_writers(path_of(key).parent_path())) return false;  // `read` would refuse the entry
   Header header{};
   std::memcpy(header.magic, kMagic, sizeof kMagic);
   key.copy(header.key, sizeof header.key);

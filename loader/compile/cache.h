@@ -26,11 +26,11 @@ class ProgramCache {
   explicit ProgramCache(const CacheSettings& settings) : folder_(settings.folder), limit_(settings.bytes) {}
 
   bool is_on() const { return !folder_.empty(); }
-  // Returns whether there is a valid entry, and marks it as the most recently used. If there is an entry that is
-  // invalid or that other users can write to (writers.h), sets `problem` to a description.
+  // Returns whether there is a valid entry, and marks it as the most recently used. Sets `problem` to a description of
+  // an entry that is invalid, which is removed, or that other users can write to (writers.h).
   bool read(const std::string& key, std::vector<char>& out_blob, std::string& problem) const;
   // Removes the least recently used entries if the cache is full. Returns false if `blob` is too large or cannot be
-  // written.
+  // written, or if other users can write to the folder.
   bool write(const std::string& key, std::string_view blob) const;
   void remove(const std::string& key) const;
 

@@ -152,10 +152,7 @@ Status load(Program& program, const DeviceCoverage& device, const bp_compile_t& 
   const bp_cache_api_t& api = *program.plugin->cache;
   program.cache = "compiled";
   if (!api.deserialize) return {};
-  if (!cache.read(key, program.blob, program.cache_reason)) {
-    if (!program.cache_reason.empty()) cache.remove(key);
-    return {};
-  }
+  if (!cache.read(key, program.blob, program.cache_reason)) return {};
   const bp_bytes_t blob{program.blob.data(), program.blob.size()};
   const auto refuse = [&](const PluginError& error, const char* otherwise) {
     program.handle = nullptr;

@@ -117,8 +117,11 @@ Refusal check(const fs::path& path, const File* opened, CheckedFolders* checked)
   Walk walk(path);
   if (Refusal refusal = walk.run()) return refusal;
   if (opened && opened->regular() && !walk.found(*opened))  // callers refuse what is not regular
-    return {BP_REFUSED_UNTRUSTED,
-            fmt::format("{} is not used: it was replaced while it was being checked: try again", path.string())};
+    return {
+        BP_REFUSED_UNTRUSTED,
+        fmt::format("{} is not used: {}", path.string(),
+                    walk.found() ? "it was replaced while it was being checked: try again"
+                                 : "its path leads to no file: deleted files and files in memory are not accepted")};
   if (checked && walk.found() && path.is_absolute()) checked->insert(folder);
   return {};
 }

@@ -120,20 +120,21 @@ TEST_F(Sticky, AnOpenFileMustStillBeWhereItsPathLeads) {
   File opened;
   ASSERT_FALSE(opened.open(library));
   EXPECT_FALSE(check_writers(library, opened));
-  const auto expect_replaced = [&](const fs::path& path, CheckedFolders* checked = nullptr) {
+  const auto expect_refused = [&](const fs::path& path, const char* why, CheckedFolders* checked = nullptr) {
     const Refusal refusal = check_writers(path, opened, checked);
     EXPECT_EQ(refusal.code, BP_REFUSED_UNTRUSTED) << path;
-    EXPECT_THAT(refusal.text, HasSubstr("replaced while it was being checked"));
+    EXPECT_THAT(refusal.text, HasSubstr(why));
   };
+  constexpr const char* kReplaced = "replaced while it was being checked";
   fs::rename(mine, shared / "moved");
-  expect_replaced(library);
+  expect_refused(library, "its path leads to no file");
   sandbox.write("shared/mine/x.so", "");
-  expect_replaced(library);
+  expect_refused(library, kReplaced);
   CheckedFolders checked;
   EXPECT_FALSE(check_writers(moved, opened, &checked));
   fs::remove(moved);
   sandbox.write("shared/moved/x.so", "");
-  expect_replaced(moved, &checked);
+  expect_refused(moved, kReplaced, &checked);
 }
 
 // A path that leads to no file says nothing about the files in its folder.

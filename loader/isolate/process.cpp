@@ -306,9 +306,10 @@ class Process::Waiting : public Check {
       cancelled_at_ = now;
       // The process cannot assign the packet to a call that it has not read yet. It finds the mark in the page then.
       lane_->channel->page().cancelled.store(1, std::memory_order_relaxed);
-      static_cast<void>(
-          send_packet(process_.control_.get(), {ControlPacket::kCancel, lane_->number, lane_->calls}, {}));
     }
+    // The socket may be full, because the process is slow or many calls are cancelled at once.
+    if (cancelled_at_ && !is_told_)
+      is_told_ = send_packet(process_.control_.get(), {ControlPacket::kCancel, lane_->number, lane_->calls}, {}) == 0;
     const bool has_deadline = patience_.deadline && patience_.deadline != BP_FOREVER;
     const bool late = has_deadline && is_over(std::max(patience_.deadline, begin_), kGraceNs, now);
     const bool stubborn = cancelled_at_ && is_over(cancelled_at_, kCancelGraceNs, now);
@@ -329,6 +330,7 @@ class Process::Waiting : public Check {
   Operation operation_;
   const Patience& patience_;
   uint64_t begin_ = now_ns(), cancelled_at_ = 0;
+  bool is_told_ = false;  // whether the process was sent the cancellation
 };
 
 // Returns the status of a failed exchange: a check's, or that of a process that ended or sent an unreadable reply.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <set>
 #include <string>
 
 #include "base/dtype.h"
@@ -83,9 +84,11 @@ Result<SingleNode> SingleNode::of(const model::Model& model, const model::Node& 
     }
   }
   double bytes = 0;
+  std::set<model::ValueId> counted;  // an input may be used twice
   for (const auto* values : {&node.inputs, &node.outputs})
     for (const model::ValueId value : *values)
-      if (value != BP_NONE && from.values[value].weight == BP_NONE) bytes += value_bytes(from, value);
+      if (value != BP_NONE && from.values[value].weight == BP_NONE && counted.insert(value).second)
+        bytes += value_bytes(from, value);
   if (bytes > kMaxBytes) return Status(BP_UNSUPPORTED, "its inputs and outputs are together larger than 4 GB");
   for (model::ValueId& value : copy.inputs) {
     const bool seen = value == BP_NONE || number.contains(value) || from.values[value].weight != BP_NONE;

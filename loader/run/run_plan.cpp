@@ -76,13 +76,17 @@ Status RunPlan::make() {
     is_chain = std::ranges::find(after_[t], t - 1) != after_[t].end();
   if (!is_chain) order_buffers();
   BP_TRY(check_in_place());
+  const auto remove_repetitions = [](std::vector<uint32_t>& tasks) {
+    std::ranges::sort(tasks);
+    tasks.erase(std::ranges::unique(tasks).begin(), tasks.end());
+  };
   for (uint32_t t = 0; t < after_.size(); ++t) {
+    remove_repetitions(after_[t]);
     for (uint32_t before : std::vector<uint32_t>(after_[t])) {
       if (!does_nothing(graph_.tasks[before])) continue;
       for (uint32_t earlier : after_[before]) put_after(earlier, t);  // the host does not wait for `before`
     }
-    std::ranges::sort(after_[t]);
-    after_[t].erase(std::ranges::unique(after_[t]).begin(), after_[t].end());
+    remove_repetitions(after_[t]);
   }
   make_tasks();
   return {};

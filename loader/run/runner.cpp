@@ -177,7 +177,7 @@ Status Runner::abandon() {
   }
   if (!abandoned_) {  // meanwhile all calls have ended
     if (at_once_) plan_.tasks().wait();
-    if (!failure_.ok()) return std::move(failure_);
+    if (Status failure = take_failure(); !failure.ok()) return failure;
     const auto lost = std::ranges::find_if(graph_.devices, &Device::given_up);
     if (!late && lost != graph_.devices.end()) return (*lost)->lost();
     return {BP_TIMED_OUT, "the deadline passed"};

@@ -4,7 +4,7 @@
 // write an entry is not an error.
 #pragma once
 
-#include <unistd.h>
+#include <sys/random.h>
 
 #include <array>
 #include <atomic>
@@ -15,7 +15,6 @@
 #include <initializer_list>
 #include <iterator>
 #include <optional>
-#include <random>
 
 #include "backplane/sdk/blob.hpp"
 
@@ -53,9 +52,9 @@ class FileCache {
       std::filesystem::permissions(folder_, std::filesystem::perms::owner_all, error);
     const std::filesystem::path path = path_of(key);
     std::filesystem::path fresh = path;
-    // Random too, because processes of several containers may have the same number.
-    fresh += "." + std::to_string(::getpid()) + "." + std::to_string(serial.fetch_add(1)) + "." +
-             std::to_string(std::random_device()());
+    uint64_t random = 0;  // because processes of several containers may have the same number
+    if (::getrandom(&random, sizeof random, 0) != sizeof random) return;
+    fresh += "." + std::to_string(random) + "." + std::to_string(serial.fetch_add(1));
     BlobWriter entry(kVersion, key, content.size());
     entry.append(content.data(), content.size());
     std::ofstream file(fresh, std::ios::binary);
