@@ -17,8 +17,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+bool has_wildcards(const std::string& glob) {
+  return glob.find_first_of("*?[\\") != std::string::npos;
+}
+
 bool matches(const std::string& glob, const std::string& text) {
-  return fnmatch(glob.c_str(), text.c_str(), 0) == 0;
+  return has_wildcards(glob) ? fnmatch(glob.c_str(), text.c_str(), 0) == 0 : glob == text;
 }
 
 std::vector<uint64_t> numbers_of(const std::string& version) {
@@ -93,6 +97,11 @@ bool is_between(const std::string& from, const std::string& version, const std::
   return (from.empty() || numbers_of(from) <= numbers) && (to.empty() || numbers <= numbers_of(to));
 }
 
+void Exceptions::count_pattern(bool is_pattern) {
+  if (is_pattern && ++patterns_ > kMaxPatterns)
+    throw Usage(fmt::format("with it, more than {} entries have wildcards", kMaxPatterns));
+}
+
 void Exceptions::add_waivers(const std::string& json, const std::string& whose) {
   read(json, whose, "waivers", [this](const Json& entry) {
     if (!entry.contains("versions") || !entry["versions"].is_array() || entry["versions"].size() != 2 ||
@@ -107,6 +116,7 @@ void Exceptions::add_waivers(const std::string& json, const std::string& whose) 
                      .expires = text_of(entry, "expires")};
     if (!is_day(waiver.expires))
       throw Usage(fmt::format("'expires' is '{}', not a valid date (YYYY-MM-DD)", waiver.expires));
+    count_pattern(has_wildcards(waiver.device) || has_wildcards(waiver.cases));
     waivers_.push_back(std::move(waiver));
   });
   text_ += "waivers\n" + json;
@@ -114,7 +124,9 @@ void Exceptions::add_waivers(const std::string& json, const std::string& whose) 
 
 void Exceptions::add_expectations(const std::string& json, const std::string& whose) {
   read(json, whose, "expected_failures", [this](const Json& entry) {
-    expectations_.push_back({glob_of(entry, "case"), text_of(entry, "reason")});
+    Expectation expected = {glob_of(entry, "case"), text_of(entry, "reason")};
+    count_pattern(has_wildcards(expected.cases));
+    expectations_.push_back(std::move(expected));
   });
   text_ += "expectations\n" + json;
 }

@@ -28,12 +28,13 @@ struct Expectation {
 
 class Exceptions {
  public:
-  // The most entries of a file. A bundle's files are untrusted, and each pattern costs time for each case.
-  static constexpr size_t kMaxEntries = 1000;
+  // The most entries of a file, and the most with wildcards in all files together. A bundle's files are untrusted, and
+  // each pattern costs time for each case.
+  static constexpr size_t kMaxEntries = 20'000, kMaxPatterns = 1000;
 
   Exceptions() = default;
-  // Adds the entries of a file. `whose` is the file's name for messages. Throws Usage if the file is invalid, if it has
-  // more than kMaxEntries, or if a pattern has more than kMaxGlob bytes.
+  // Adds the entries of a file. `whose` is the file's name for messages. Throws Usage if the file is invalid, if there
+  // are more entries or patterns than allowed, or if a pattern has more than kMaxGlob bytes.
   void add_waivers(const std::string& json, const std::string& whose);
   void add_expectations(const std::string& json, const std::string& whose);
 
@@ -45,9 +46,12 @@ class Exceptions {
   std::string digest() const;
 
  private:
+  void count_pattern(bool is_pattern);
+
   std::vector<Waiver> waivers_;
   std::vector<Expectation> expectations_;
   std::string text_;
+  size_t patterns_ = 0;
 };
 
 // True if `version` is within [from, to]. Versions are compared number by number, so 1.9 < 1.10. An empty limit is no

@@ -56,15 +56,18 @@ TEST(Waiver, NeedsEveryKey) {
 
 // Verifying a bundle with the largest files that it may have would take hours.
 TEST(Exceptions, AreAsManyAsAVerifierCanMatch) {
-  const auto add = [](size_t entries, size_t bytes) {
+  const auto add = [](size_t entries, size_t bytes, char letter = '*') {
     std::string text = R"({"expected_failures": [)";
     for (size_t i = 0; i < entries; ++i)
-      text += std::string(i == 0 ? "" : ",") + R"({"case": ")" + std::string(bytes, '*') + R"(", "reason": "r"})";
+      text += std::string(i == 0 ? "" : ",") + R"({"case": ")" + std::string(bytes, letter) + R"(", "reason": "r"})";
     Exceptions().add_expectations(text + "]}", "e.json");
   };
-  EXPECT_NO_THROW(add(Exceptions::kMaxEntries, 1));
+  EXPECT_NO_THROW(add(Exceptions::kMaxPatterns, 1));
+  EXPECT_NO_THROW(add(Exceptions::kMaxEntries, 1, 'x'));
   EXPECT_NO_THROW(add(1, kMaxGlob));
-  EXPECT_THAT([&] { add(Exceptions::kMaxEntries + 1, 1); }, ThrowsMessage<Usage>(HasSubstr("has 1001 entries")));
+  EXPECT_THAT([&] { add(Exceptions::kMaxPatterns + 1, 1); },
+              ThrowsMessage<Usage>(HasSubstr("entry 1001 of 'expected_failures': with it, more than 1000 entries")));
+  EXPECT_THAT([&] { add(Exceptions::kMaxEntries + 1, 1, 'x'); }, ThrowsMessage<Usage>(HasSubstr("has 20001 entries")));
   EXPECT_THAT([&] { add(1, kMaxGlob + 1); }, ThrowsMessage<Usage>(HasSubstr("'case' has 1001 bytes")));
 }
 

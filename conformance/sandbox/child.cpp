@@ -134,7 +134,7 @@ class Child {
   }
 
   pid_t id() const { return pid_; }
-  milliseconds time_starved() const { return conform::time_starved(pid_); }
+  Starvation starvation() const { return starvation_of(pid_); }
 
   // Waits for the child to exit, and kills it at the deadline. Describes how it ended; empty if it ended normally.
   std::string end(Clock::time_point deadline) {
@@ -248,7 +248,7 @@ class Conversation {
     const Clock::time_point soon = std::min(start_ + kTick, deadline());
     if (const Child::Event event = child_.next(soon, of_case, most, out_content); event != Child::kTimeout)
       return event;
-    starved_before_ = child_.time_starved();
+    starvation_before_ = child_.starvation();
     for (;;) {
       const Child::Event event = child_.next(deadline(), of_case, most, out_content);
       if (event != Child::kTimeout || !may_wait_on()) return event;
@@ -307,15 +307,15 @@ class Conversation {
   // Called at the deadline. Updates the time without a processor, and returns true if that moved the deadline.
   bool may_wait_on() {
     const milliseconds seen =
-        std::clamp(child_.time_starved() - starved_before_, milliseconds(0), kPatience * settings_.deadline);
+        std::min(time_starved(starvation_before_, child_.starvation()), kPatience * settings_.deadline);
     return std::exchange(starved_for_, seen) + kTick < seen;
   }
 
   Child& child_;
   const ChildSettings& settings_;
   Clock::time_point start_ = Clock::now();
-  milliseconds starved_for_{0};     // time without a processor, which extends the deadline
-  milliseconds starved_before_{0};  // the same in the child's life before this exchange
+  milliseconds starved_for_{0};   // time without a processor, which extends the deadline
+  Starvation starvation_before_;  // the child's before this exchange
 };
 
 constexpr const char* kForgery =

@@ -200,6 +200,19 @@ const Case kCases[] = {
        n.conv("x", "d", {16, 1, 3, 3}, with(kSame3, "group", int64_t{16}));
        n.node("Clip", 13, {"d", "low", "high"}, {"z"}).output("z");
      }},
+    {"TwoActivationsOfOneAlgorithm",  // convolutions of few channels, of each channel alone, and of many channels
+     {1, 20, 5, 5},
+     [](Network& n) {
+       n.scalar("low", -2).scalar("high", 0.7f).scalar("floor", -0.92f).scalar("roof", -0.89f);
+       n.conv("x", "a", {3, 20, 1, 1}, {}).typed("a", {1, 3, 5, 5});
+       n.conv("a", "c", {8, 3, 3, 3}, kSame3).node("Clip", 13, {"c", "low", "high"}, {"d"});
+       n.node("Clip", 13, {"d", "floor", "roof"}, {"y"}).output("y");
+       n.conv("x", "e", {20, 1, 3, 3}, with(kSame3, "group", int64_t{20}));
+       n.node("LeakyRelu", 16, {"e"}, {"f"}, BP_DTYPE_FLOAT, {{"alpha", 0.5f}});
+       n.node("LeakyRelu", 16, {"f"}, {"z"}, BP_DTYPE_FLOAT, {{"alpha", -0.25f}}).output("z");
+       n.conv("x", "g", {32, 20, 3, 3}, kSame3).node("HardSigmoid", 6, {"g"}, {"h"});
+       n.node("Clip", 13, {"h", "low", "high"}, {"w"}).output("w");
+     }},
     {"ShuffledChannels",
      {1, 16, 5, 5},
      [](Network& n) {

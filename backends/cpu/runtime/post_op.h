@@ -47,11 +47,23 @@ inline bool shifts(const PostOp& op) {
          std::ranges::all_of(op.scale, [](float scale) { return scale == 1; });
 }
 
+// Whether oneDNN computes two activations by the same algorithm. oneDNN 2.6 applies the parameters of one of them to
+// both if they are applied to the same result.
+inline bool share_algorithm(const PostOp& one, const PostOp& other) {
+  if (one.kind != PostOp::kActivation || other.kind != PostOp::kActivation) return false;
+  const auto algorithm = [](Activation::Function function) {
+    if (function == Activation::kLeakyRelu) return Activation::kRelu;
+    return function == Activation::kHardSigmoid ? Activation::kClip : function;  // linear, then clip
+  };
+  return algorithm(one.activation.function) == algorithm(other.activation.function);
+}
+
 // Whether `next` may follow `post_ops` in a kernel that folds affine operations into its weights, then adds a tensor,
 // then applies activations. The constants of two additions are not combined, because their sum would be rounded one
 // more time than the nodes round. (Scaling, which comes from normalizations, is rounded anyway.)
 inline bool keeps_order(const std::vector<PostOp>& post_ops, const PostOp& next) {
   if (shifts(next) && std::ranges::any_of(post_ops, shifts)) return false;
+  if (std::ranges::any_of(post_ops, [&](const PostOp& op) { return share_algorithm(op, next); })) return false;
   return next.kind == PostOp::kActivation || post_ops.empty() ||
          (post_ops.back().kind == PostOp::kAffine && next.kind != PostOp::kActivation);
 }

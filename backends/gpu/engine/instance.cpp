@@ -111,10 +111,16 @@ void Instance::replan(const ReadInput& read, const std::function<void()>& wait) 
   std::vector<Shape> shapes;
   for (uint32_t i = 0; i < inputs_.size(); ++i) shapes.emplace_back(input(i).extents, input(i).extents + input(i).rank);
   shapes_changed_ = true;  // stays true if something below fails
-  std::shared_ptr<const Plan> plan;
-  try {
-    plan = island_.plan(shapes, {});
-  } catch (const InputsUnknown&) {
+  const auto plan_without_inputs = [&]() -> std::shared_ptr<const Plan> {
+    if (plan_ && !plan_->host_inputs.empty()) return nullptr;
+    try {
+      return island_.plan(shapes, {});
+    } catch (const InputsUnknown&) {
+      return nullptr;
+    }
+  };
+  std::shared_ptr<const Plan> plan = plan_without_inputs();
+  if (!plan) {
     wait();  // while other instances can plan: one of them may compute what this one waits for
     plan = island_.plan(shapes, read);
   }

@@ -72,6 +72,11 @@ void LaunchBuilder::groups(std::array<int64_t, 3> count, std::array<size_t, 3> l
 }
 
 void LaunchBuilder::range(const Ranges& ranges) {
+  // A launch with an empty range has nothing to compute and is dropped.
+  if (std::ranges::count(ranges.global, 0u) != 0) {
+    planner_.plan_.launches.erase(planner_.plan_.launches.begin() + static_cast<ptrdiff_t>(launch_));
+    return;
+  }
   launch().global = ranges.global;
   launch().local = ranges.local;
   const size_t most = planner_.context_.caps.max_groups_across;
@@ -80,9 +85,6 @@ void LaunchBuilder::range(const Ranges& ranges) {
       throw sdk::Error(BP_UNSUPPORTED, "its kernel has " + std::to_string(count) + " work groups in dimension " +
                                            std::to_string(d) + "; the device runs at most " + std::to_string(most));
   }
-  // A launch with an empty range has nothing to compute and is dropped.
-  if (std::ranges::count(ranges.global, 0u) != 0)
-    planner_.plan_.launches.erase(planner_.plan_.launches.begin() + static_cast<ptrdiff_t>(launch_));
 }
 
 void LaunchBuilder::allow_epilogue(const Tensor& y, int64_t rows, int64_t columns) {
