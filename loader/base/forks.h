@@ -9,12 +9,14 @@
 namespace backplane {
 
 // Makes forks wait until `kMutex` is free, so that it is free in the child too, which has no thread that would unlock
-// it. Call this before locking the mutex; only the first call has an effect. Only for mutexes that are held briefly,
-// without locking another one.
+// it. Define one next to the mutex, at namespace scope: it must exist before the mutex is used, and the first use may
+// coincide with a fork. Only for mutexes that are held briefly, without locking another one.
 template <std::mutex& kMutex>
-void free_in_children() {
-  [[maybe_unused]] static const int kRegistered =
-      ::pthread_atfork([] { kMutex.lock(); }, [] { kMutex.unlock(); }, [] { kMutex.unlock(); });
-}
+class FreeInChildren {
+ public:
+  FreeInChildren() {
+    ::pthread_atfork([] { kMutex.lock(); }, [] { kMutex.unlock(); }, [] { kMutex.unlock(); });
+  }
+};
 
 }  // namespace backplane

@@ -12,11 +12,11 @@ namespace backplane {
 namespace {
 
 std::mutex mutex;
+const FreeInChildren<mutex> kFreeInChildren;
 
 }  // namespace
 
 void keep_for_good(std::shared_ptr<const void> object) noexcept try {
-  free_in_children<mutex>();
   const std::lock_guard lock(mutex);
   static auto* const kKept = new std::list<std::shared_ptr<const void>>;
   kKept->push_back(object);

@@ -6,8 +6,8 @@
 
 namespace backplane::c_api {
 
-// The number of forks between the process that called this function first and this process: 0 in that process, and in
-// a forked child its parent's number plus 1.
+// The number of forks between the process that loaded this library and this process: 0 in that process, and in a forked
+// child its parent's number plus 1.
 uint32_t generation();
 
 }  // namespace backplane::c_api

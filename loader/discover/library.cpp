@@ -39,6 +39,7 @@ struct Loaded {
 };
 
 std::mutex maps_mutex;  // guards the maps below
+const FreeInChildren<maps_mutex> kFreeInChildren;
 
 // By path. Never destroyed, so that no library is unloaded when the process exits. Elements stay in place.
 std::map<std::string, Loaded>& loaded() {
@@ -61,9 +62,8 @@ Loaded* keep_loaded(const std::string& path, Loaded library) {
 // The mutex that is held while a library is loaded. Its constructors run meanwhile, which may take long, so a fork does
 // not wait for it. It is a mutex of this process, because a thread of the parent may have held that of the parent.
 std::mutex& load_mutex() {
-  static auto& all = *new std::map<pid_t, std::mutex>;
-  free_in_children<maps_mutex>();
   const std::lock_guard lock(maps_mutex);
+  static auto& all = *new std::map<pid_t, std::mutex>;
   return all[::getpid()];
 }
 

@@ -2,7 +2,6 @@
 #include "discover/survey.h"
 
 #include <fmt/format.h>
-#include <pthread.h>
 #include <unistd.h>
 
 #include <map>
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "base/abi.h"
+#include "base/forks.h"
 #include "discover/call.h"
 #include "discover/negotiate.h"
 #include "isolate/library.h"
@@ -26,16 +26,15 @@ constexpr uint32_t kMaxStride = 4096;
 
 using Create = decltype(bp_plugin_t::create);
 
+std::mutex all_mutex;  // guards the map of mutexes below
+const FreeInChildren<all_mutex> kFreeInChildren;
+
 // The mutex that is held while a library creates a backend. A library creates one at a time, even for several
 // environments of the process. The key is the library's function, because several paths may lead to one library, and
-// the process, because a thread of the parent may hold the mutex at a fork. A fork waits for `all_mutex`, which is held
-// only briefly, so that it is free in the child. Never destroyed.
+// the process, because a thread of the parent may hold the mutex at a fork. Never destroyed.
 std::mutex& create_mutex(Create create) {
-  static std::mutex& all_mutex = *new std::mutex;
-  static auto& all = *new std::map<std::pair<pid_t, Create>, std::mutex>;
-  [[maybe_unused]] static const int kRegistered =
-      ::pthread_atfork([] { all_mutex.lock(); }, [] { all_mutex.unlock(); }, [] { all_mutex.unlock(); });
   const std::lock_guard lock(all_mutex);
+  static auto& all = *new std::map<std::pair<pid_t, Create>, std::mutex>;
   return all[{::getpid(), create}];
 }
 

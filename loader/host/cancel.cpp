@@ -4,7 +4,6 @@
 // back.
 #include "host/cancel.h"
 
-#include <pthread.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -15,19 +14,24 @@
 #include <thread>
 #include <vector>
 
+#include "base/forks.h"
+
 namespace backplane {
+namespace {
+
+std::mutex watch_mutex;  // guards the watch of the process
+const FreeInChildren<watch_mutex> kFreeInChildren;
+
+}  // namespace
 
 class CancelWatch {
  public:
-  // Returns this process's watch. A forked child lacks the parent's thread, and so creates its own watch. A fork waits
-  // for the mutex, so that it is free in the child. Never destroyed, because tokens may be set until the process exits.
+  // Returns this process's watch. A forked child lacks the parent's thread, and so creates its own watch. Never
+  // destroyed, because tokens may be set until the process exits.
   static CancelWatch& get() {
-    static std::mutex mutex;
     static CancelWatch* watch = nullptr;
     static pid_t owner = 0;
-    [[maybe_unused]] static const int kRegistered =
-        ::pthread_atfork([] { mutex.lock(); }, [] { mutex.unlock(); }, [] { mutex.unlock(); });
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(watch_mutex);
     if (!watch || owner != getpid()) {
       watch = new CancelWatch;  // the parent's watch is left alone; its mutex may be locked
       owner = getpid();

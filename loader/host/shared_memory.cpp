@@ -28,7 +28,8 @@ int sealed_file(off_t bytes) {
   return -1;
 }
 
-std::mutex mutex;              // guards the map below
+std::mutex mutex;  // guards the map below
+const FreeInChildren<mutex> kFreeInChildren;
 std::atomic<size_t> count{0};  // the number of blocks; lets processes without blocks skip the lock
 
 // All blocks of this process, by address. Never destroyed, because threads may outlive static objects.
@@ -71,7 +72,6 @@ std::optional<SharedBlock> allocate_shared(uint64_t bytes) {
   }
   block.id = ++last;
   try {
-    free_in_children<mutex>();
     const std::lock_guard lock(mutex);
     blocks().emplace(reinterpret_cast<uintptr_t>(block.address), block);
     ++count;

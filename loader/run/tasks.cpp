@@ -11,6 +11,7 @@ namespace backplane {
 namespace {
 
 std::mutex kept_mutex;
+const FreeInChildren<kept_mutex> kFreeInChildren;
 
 }  // namespace
 
@@ -79,7 +80,6 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
 
   // The list entry is allocated once and moves between the lists, so that keeping the state allocates nothing.
   void keep() {
-    free_in_children<kept_mutex>();
     const std::lock_guard lock(kept_mutex);
     entry.front() = shared_from_this();
     kept().splice(kept().end(), entry);
