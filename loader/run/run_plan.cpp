@@ -78,7 +78,7 @@ Status RunPlan::make() {
   BP_TRY(check_in_place());
   const auto remove_repetitions = [](std::vector<uint32_t>& tasks) {
     std::ranges::sort(tasks);
-    tasks.erase(std::ranges::unique(tasks).begin(), tasks.end());
+    tasks.erase(std::unique(tasks.begin(), tasks.end()), tasks.end());
   };
   for (uint32_t t = 0; t < after_.size(); ++t) {
     remove_repetitions(after_[t]);
