@@ -14,7 +14,7 @@ enum ExitStatus { kSuccess = 0, kNegative = 1, kWrongUsage = 2 };
 // kWrongUsage for Usage, or kNegative for any other exception.
 int guarded(std::string_view program, const std::function<int()>& run);
 
-// Writes text to standard error. If that fails, nobody can be told.
+// Writes text to standard error. Ignores errors, as there is nowhere to report them.
 void print_err(std::string_view text);
 // Writes text to standard output at once. Throws if that fails, on a full disk for example.
 void print_out(std::string_view text);

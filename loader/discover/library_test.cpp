@@ -6,19 +6,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
-#include <csignal>
 #include <ctime>
 #include <fstream>
 #include <functional>
-#include <thread>
 #include <vector>
 
 #include "discover/testing.h"
 #include "testing/elf_writer.h"
+#include "testing/forks.h"
 #include "testing/manifest_writer.h"
 
 namespace backplane {
@@ -211,8 +208,6 @@ INSTANTIATE_TEST_SUITE_P(Files, Bomb,
                          [](const auto& info) { return std::string(info.param.name); });
 
 #if !defined(__SANITIZE_THREAD__)  // the sanitizer does not support forks of programs with several threads
-// Threads of the parent load a library all the time, so that a fork finds each lock of load_library held sooner or
-// later.
 TEST(Library, IsLoadedByForkedChildrenWhileThreadsOfTheirParentDo) {
   const Sandbox sandbox;
   const fs::path library = sandbox.root() / "x.so";
@@ -224,25 +219,7 @@ TEST(Library, IsLoadedByForkedChildrenWhileThreadsOfTheirParentDo) {
     return !load_library(library, file, "content", query);
   };
   ASSERT_TRUE(load());
-  std::atomic<bool> ends{false};
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 3; ++i) {
-    threads.emplace_back([&] {
-      while (!ends) load();
-    });
-  }
-  int status = 0;
-  for (int i = 0; i < 300 && status == 0; ++i) {
-    const pid_t child = ::fork();
-    if (child == 0) {
-      ::alarm(20);  // ends a child that hangs
-      ::_exit(load() ? 0 : 1);
-    }
-    if (child < 0 || ::waitpid(child, &status, 0) != child) status = -1;
-  }
-  EXPECT_EQ(status, 0) << "a child hung";
-  ends = true;
-  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(testing::works_in_children(load));
 }
 #endif
 

@@ -2,16 +2,14 @@
 #include "discover/survey.h"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <memory>
 #include <thread>
-#include <vector>
 
 #include "discover/negotiate.h"
+#include "testing/forks.h"
 
 namespace backplane {
 namespace {
@@ -54,34 +52,11 @@ bool is_refused(const std::shared_ptr<Host>& host) {
   return create_backend(backend, "", nullptr, {}).code == BP_REFUSED_CREATE;
 }
 
-// Threads of the parent create backends all the time, so that a fork finds each lock of create_backend held sooner or
-// later.
 TEST(Survey, AForkedChildCreatesBackendsWhileThreadsOfItsParentDo) {
   bp_env_desc_t desc{};
   desc.size = sizeof desc;
   const auto host = std::make_shared<Host>(std::make_shared<Services>(desc), "x", Host::Options{}, BP_ABI_VERSION);
-  std::atomic<bool> ends{false};
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 3; ++i) {
-    threads.emplace_back([&] {
-      while (!ends) is_refused(host);
-    });
-  }
-  int hung = 0;
-  for (int i = 0; i < 300 && hung == 0; ++i) {
-    const pid_t child = ::fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) {
-      ::alarm(20);  // ends a child that hangs
-      ::_exit(is_refused(host) ? 0 : 1);
-    }
-    int status = 0;
-    EXPECT_EQ(::waitpid(child, &status, 0), child);
-    hung += status != 0;
-  }
-  EXPECT_EQ(hung, 0) << "a child hung";
-  ends = true;
-  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(testing::works_in_children([&] { return is_refused(host); }));
 }
 
 #endif

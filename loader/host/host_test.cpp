@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -16,7 +15,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <functional>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -29,6 +27,7 @@
 #include "host/semaphore.h"
 #include "host/shared_memory.h"
 #include "host/topology.h"
+#include "testing/forks.h"
 
 namespace backplane {
 namespace {
@@ -342,36 +341,12 @@ TEST_F(HostTest, ACancelTokenCallsOnceAndNotAfterItsLinkIsGone) {
 }
 
 #if !defined(__SANITIZE_THREAD__)  // the sanitizer does not support forks of programs with several threads
-// Calls `call` in forked children. Threads of the parent call it all the time, so that a fork finds each of its locks
-// held sooner or later. Returns whether a child hung.
-bool hang_in_children(const std::function<void()>& call) {
-  std::atomic<bool> ends{false};
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 3; ++i) {
-    threads.emplace_back([&] {
-      while (!ends) call();
-    });
-  }
-  int status = 0;
-  for (int i = 0; i < 300 && status == 0; ++i) {
-    const pid_t child = ::fork();
-    if (child == 0) {
-      ::alarm(20);  // ends a child that hangs
-      call();
-      ::_exit(0);
-    }
-    if (child < 0 || ::waitpid(child, &status, 0) != child) status = -1;
-  }
-  ends = true;
-  for (std::thread& thread : threads) thread.join();
-  return status != 0;
-}
-
 TEST(CancelLink, ForkedChildrenCreateThemWhileThreadsOfTheirParentDo) {
-  EXPECT_FALSE(hang_in_children([] {
+  EXPECT_TRUE(testing::works_in_children([] {
     const bp_cancel_t token;
     const CancelLink made(
         token, [](void*) {}, nullptr);
+    return true;
   }));
 }
 #endif
@@ -389,8 +364,9 @@ TEST_F(HostTest, ACancelTokenEndsAWait) {
 
 #if !defined(__SANITIZE_THREAD__)
 TEST(SharedMemory, ForkedChildrenAllocateItWhileThreadsOfTheirParentDo) {
-  EXPECT_FALSE(hang_in_children([] {
-    if (const auto block = allocate_shared(1)) release_shared(block->address);
+  EXPECT_TRUE(testing::works_in_children([] {
+    const auto block = allocate_shared(1);
+    return block && release_shared(block->address);
   }));
 }
 #endif

@@ -69,6 +69,18 @@ void bind(const Exec& exec, uint32_t slot, const bp_buffer_t& buffer) {
   detail::call(api().exec_bind, exec.get(), slot, &tensor);
 }
 
+// Runs the model on memory of the device: from `x`, which is written before, to `y`.
+void expect_run(const Environment& env, const Buffer& x, const Buffer& y) {
+  std::vector<float> values(kElements, 7), back(kElements);
+  copy(env, host_buffer(values), x.abi());
+  Exec exec = env.compile(chain_of_three(kElements), only_opencl()).exec();
+  bind(exec, 0, x.abi());
+  bind(exec, BP_SLOT_OUTPUT, y.abi());
+  exec.run();
+  copy(env, y.abi(), host_buffer(back));
+  EXPECT_EQ(back, std::vector<float>(kElements, -7));
+}
+
 class MemoryTest : public OpenCl {
  protected:
   static std::string trace_of(const Environment& env, Exec& exec) {
@@ -288,14 +300,7 @@ TEST_F(MemoryTest, AClMemIsUsedAsItsFlagsAllow) {
       write(context_of(env), head + kBytes, CL_MEM_WRITE_ONLY);
   for (const uint64_t offset : {uint64_t{0}, head}) {
     const Buffer x = import_of(env, read.part(offset, kBytes)), y = import_of(env, write.part(offset, kBytes));
-    std::vector<float> values(kElements, 7), back(kElements);
-    copy(env, host_buffer(values), x.abi());
-    Exec exec = env.compile(chain_of_three(kElements), only_opencl()).exec();
-    bind(exec, 0, x.abi());
-    bind(exec, BP_SLOT_OUTPUT, y.abi());
-    exec.run();
-    copy(env, y.abi(), host_buffer(back));
-    EXPECT_EQ(back, std::vector<float>(kElements, -7));
+    expect_run(env, x, y);
     for (const bool is_input : {true, false}) {
       const Error error = failure([&] {
         const Buffer both = device_buffer(env, kBytes);
@@ -323,14 +328,7 @@ TEST_F(MemoryTest, AClMemMayBeASubBuffer) {
     const Buffer x =
         import_of(env, {sizeof(bp_external_t), BP_EXTERNAL_CL_MEM, reinterpret_cast<uint64_t>(part), kBytes, head});
     const Buffer y = device_buffer(env, kBytes);
-    std::vector<float> values(kElements, 7), back(kElements);
-    copy(env, host_buffer(values), x.abi());
-    Exec exec = env.compile(chain_of_three(kElements), only_opencl()).exec();
-    bind(exec, 0, x.abi());
-    bind(exec, BP_SLOT_OUTPUT, y.abi());
-    exec.run();
-    copy(env, y.abi(), host_buffer(back));
-    EXPECT_EQ(back, std::vector<float>(kElements, -7));
+    expect_run(env, x, y);
   }
   clReleaseMemObject(part);
   EXPECT_EQ(whole.references(), 1u);

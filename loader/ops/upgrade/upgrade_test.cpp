@@ -24,6 +24,14 @@ using ::testing::IsEmpty;
 
 constexpr uint32_t kFloat = BP_DTYPE_FLOAT, kInt64 = BP_DTYPE_INT64;
 
+// The model refers to `bytes`.
+Result<std::shared_ptr<Model>> import_of(const std::string& bytes) {
+  model::Source source;
+  source.bytes = bytes.data();
+  source.size = bytes.size();
+  return model::import(source);
+}
+
 std::string form(const Schema& schema) {
   return std::string(schema.domain) + "." + std::string(schema.name) + "-" + std::to_string(schema.since_version);
 }
@@ -108,10 +116,7 @@ Upgraded run(int64_t opset, std::string_view op, const std::vector<std::vector<D
       {{"", opset}, {"ai.onnx.ml", 1}},
       testing::onnx::graph({node(op, names, output_names, attributes, op == "LabelEncoder" ? "ai.onnx.ml" : "", "n")},
                            inputs, ends, weights));
-  model::Source source;
-  source.bytes = result.bytes.data();
-  source.size = result.bytes.size();
-  auto imported = model::import(source);
+  auto imported = import_of(result.bytes);
   if (imported.ok()) {
     result.model = imported.take();
   } else {
@@ -165,10 +170,7 @@ TEST(Upgrade, ClipCastsBoundsBeyondIntegers) {
       {{"", 6}},
       testing::onnx::graph({node("Clip", {"x"}, {"y"}, {float_attribute("min", -1), float_attribute("max", 1e20f)})},
                            {tensor_value("x", kInt64, {2})}, {value("y")}));
-  model::Source source;
-  source.bytes = bytes.data();
-  source.size = bytes.size();
-  auto imported = model::import(source);
+  auto imported = import_of(bytes);
   ASSERT_TRUE(imported.ok()) << imported.status().text();
   const Graph& g = (*imported)->graph;
   ASSERT_EQ(g.nodes.size(), 2u);
@@ -232,10 +234,7 @@ TEST(Upgrade, ResizeReadsConstantScalesOfEnclosingGraphs) {
           {node("If", {"c"}, {"y"}, {graph_attribute("then_branch", body), graph_attribute("else_branch", body)})},
           {tensor_value("x", kFloat, {1, 1, 4, 4}), tensor_value("c", BP_DTYPE_BOOL, {})}, {value("y")},
           {tensor("scales", kFloat, {4}, std::vector<float>{1, 1, 0.5f, 0.5f})}));
-  model::Source source;
-  source.bytes = bytes.data();
-  source.size = bytes.size();
-  auto imported = model::import(source);
+  auto imported = import_of(bytes);
   ASSERT_TRUE(imported.ok()) << imported.status().text();
   const Graph& g = (*imported)->graph;
   const Graph& branch = *g.subgraphs[g.nodes[0].find("then_branch")->indices()[0]];
@@ -294,10 +293,7 @@ TEST(Upgrade, ScanOfABatchIsAScanOfScans) {
                                             {graph_attribute("body", body), int_attribute("num_scan_inputs", 1)})},
                                       {tensor_value("s0", kFloat, {1, 2}), tensor_value("vs", kFloat, {1, 3, 2})},
                                       {value("sn"), value("os")}));
-  model::Source source;
-  source.bytes = bytes.data();
-  source.size = bytes.size();
-  auto imported = model::import(source);
+  auto imported = import_of(bytes);
   ASSERT_TRUE(imported.ok()) << imported.status().text();
   const Graph& g = (*imported)->graph;
   EXPECT_EQ(g.nodes[0].attr("num_scan_inputs", int64_t{0}), 2);
