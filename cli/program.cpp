@@ -73,6 +73,15 @@ std::string missing_command(const CLI::App& app) {
   return words.empty() ? "a command is missing" : unknown_command(words.front(), commands_of(app));
 }
 
+// Empty if the innermost command has no commands of its own, or one of them was given.
+std::string missing_subcommand(const CLI::App& app) {
+  const CLI::App* command = &app;
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+  const std::vector<std::string> commands = commands_of(*command);
+  if (command == &app || commands.empty() || !command->remaining().empty()) return "";
+  return fmt::format("'{}' needs one of the commands {}", command->get_name(), fmt::join(commands, ", "));
+}
+
 // The values that an option allows. CLI11 stores them in the name of the option's type, as "TEXT:{a,b}".
 std::vector<std::string> choices_of(const CLI::Option& option) {
   const std::string type = option.get_type_name();
@@ -143,6 +152,7 @@ Parsed Program::parse(int argc, const char* const* argv) {
   const bool is_own_mistake = !failure.empty() && app_->get_subcommands().empty() && app_->remaining().empty();
   if (about_.needs_command && !is_own_mistake) parsed.wrong = missing_command(*app_);
   if (parsed.wrong.empty()) parsed.wrong = unknown_word(*app_);
+  if (parsed.wrong.empty() && !failure.empty()) parsed.wrong = missing_subcommand(*app_);
   if (parsed.wrong.empty()) parsed.wrong = failure;
   return parsed;
 }

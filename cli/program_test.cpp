@@ -62,6 +62,11 @@ TEST_F(ProgramTest, NamesTheWordAndASuggestion) {
   EXPECT_EQ(wrong({"certify", "commit", "more"}), "unexpected argument 'more'");
 }
 
+TEST_F(ProgramTest, ListsTheCommandsOfACommand) {
+  EXPECT_EQ(wrong({"certify"}), "'certify' needs one of the commands commit");
+  EXPECT_EQ(wrong({"certify", "commit"}), "");
+}
+
 TEST_F(NeedsCommandTest, SaysWhereAnOptionBelongs) {
   EXPECT_EQ(wrong({"--runs", "3", "bench", "m"}), "option '--runs' must follow the command 'bench'");
   EXPECT_EQ(wrong({"--runs=3", "bench", "m"}), "option '--runs' must follow the command 'bench'");
