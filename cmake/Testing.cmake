@@ -4,6 +4,9 @@
 # Adds a GoogleTest program; every TEST in it becomes a ctest test, and a skipped test is reported as skipped. TIMEOUT is in seconds, by
 # default 300. The target api-unit-tests builds the programs of api/ and `ctest -L api-unit-tests` runs them; likewise for each top-level
 # folder. Tests are compiled without optimization, which halves their compile time; OPTIMIZED is for tests that compute much themselves.
+#
+# If the environment variable BACKPLANE_WHOLE_PROGRAMS is set, ctest runs each program once, with all of its tests in one process, which
+# takes a third of the time. scripts/gates.sh sets it.
 if(BACKPLANE_TESTS)
   enable_testing()
   find_package(GTest REQUIRED)
@@ -38,6 +41,21 @@ function(backplane_add_test name)
   add_dependencies(${label} ${name})
   gtest_discover_tests(${name} TEST_PREFIX "${name}." NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60
     PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS ${label})
+
+  # Puts a file that chooses between the whole program and its tests in the place of the list of tests.
+  get_property(lists DIRECTORY PROPERTY TEST_INCLUDE_FILES)
+  list(POP_BACK lists tests)
+  set(choice ${CMAKE_CURRENT_BINARY_DIR}/${name}_choice.cmake)
+  math(EXPR whole_timeout "6 * ${ARG_TIMEOUT}")
+  file(CONFIGURE OUTPUT ${choice} @ONLY CONTENT [=[
+if(NOT DEFINED ENV{BACKPLANE_WHOLE_PROGRAMS})
+  include("@tests@")
+elseif(EXISTS "@CMAKE_BINARY_DIR@/tests/@name@")
+  add_test(@name@ "@CMAKE_BINARY_DIR@/tests/@name@")
+  set_tests_properties(@name@ PROPERTIES TIMEOUT @whole_timeout@ LABELS @label@)
+endif()
+]=])
+  set_property(DIRECTORY PROPERTY TEST_INCLUDE_FILES ${lists} ${choice})
 endfunction()
 
 # backplane_add_fuzzer(<name> SOURCES … LIBRARIES …)

@@ -64,3 +64,11 @@ gate_lines() {
         /^[a-z]+: / { last = $0; sub(/^[a-z]+: /, "", last) }
         /^OK$/ { last = $0 }' "$1"
 }
+
+# in_programs LOG: how many tests GoogleTest's programs ran and skipped, if they were run whole.
+in_programs() {
+    [[ -n ${BACKPLANE_WHOLE_PROGRAMS-} && -f $1 ]] || return 0
+    awk '/^\[==========\] [0-9]+ tests? from .* ran/ { tests += $2; programs++ }
+        /^\[  SKIPPED \] [0-9]+ tests?, listed below/ { skipped += $4 }
+        END { printf "; %d of them run %d tests and skip %d more", programs, tests - skipped, skipped }' "$1"
+}

@@ -60,7 +60,7 @@ suite() {
     shift
     ctest --preset "$preset" -j "$(($(cores) + 1))" -LE gate --no-tests=error "$@" | tee "build/$preset/tests.txt" |
         grep -vE '^ *(Start|[0-9]+/[0-9]+ .* Passed )' || true
-    summary "build/$preset/tests.txt"
+    summary "build/$preset/tests.txt" "build/$preset/Testing/Temporary/LastTest.log"
 }
 
 # Tests that are left out with the address sanitizer: those that run the harness again on cases that other tests run, those that build a
@@ -70,12 +70,13 @@ repeated='^(conform_(guide|slots|cheats|replay|resume|certify|noop|mutations|clu
 threaded=(cache_test client_test decode_test discover_test host_test isolate_test null_test onnxifi_events_test random_graphs_test run_test
     sdk_test session_test team_test)
 
-# summary FILE: summarizes the output of ctest in FILE; fails if a test failed or none was executed.
+# summary FILE [LOG]: summarizes the output of ctest in FILE; fails if a test failed or none was executed. With LOG, ctest's own file, it
+# also counts the tests within whole programs.
 summary() {
     local skipped executed
     skipped=$(grep -cE '\*\*\*Skipped|Not Run' "$1" || true)
     executed=$(($(grep -cE '^ *[0-9]+/[0-9]+ Test' "$1" || true) - skipped))
-    echo "$(sed -nE 's/^([0-9]+% tests passed, .*)/\1/p' "$1"); $executed executed, $skipped skipped"
+    echo "$(sed -nE 's/^([0-9]+% tests passed, .*)/\1/p' "$1"); $executed executed, $skipped skipped$(in_programs "${2-}")"
     [[ $executed -gt 0 ]] && grep -q '^100% tests passed' "$1"
 }
 
@@ -98,10 +99,11 @@ gate_cuda() {
     [[ $status -eq 0 || $status -eq 77 ]]
 }
 gate_fuzzers() { scripts/fuzz.sh --seconds 20; }
-gate_asan() { configure asan && build asan && rm -rf build/asan/profiles && suite asan -E "$repeated"; }
+gate_asan() { export BACKPLANE_WHOLE_PROGRAMS=1 && configure asan && build asan && rm -rf build/asan/profiles && suite asan -E "$repeated"; }
 gate_coverage() { "$python" -B scripts/gates/coverage.py build/asan; }
-gate_tsan() { configure tsan && build tsan "${threaded[@]}" && suite tsan -R "^($(IFS='|' && echo "${threaded[*]}"))\."; }
+gate_tsan() { export BACKPLANE_WHOLE_PROGRAMS=1 && configure tsan && build tsan "${threaded[@]}" && suite tsan -R "^($(IFS='|' && echo "${threaded[*]}"))$"; }
 gate_grown() {
+    export BACKPLANE_WHOLE_PROGRAMS=1
     need_dev && configure grown && build grown || return 1
     # Runs the tests of everything that crosses the ABI. Left out are more models, which would add nothing, and tests that install, because
     # that rewrites the folders in which libraries are searched.

@@ -11,6 +11,8 @@ if [[ $# -lt 2 || ! -f $1/CTestTestfile.cmake || ! -f $2/CTestTestfile.cmake ]];
     echo "usage: grown_test.sh OLD NEW [CTEST ARGUMENTS…]: two folders in which the presets dev and grown were built" >&2
     exit 2
 fi
+# shellcheck source=scripts/build.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../../scripts/build.sh"
 old=$(realpath "$1") new=$(realpath "$2")
 shift 2
 # The libraries that the tests of a build folder load at run time.
@@ -44,7 +46,7 @@ exchanged() {
     ctest --test-dir "$host" -LE gate --no-tests=error --output-on-failure "$@" | tee "$work/tests.txt" |
         grep -vE '^ *(Start|[0-9]+/[0-9]+ .* Passed )' || true
     restore
-    summary="$summary; $(basename "$host") with the libraries of $(basename "$from"): $(sed -nE 's/^([0-9]+% tests passed, .*)/\1/p' "$work/tests.txt")"
+    summary="$summary; $(basename "$host") with the libraries of $(basename "$from"): $(sed -nE 's/^([0-9]+% tests passed, .*)/\1/p' "$work/tests.txt")$(in_programs "$host/Testing/Temporary/LastTest.log")"
     grep -q '^100% tests passed' "$work/tests.txt" || failed=1
 }
 
