@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products: MatMul and its quantized forms, Gemm, Einsum. Also Det.
+#include <algorithm>
 #include <array>
 
 #include "ops/infer/rules.h"
@@ -72,12 +73,15 @@ Status einsum(Context& c) {
   std::array<int, 256> uses{};
   Shape ellipsis;
   bool has_ellipsis = false;
-  size_t from = 0, slot = 0;
-  for (; from <= left.size(); ++slot) {
+  if (const auto terms = static_cast<size_t>(std::count(left.begin(), left.end(), ',')) + 1; terms != c.inputs()) {
+    return c.fail("equation '" + equation + "' has " + std::to_string(terms) + " terms, but there are " +
+                  std::to_string(c.inputs()) + " inputs");
+  }
+  size_t from = 0;
+  for (size_t slot = 0; slot < c.inputs(); ++slot) {
     size_t comma = std::min(left.find(',', from), left.size());
     std::string term = left.substr(from, comma - from);
     from = comma + 1;
-    if (slot >= c.inputs()) break;
     if (!c.ranked(slot)) return {};
     Shape shape = c.shape(slot);
     size_t dots = term.find("...");
@@ -96,7 +100,8 @@ Status einsum(Context& c) {
         continue;
       }
       unsigned char letter = term[i++];
-      if (!std::isalpha(letter)) return c.fail("equation '" + equation + "' has a character that is not a letter");
+      const bool is_letter = (letter >= 'A' && letter <= 'Z') || (letter >= 'a' && letter <= 'z');
+      if (!is_letter) return c.fail("equation '" + equation + "' has a character that is not a letter");
       Scalar& extent = extents[letter];
       if (uses[letter]++) {
         BP_TRY(c.broadcast(extent, shape[axis], extent, std::string("extents of '") + char(letter) + "'"));
@@ -105,9 +110,6 @@ Status einsum(Context& c) {
       }
       ++axis;
     }
-  }
-  if (slot != c.inputs() || from <= left.size()) {
-    return c.fail("equation '" + equation + "' does not fit " + std::to_string(c.inputs()) + " inputs");
   }
   std::string right;
   if (arrow != std::string::npos) {

@@ -35,7 +35,7 @@ TEST(Operators, ImpossibleCountsAreRefused) {
       b.nodes("GroupQueryAttention", {b.input({"1", "2", "64"})}, 1,
               {Attribute::of("num_heads", int64_t{2}), Attribute::of("kv_num_heads", INT64_MAX)}, "com.microsoft")[0];
   b.expect_ok();
-  EXPECT_EQ(b.text(pooled), "float[1,1,?]");
+  EXPECT_EQ(b.text(pooled), "float[1,1," + std::to_string((INT64_MAX - 5) / 2 + 1) + "]");
   EXPECT_EQ(b.text(attended), "float[1,2,?]");
 }
 
@@ -51,6 +51,36 @@ TEST(Operators, ConditionsLongerThanTheAxisSelectWithinIt) {
   EXPECT_EQ(b.text(columns), "float[2,2]");
   EXPECT_EQ(b.text(rows), "float[1,3]");
   EXPECT_EQ(b.text(flat), "float[4]");
+}
+
+// With ceil_mode, the last window is left out if it would begin in the padding after the input. Whether it does depends
+// on a symbolic extent only if there is that much padding.
+TEST(Operators, WindowsOfPoolsBeginInTheInput) {
+  Builder b;
+  const auto pool = [&](const char* extent, int64_t kernel, int64_t stride, std::vector<int64_t> pads) {
+    return b.node("MaxPool", {b.input({"1", "1", extent})},
+                  {Attribute::of("kernel_shape", std::vector{kernel}), Attribute::of("strides", std::vector{stride}),
+                   Attribute::of("pads", std::move(pads)), Attribute::of("ceil_mode", int64_t{1})});
+  };
+  const ValueId padded = pool("4", 1, 1, {0, 1}), fits = pool("4", 2, 3, {0, 1}), beyond = pool("6", 2, 3, {0, 1});
+  const ValueId symbolic_padded = pool("N", 1, 1, {0, 1}), symbolic_beyond = pool("N", 2, 3, {0, 1});
+  const ValueId same = pool("N", 2, 1, {0, 1}), usual = pool("N", 3, 2, {1, 1});
+  b.expect_ok();
+  EXPECT_EQ(b.text(padded), "float[1,1,4]");
+  EXPECT_EQ(b.text(fits), "float[1,1,2]");
+  EXPECT_EQ(b.text(beyond), "float[1,1,2]");
+  EXPECT_EQ(b.text(symbolic_padded), "float[1,1,?]");
+  EXPECT_EQ(b.text(symbolic_beyond), "float[1,1,?]");
+  EXPECT_EQ(b.text(same), "float[1,1,N]");
+  EXPECT_EQ(b.text(usual), "float[1,1,floor(N/2) + 1]");
+}
+
+TEST(Operators, EinsumNeedsOneTermForEachInput) {
+  for (const char* equation : {"ij,k", "ij,k->i", "ij,k,l", "ij,,"}) {
+    Builder b;
+    b.node("Einsum", {b.input({"2", "3"})}, {Attribute::of("equation", std::string(equation))});
+    EXPECT_THAT(std::string(b.run().text()), HasSubstr("terms, but there are 1 inputs")) << equation;
+  }
 }
 
 // Extents that do not depend on inputs whose elements are unknown are inferred.

@@ -49,9 +49,11 @@ Scalar Window::positions(Expressions& m, size_t axis, const Scalar& extent, cons
   Scalar room = m.subtract(m.add(extent, begin + end), reach);
   if (!up) return m.add(m.floor_divide(room, strides[axis]), 1);
   Scalar count = m.add(m.ceil_divide(room, strides[axis]), 1);
-  // The last window does not count if it would begin in the padding after the input.
+  // The last window does not count if it would begin in the padding after the input. It begins less than a stride after
+  // `room`, so with less padding than this no extent lets it begin there.
+  if (reach.is_number() && strides[axis] - 1 < reach.value - end) return count;
   Scalar last = m.multiply(m.subtract(count, 1), strides[axis]), input_end = m.add(extent, begin);
-  if (!last.is_number() || !input_end.is_number()) return strides[axis] == 1 ? count : Scalar();
+  if (!last.is_number() || !input_end.is_number()) return {};
   return last.value >= input_end.value ? Scalar(count.value - 1) : count;
 }
 
