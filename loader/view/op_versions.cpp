@@ -2,6 +2,7 @@
 #include "view/op_versions.h"
 
 #include <algorithm>
+#include <map>
 
 #include "ops/schema/schema.h"
 #include "ops/upgrade/upgrade.h"
@@ -9,47 +10,77 @@
 namespace backplane::model {
 namespace {
 
+// Whether omitting the attribute means the same. ONNX states the default of dilations only in words.
+bool is_default(const Attribute& attribute, const ops::Schema& form) {
+  if (attribute.name == "dilations" && attribute.type == BP_ATTR_INTS)
+    return std::ranges::all_of(attribute.ints(), [](int64_t dilation) { return dilation == 1; });
+  const ops::AttributeRule* rule = form.attribute(attribute.name);
+  return rule && rule->has_default && rule->fallback.data == attribute.data;
+}
+
 // Whether the older form can express the node's attributes. An attribute that it lacks must have its default.
 bool fits_attributes(const Node& node, const ops::Schema& form) {
   for (const Attribute& attribute : node.attributes) {
     if (attribute.name.starts_with("__")) continue;  // reserved for tools; the view omits it
     if (const ops::AttributeRule* rule = form.attribute(attribute.name)) {
       if (rule->type != attribute.type) return false;
-      continue;
+    } else if (!is_default(attribute, *node.schema)) {
+      return false;
     }
-    const ops::AttributeRule* now = node.schema->attribute(attribute.name);
-    if (!now || !now->has_default || now->fallback.data != attribute.data) return false;
   }
-  return std::all_of(form.attributes.begin(), form.attributes.end(),
-                     [&](const ops::AttributeRule& rule) { return !rule.required || node.find(rule.name); });
+  return std::ranges::all_of(form.attributes,
+                             [&](const ops::AttributeRule& rule) { return !rule.required || node.find(rule.name); });
 }
 
-bool fits_types(const Graph& graph, const Operands& values, const std::vector<ops::Formal>& formals) {
+bool allows(const ops::Formal& formal, const Type& type) {
+  if (type.kind == 0) return true;
+  if (!(formal.kinds >> type.kind & 1)) return false;
+  const Type* inner = &type;
+  while (inner->element && inner->kind != BP_KIND_MAP) inner = inner->element.get();
+  if (inner->dtype == BP_DTYPE_UNDEFINED || (inner != &type && formal.dtypes == 0)) return true;
+  return inner->kind == BP_KIND_MAP || (formal.dtypes >> inner->dtype & 1);
+}
+
+// The types that the form's parameters ("T") have in a node.
+using Bindings = std::map<std::string_view, const Type*>;
+
+// Whether the older form has these inputs or outputs with their types. It may require the same type for two that may
+// differ now.
+bool fits_values(const Candidate& c, const Operands& values, const std::vector<ops::Formal>& formals,
+                 Bindings& bindings) {
   for (size_t slot = 0; slot < values.size(); ++slot) {
     if (values[slot] == BP_NONE) continue;
-    if (formals.empty()) return false;
+    if (slot >= formals.size() && (formals.empty() || formals.back().option != ops::Formal::kVariadic)) return false;
     const ops::Formal& formal = formals[std::min(slot, formals.size() - 1)];
-    const Type& type = graph.values[values[slot]].type;
-    if (type.kind != BP_KIND_TENSOR || type.dtype == BP_DTYPE_UNDEFINED) continue;
-    if (!(formal.dtypes >> type.dtype & 1)) return false;
+    const Type& type = c.graph.values[values[slot]].type;
+    if (!allows(formal, type)) return false;
+    if (type.kind == 0 || type.dtype == BP_DTYPE_UNDEFINED) continue;
+    if (formal.option == ops::Formal::kVariadic && !formal.homogeneous) continue;
+    const auto [bound, added] = bindings.try_emplace(formal.type, &type);
+    if (!added && (bound->second->kind != type.kind || bound->second->dtype != type.dtype)) return false;
   }
   return true;
 }
 
 }  // namespace
 
-const ops::Schema* older_form(const Graph& graph, const Node& node, uint32_t newest) {
+const ops::Schema* older_form(const Candidate& candidate, uint32_t newest, uint32_t written) {
+  const Node& node = candidate.node;
   const ops::Schema* form = node.schema;
   while (form && form->since_version > newest) {
     const ops::Upgrade* change = ops::find_upgrade(*form);
     if (change && change->function != ops::unchanged) return nullptr;
+    if (const Limit* limit = find_limit(*form)) {
+      const Fit fit = limit->fits(candidate);
+      if (fit == Fit::kNo || (fit == Fit::kUnknown && written >= limit->version)) return nullptr;
+    }
     form = form->older;
   }
   if (!form || form == node.schema) return form;
-  const bool counts = node.inputs.size() >= form->min_inputs && node.inputs.size() <= form->max_inputs &&
-                      node.outputs.size() <= form->max_outputs;
-  const bool fits = counts && fits_attributes(node, *form) && fits_types(graph, node.inputs, form->inputs) &&
-                    fits_types(graph, node.outputs, form->outputs);
+  Bindings bindings;
+  const bool fits = fits_attributes(node, *form) && node.inputs.size() >= form->min_inputs &&
+                    fits_values(candidate, node.inputs, form->inputs, bindings) &&
+                    fits_values(candidate, node.outputs, form->outputs, bindings);
   return fits ? form : nullptr;
 }
 

@@ -14,7 +14,6 @@
 #include "ir/hash.h"
 #include "ir/subgraphs.h"
 #include "ops/schema/schema.h"
-#include "view/op_versions.h"
 #include "view/serialize.h"
 
 namespace backplane::model {
@@ -31,6 +30,7 @@ class Arrays {
     std::shared_ptr<const Model> model;
     std::vector<bp_symbol_t> symbols;
     std::vector<bp_opset_t> opsets;
+    std::map<std::string_view, uint32_t> written;  // the newest version of each domain that the model imports
     const KnownOpsets& known;
     const Refit& refit;
     const WholeCalls& calls;
@@ -193,7 +193,9 @@ class Arrays {
     const ops::Schema* form = node.schema;
     bool too_new = false;
     if (const auto newest = shared_.known.opsets.find(node.domain); form && newest != shared_.known.opsets.end()) {
-      const ops::Schema* fitting = older_form(graph_, node, newest->second);
+      const auto written = shared_.written.find(node.domain);
+      const ops::Schema* fitting = older_form({graph_, node, shared_.refit.replaced}, newest->second,
+                                              written == shared_.written.end() ? UINT32_MAX : written->second);
       too_new = !fitting;
       if (fitting) form = fitting;
       out.since_version = form->since_version;
@@ -427,6 +429,16 @@ void Arrays::publish() {
   abi_.subgraphs = body_graphs_.data();
 }
 
+std::map<std::string_view, uint32_t> written_opsets(const Model& model) {
+  std::map<std::string_view, uint32_t> newest;
+  const auto add = [&](const std::map<std::string, uint32_t>& opsets) {
+    for (const auto& [domain, version] : opsets) newest[domain] = std::max(newest[domain], version);
+  };
+  add(model.opsets);
+  for (const Function& function : model.functions) add(function.opsets);
+  return newest;
+}
+
 // The opsets of the view. Of a domain that the loader knows, this is the newest version, to which the import has
 // upgraded the nodes, or an older one if the plugin supports no newer.
 std::vector<bp_opset_t> opsets_of(const Model& model, const KnownOpsets& known) {
@@ -461,7 +473,7 @@ struct View::Impl {
       : known(newest),
         refit(weights),
         calls(whole_calls),
-        shared{model, {}, opsets_of(*model, known), known, refit, calls},
+        shared{model, {}, opsets_of(*model, known), written_opsets(*model), known, refit, calls},
         arrays(shared, graph, whole, nullptr) {
     for (const Symbol& symbol : model->graph.symbols)
       shared.symbols.push_back({text(symbol.name), symbol.min, symbol.max});

@@ -3,7 +3,6 @@
 // keeps alive, and owns the arrays.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -11,13 +10,14 @@
 #include "backplane/graph.h"
 #include "base/known_opsets.h"
 #include "ir/graph.h"
+#include "view/op_versions.h"
 
 namespace backplane::model {
 
 // The weights that were replaced in a session.
 struct Refit {
   bool possible = false;  // whether weights may be replaced later: BP_WEIGHT_REFIT
-  std::map<WeightId, std::shared_ptr<const Weight>> replaced;
+  ReplacedWeights replaced;
 };
 
 // Ids of the function calls that appear as one node each, in ascending order. For nested calls, only the outermost call
