@@ -135,8 +135,11 @@ std::unique_ptr<Kernel> layer_norm_kernel(int64_t axis_attribute, float epsilon)
     for (int d = axis; d < shape.rank(); ++d) stashed[d] = 1;
     const int64_t rows = shape.elements(0, axis), n = shape.elements(axis, shape.rank());
     const Broadcast<2> walk(shape, {scale, bias.present() ? bias.shape : scale});
+    // Whether there is one number for each element of a row, for all rows the same: [3, 1] for rows of 3 is not.
     const auto per_element = [&](const Tensor& t) {
-      return !t.present() || (t.dtype == BP_DTYPE_FLOAT && t.shape.elements() == n);
+      if (!t.present()) return true;
+      const int before = std::max(0, axis - shape.rank() + t.shape.rank());
+      return t.dtype == BP_DTYPE_FLOAT && t.shape.elements() == n && t.shape.elements(0, before) == 1;
     };
     if (inputs[0].dtype == BP_DTYPE_FLOAT && n > 0 && per_element(inputs[1]) && per_element(bias) && !context.reference)
       return make_plan({shape, stashed, stashed},
@@ -299,39 +302,62 @@ std::unique_ptr<Kernel> create_mean_variance(const Node& node) {
   });
 }
 
-// Divides a row by its 2-norm if `squared`, else by its 1-norm. A row of zeros stays zero.
+// Divides the elements at the offsets `group` by their p-norm. If all are zero, they stay zero.
+template <class T>
+void divide_by_norm(int64_t p, const T* x, T* y, const Dimensions& group) {
+  double norm = 0;
+  for_offsets(group, [&](int64_t at) {
+    norm += p == 1 ? std::fabs(static_cast<double>(x[at])) : static_cast<double>(x[at]) * static_cast<double>(x[at]);
+  });
+  if (p == 2) norm = std::sqrt(norm);
+  for_offsets(group, [&](int64_t at) {
+    y[at] = static_cast<T>(static_cast<compute_t<T>>(norm == 0 ? 0 : static_cast<double>(x[at]) / norm));
+  });
+}
+
+// Returns the p-norm of a row.
 template <int kBytes>
-CLONED void lp_row(const float* x, float* y, int64_t n, bool squared) {
+CLONED float norm_of_row(const float* x, int64_t n, int64_t p) {
   using Lanes = FloatLanes<kBytes>;
   const int64_t whole = n - n % kFloatLanes;
   Lanes sums = Lanes::all(0);
   float norm = 0;
-  if (squared) {
+  if (p == 2) {
     for (int64_t i = 0; i < whole; i += kFloatLanes) {
       const Lanes v = Lanes::load(x + i);
       sums = sums + v * v;
     }
     for (int64_t i = whole; i < n; ++i) norm += x[i] * x[i];
-    norm = std::sqrt(norm + sums.sum());
-  } else {
-    for (int64_t i = 0; i < whole; i += kFloatLanes) {
-      const Lanes v = Lanes::load(x + i);
-      sums = sums + v.or_larger(Lanes::all(0) - v);
-    }
-    for (int64_t i = whole; i < n; ++i) norm += std::fabs(x[i]);
-    norm += sums.sum();
+    return std::sqrt(norm + sums.sum());
   }
-  for (int64_t i = 0; i < n; ++i) y[i] = norm == 0 ? 0 : x[i] / norm;
+  for (int64_t i = 0; i < whole; i += kFloatLanes) {
+    const Lanes v = Lanes::load(x + i);
+    sums = sums + v.or_larger(Lanes::all(0) - v);
+  }
+  for (int64_t i = whole; i < n; ++i) norm += std::fabs(x[i]);
+  return norm + sums.sum();
+}
+CLONED void divide_row(const float* x, float* y, int64_t n, float norm) {
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] / norm;
 }
 
-Plan plan_lp_rows(const Shape& shape, bool squared) {
+Plan plan_lp_rows(const Shape& shape, int64_t p) {
   const int64_t n = shape[shape.rank() - 1], rows = shape.elements(0, shape.rank() - 1);
   return make_plan({shape},
                    [=](Tensors in, Tensors out) {
                      parallel(rows, 1 + kCheapGrain / (1 + n), [&](int64_t begin, int64_t end) {
-                       for (int64_t row = begin; row < end; ++row)
-                         clone_of<lp_row<64>, lp_row<32>, lp_row<16>>(in[0].as<float>() + row * n,
-                                                                      out[0].as<float>() + row * n, n, squared);
+                       Dimensions whole;
+                       whole.add(n, 1);
+                       for (int64_t row = begin; row < end; ++row) {
+                         const float* x = in[0].as<float>() + row * n;
+                         float* y = out[0].as<float>() + row * n;
+                         const float norm = clone_of<norm_of_row<64>, norm_of_row<32>, norm_of_row<16>>(x, n, p);
+                         // The squares of a smaller or larger norm are imprecise, 0 or infinite in fp32.
+                         if (norm > 0x1p-50f && norm < 0x1p60f)
+                           clone_of<divide_row>(x, y, n, norm);
+                         else
+                           divide_by_norm(p, x, y, whole);
+                       }
                      });
                    },
                    {.inplace = 0});
@@ -343,19 +369,9 @@ std::unique_ptr<Kernel> create_lp(const Node& node) {
     const int axis = axis_of(axis_attribute, inputs[0].shape.rank());
     if (axis < 0) return bad_axis(axis_attribute, inputs[0].shape.rank());
     if (axis == inputs[0].shape.rank() - 1 && inputs[0].dtype == BP_DTYPE_FLOAT && !context.reference)
-      return plan_lp_rows(inputs[0].shape, p == 2);
-    return plan_over_axes(
-        inputs[0].shape, uint64_t{1} << axis, [p]<class T>(const T* x, T* y, const Dimensions& group) {
-          double norm = 0;
-          for_offsets(group, [&](int64_t at) {
-            norm += p == 1 ? std::fabs(static_cast<double>(x[at]))
-                           : static_cast<double>(x[at]) * static_cast<double>(x[at]);
-          });
-          if (p == 2) norm = std::sqrt(norm);
-          for_offsets(group, [&](int64_t at) {
-            y[at] = static_cast<T>(static_cast<compute_t<T>>(norm == 0 ? 0 : static_cast<double>(x[at]) / norm));
-          });
-        });
+      return plan_lp_rows(inputs[0].shape, p);
+    return plan_over_axes(inputs[0].shape, uint64_t{1} << axis,
+                          [p](const auto* x, auto* y, const Dimensions& group) { divide_by_norm(p, x, y, group); });
   });
 }
 

@@ -24,6 +24,11 @@ Tensor pick(Tensors tensors, int slot) {
   return slot < 0 ? Tensor{} : at(tensors, static_cast<size_t>(slot));
 }
 
+// Whether a tensor has one number for each of the `n` elements of a row: [n], [1, n] …
+bool is_row(const Shape& shape, int64_t n) {
+  return shape.elements() == n && (shape.rank() == 0 || shape[shape.rank() - 1] == n);
+}
+
 CLONED void add_row(const float* x, const float* y, float* sum, int64_t n) {
   for (int64_t i = 0; i < n; ++i) sum[i] = x[i] + y[i];
 }
@@ -78,7 +83,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
     const Shape& x = in[0].shape;
     const int64_t n = x.rank() == 0 ? 1 : x[x.rank() - 1];
     for (int slot : {kSlots.gamma, kSlots.beta, kSlots.bias})
-      if (Tensor t = pick(in, slot); t.present() && t.shape.elements() != n)
+      if (Tensor t = pick(in, slot); t.present() && !is_row(t.shape, n))
         return fail("input " + std::to_string(slot) + " " + to_string(t.shape) + " does not fit " + to_string(x));
     Shape rows = x;
     if (x.rank() > 0) rows[x.rank() - 1] = 1;
