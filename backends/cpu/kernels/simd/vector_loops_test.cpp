@@ -229,6 +229,23 @@ TEST(Activations, KeepWhatIsNoNumberAndLimits) {
   }
 }
 
+// Beyond the last number whose tanh differs from ±1 by half an ulp, and at infinity.
+TEST(Tanh, IsOneFarFromZero) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  setenv("BACKPLANE_CPU_REFERENCE", "0", 1);
+  Plugin plugin("1");
+  GraphBuilder graph;
+  graph.input("x", BP_DTYPE_FLOAT, {36}).node("Tanh", 13, {"x"}, {"y"}).output("y");
+  Compiled program(plugin, graph.graph());
+  for (float x : {9.02f, 20.0f, 1e30f, kInfinity}) {
+    for (float sign : {1.0f, -1.0f}) {
+      const Outcome outcome = program.run({HostTensor::of(BP_DTYPE_FLOAT, {36}, Floats(36, sign * x))});
+      ASSERT_EQ(outcome.status, BP_OK) << outcome.text;
+      EXPECT_EQ(outcome.outputs[0].as<float>(), Floats(36, sign)) << "tanh(" << sign * x << ")";
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Operators, VectorLoops, ::testing::ValuesIn(kCases),
                          [](const auto& info) { return info.param.name; });
 

@@ -103,7 +103,7 @@ template <int kBytes>
   return c * p / q;
 }
 
-// tanh as an odd rational function. Beyond ±7.9 the result is constant, within a few ulp of ±1.
+// tanh as an odd rational function, which is constant beyond ±7.9. Beyond ±8.32 the result is ±1, within 2 ulp.
 [[gnu::always_inline]] inline float tanh_formula(float x) {
   float c = x < -7.9f ? -7.9f : x;
   c = c > 7.9f ? 7.9f : c;
@@ -119,7 +119,8 @@ template <int kBytes>
   q = q * s + 1.18534705686654e-04f;
   q = q * s + 2.26843463243900e-03f;
   q = q * s + 4.89352518554385e-03f;
-  return c * p / q;
+  const float y = c * p / q;
+  return __builtin_fabsf(x) > 8.32f ? __builtin_copysignf(1.0f, x) : y;
 }
 
 [[gnu::always_inline]] inline float sigmoid_formula(float x) {
