@@ -317,6 +317,28 @@ TEST_P(OnCodes, GivesTheCodesOfTheReference) {
   }
 }
 
+// The sum of so many quantized values does not fit in int32.
+TEST(QuantizedAverage, OfManyPositions) {
+  setenv("BACKPLANE_CPU_REFERENCE", "0", 1);
+  constexpr int64_t kHeight = 2903, kWidth = 2904;
+  for (const bp_dtype_t dtype : {BP_DTYPE_UINT8, BP_DTYPE_INT8}) {
+    const bool is_signed = dtype == BP_DTYPE_INT8;
+    const char most = static_cast<char>(is_signed ? 127 : 255), zero = static_cast<char>(is_signed ? -128 : 0);
+    Plugin plugin;
+    Quantized n;
+    n.quantized_type = dtype;
+    n.input("x", dtype, {1, 1, kHeight, kWidth}).weight<float>("s", BP_DTYPE_FLOAT, {}, {0.5f});
+    n.weight_bytes("z", dtype, {}, std::string(1, zero));
+    n.node("DequantizeLinear", 21, {"x", "s", "z"}, {"d"}).node("GlobalAveragePool", 22, {"d"}, {"g"});
+    n.type("d", BP_DTYPE_FLOAT, {1, 1, kHeight, kWidth}).type("g", BP_DTYPE_FLOAT, {1, 1, 1, 1});
+    n.node("QuantizeLinear", 21, {"g", "s", "z"}, {"y"}, dtype).output("y");
+    const Outcome seen =
+        Compiled(plugin, n.graph()).run({{dtype, {1, 1, kHeight, kWidth}, std::string(kHeight * kWidth, most)}});
+    ASSERT_EQ(seen.status, BP_OK) << seen.text;
+    EXPECT_EQ(seen.outputs[0].bytes, std::string(1, most));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Networks, OnCodes, ::testing::ValuesIn(kCases),
                          [](const auto& info) { return info.param.name; });
 

@@ -8,6 +8,7 @@
 #include "kernels/common/support.h"
 #include "kernels/common/window.h"
 #include "kernels/simd/clones.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 
@@ -55,10 +56,19 @@ CLONED void add_unsigned(int32_t* sums, const uint8_t* x, int64_t n) {
 CLONED void add_signed(int32_t* sums, const uint8_t* x, int64_t n) {
   for (int64_t i = 0; i < n; ++i) sums[i] += static_cast<int8_t>(x[i]);
 }
-CLONED void encode_sums(const int32_t* sums, uint8_t* y, int64_t n, float subtracted, float factor, float zero,
-                        float low, float high) {
+// The sums of so many quantized values, and their distances from as many zero points, fit in int32.
+constexpr int64_t kSummed = int64_t{1} << 23;
+
+// Adds the distances of the sums from `zeros` to the totals, and clears the sums.
+CLONED void add_sums(int32_t* sums, float* totals, int64_t n, int32_t zeros) {
   for (int64_t i = 0; i < n; ++i) {
-    float value = (static_cast<float>(sums[i]) - subtracted) * factor;
+    totals[i] += static_cast<float>(sums[i] - zeros);
+    sums[i] = 0;
+  }
+}
+CLONED void encode_totals(const float* totals, uint8_t* y, int64_t n, float factor, float zero, float low, float high) {
+  for (int64_t i = 0; i < n; ++i) {
+    float value = totals[i] * factor;
     value = value > low ? value : low;
     value = value < high ? value : high;
     y[i] = static_cast<uint8_t>(static_cast<int32_t>(nearest(value) + zero));
@@ -173,16 +183,24 @@ std::unique_ptr<Kernel> make_q8_average_pool(const Node& pool, Quantization sour
     if (!p) return fail(error);
     return plan_places(*p, [=, w = p->window, channels = p->shape[1]](const uint8_t* x, int64_t place, uint8_t* y) {
       std::vector<int32_t> sums(static_cast<size_t>(channels));
-      int64_t inside = 0;
+      std::vector<float> totals(static_cast<size_t>(channels));
+      int64_t inside = 0, summed = 0;
+      const auto add_to_totals = [&] {
+        clone_of<add_sums>(sums.data(), totals.data(), channels, static_cast<int32_t>(summed * source.zero));
+        summed = 0;
+      };
+      Pace pace;
       const double padded = each_tap(w, place, [&](int64_t at) {
         (source.is_signed() ? clone_of<add_signed> : clone_of<add_unsigned>)(sums.data(), x + at * channels, channels);
         ++inside;
+        if (++summed == kSummed) add_to_totals();
+        pace.spend(channels);
       });
+      add_to_totals();
       const auto count = static_cast<float>(std::max(1.0, counts_padding ? padded : static_cast<double>(inside)));
       const auto zero = static_cast<float>(result.zero);
-      clone_of<encode_sums>(sums.data(), y, channels, static_cast<float>(inside * source.zero),
-                            source.scale / count / result.scale, zero, static_cast<float>(result.low()) - zero,
-                            static_cast<float>(result.high()) - zero);
+      clone_of<encode_totals>(totals.data(), y, channels, source.scale / count / result.scale, zero,
+                              static_cast<float>(result.low()) - zero, static_cast<float>(result.high()) - zero);
     });
   });
 }
