@@ -87,7 +87,8 @@ std::optional<Window> make_window(const WindowAttributes& attributes, const Shap
       w.end[d] = attributes.pads[i + dims];
     }
     int64_t room = w.in[d] + w.begin[d] + w.end[d] - reach;
-    if (room < 0) {
+    // With ceil_mode, the last window may end after the padding; the only one may too.
+    if (room < 0 && !(attributes.ceil_mode && room > -w.stride[d])) {
       *error = "a window of " + std::to_string(reach) + " is larger than the padded extent " +
                std::to_string(room + reach) + " of dimension " + std::to_string(i + 2);
       return std::nullopt;
