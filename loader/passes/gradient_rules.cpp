@@ -186,10 +186,17 @@ Status reduce_sum(Step& s) {
   return {};
 }
 
+// Divides in fp32 where x is fp16 or bf16: a count above 65,504 is infinite in fp16.
 Status reduce_mean(Step& s) {
-  const ValueId count = s.r.emit("Div", {s.r.emit("CastLike", {s.r.emit("Size", {s.x()}), s.g}),
-                                         s.r.emit("CastLike", {s.r.emit("Size", {s.y()}), s.g})});
-  Step sum{s.r, s.node, s.r.emit("Div", {s.g, count}), s.wanted, std::move(s.found)};
+  const bp_dtype_t dtype = s.r.dtype(s.x());
+  const bool widens = dtype == BP_DTYPE_FLOAT16 || dtype == BP_DTYPE_BFLOAT16;
+  const auto wide = [&](ValueId value) {
+    return widens ? s.r.emit("Cast", {value}, {Attribute::of("to", int64_t{BP_DTYPE_FLOAT})})
+                  : s.r.emit("CastLike", {value, s.g});
+  };
+  const ValueId count = s.r.emit("Div", {wide(s.r.emit("Size", {s.x()})), wide(s.r.emit("Size", {s.y()}))});
+  const ValueId quotient = s.r.emit("Div", {widens ? wide(s.g) : s.g, count});
+  Step sum{s.r, s.node, widens ? s.r.emit("CastLike", {quotient, s.g}) : quotient, s.wanted, std::move(s.found)};
   BP_TRY(reduce_sum(sum));
   s.found = std::move(sum.found);
   return {};

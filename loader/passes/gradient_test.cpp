@@ -93,6 +93,25 @@ TEST(Gradient, TransposesBack) {
   EXPECT_THAT(extents(model), ElementsAre(2, 3));
 }
 
+// The number of elements would be infinite in fp16.
+TEST(Gradient, OfAMeanOf16BitFloatsCountsInFp32) {
+  const std::string bytes = model_bytes({{"", 18}, {kTraining, 1}},
+                                        graph({node("ReduceMean", {"x"}, {"y"}), gradient({"x"}, {"x"}, "y", {"d"})},
+                                              {tensor_value("x", BP_DTYPE_FLOAT16, {"N"})}, {value("d")}));
+  Source source;
+  source.bytes = bytes.data();
+  source.size = bytes.size();
+  auto model = import(source);
+  ASSERT_TRUE(model.ok()) << model.status().text();
+  const Graph& all = (*model)->graph;
+  EXPECT_THAT(operators(model), ::testing::Contains("Div").Times(2));
+  for (const Node& each : all.nodes) {
+    if (each.op_type != "Div") continue;
+    EXPECT_EQ(all.values[each.outputs[0]].type.dtype, BP_DTYPE_FLOAT);
+  }
+  EXPECT_EQ(all.values[all.outputs[0]].type.dtype, BP_DTYPE_FLOAT16);
+}
+
 struct Wrong {
   Texts nodes;
   bp_status_t code;
