@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// y = (x - mean) / sqrt(variance + epsilon) · scale + shift, over rows of n elements of TYPE. LANES work items share a
-// row, each with WIDE partial sums.
+// y = (x - mean) / sqrt(variance + epsilon) · scale + shift, over rows of n elements. LANES work items share a row, each
+// with WIDE partial sums.
 //
+// TYPE, OUT         the types of x and y
 // CENTERED          subtracts the mean; without it, 0 is used instead of the mean
 // SCALE, SHIFT      multiplies by a scale, adds a shift; both of SCALE_TYPE, one for each element of a row
 // BY_CHANNEL        one scale and one shift for each channel of `span` elements; a row has n / span channels, of which
@@ -31,7 +32,7 @@ JOINED(sum_of, C(TYPE), a + b)
   } while (0)
 
 kernel void normalize_rows(GLOBAL const S(TYPE)* restrict x, GLOBAL const S(SCALE_TYPE)* scale,
-                           GLOBAL const S(SCALE_TYPE)* shift, GLOBAL S(TYPE)* restrict y, GLOBAL float* means,
+                           GLOBAL const S(SCALE_TYPE)* shift, GLOBAL S(OUT)* restrict y, GLOBAL float* means,
                            GLOBAL float* deviations, int rows, int n, int period, int span, float epsilon) {
   const int row = (int)get_global_id(0) / LANES, lane = (int)get_global_id(0) % LANES;
 #if LANES > 1
@@ -60,18 +61,18 @@ kernel void normalize_rows(GLOBAL const S(TYPE)* restrict x, GLOBAL const S(SCAL
   for (int c = 0; c < channels; ++c) {
     const C(SCALE_TYPE) s = LOAD(SCALE_TYPE, scale, first + c), t = LOAD(SCALE_TYPE, shift, first + c);
     for (int i = c * span + lane; i < (c + 1) * span; i += LANES)
-      STORE(TYPE, y, i, (LOAD(TYPE, x, i) - mean) * factor * s + t);
+      STORE(OUT, y, i, (LOAD(TYPE, x, i) - mean) * factor * s + t);
   }
 #else
   for (int i = lane; i < n; i += LANES) {
-    C(TYPE) v = (LOAD(TYPE, x, i) - mean) * factor;
+    C(OUT) v = (LOAD(TYPE, x, i) - mean) * factor;
 #ifdef SCALE
     v *= LOAD(SCALE_TYPE, scale, i);
 #endif
 #ifdef SHIFT
     v += LOAD(SCALE_TYPE, shift, i);
 #endif
-    STORE(TYPE, y, i, v);
+    STORE(OUT, y, i, v);
   }
 #endif
 #ifdef MEAN

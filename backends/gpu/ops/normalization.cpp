@@ -59,7 +59,7 @@ void emit_normalize(Emit& e, const Tensor& x, const Tensor& y, const Normalizati
   if (alone) rows.lanes = 1;
   std::string options = "-DTYPE=" + Emit::type(x) + rows.macros() + " -DWIDE=" + (alone ? "16" : "1") +
                         (p.centered ? " -DCENTERED" : "") + (p.span != 0 ? " -DBY_CHANNEL" : "");
-  options += " -DSCALE_TYPE=" + Emit::type(p.scale ? p.scale : x);
+  options += " -DOUT=" + Emit::type(y) + " -DSCALE_TYPE=" + Emit::type(p.scale ? p.scale : x);
   if (p.scale) options += " -DSCALE";
   if (p.shift) options += " -DSHIFT";
   if (p.means) options += " -DMEAN";
@@ -74,30 +74,52 @@ void emit_normalize(Emit& e, const Tensor& x, const Tensor& y, const Normalizati
   rows.range(launch);
 }
 
-// LayerNormalization and RMSNormalization normalize over the last dimensions, with a scale for each of their elements.
+// LayerNormalization and RMSNormalization normalize over the last dimensions, from the axis on. The scale and the shift
+// broadcast to x. Usually all rows share them.
 void emit_layer_normalization(Emit& e, std::string_view kind) {
   const Tensor x = e.input(0);
   const size_t axis = axis_of(e.node.int_attribute("axis", -1), x.rank());
-  const Shape row(x.shape.begin() + static_cast<ptrdiff_t>(axis), x.shape.end());
-  const auto spread = [&](uint32_t slot) {
-    Tensor factors = e.input(slot);
-    if (!factors || factors.count() == elements(row)) return factors;
-    return e.computed("$0", factors.dtype, row, {broadcast_view(factors, row)});
+  const auto split = static_cast<ptrdiff_t>(axis);
+  const auto factors = [&](uint32_t slot) {
+    const Tensor each = e.input(slot);
+    return each ? broadcast_view(each, x.shape) : View{{}, std::vector<int64_t>(x.rank()), 0};
+  };
+  const View scale = factors(1), shift = factors(2);
+  const auto differ_by_row = [&](const View& view) {
+    return std::any_of(view.strides.begin(), view.strides.begin() + split, [](int64_t stride) { return stride != 0; });
+  };
+  const auto shared = [&](const View& view) {
+    const Shape row(x.shape.begin() + split, x.shape.end());
+    if (!view.tensor || view.tensor.count() == elements(row)) return view.tensor;
+    const std::vector<int64_t> strides(view.strides.begin() + split, view.strides.end());
+    return e.computed("$0", view.tensor.dtype, row, {{view.tensor, strides, 0}});
   };
   Normalization p{.rows = rows_of(e.caps(), x.shape, axis, x.rank()), .centered = kind == "layer"};
-  p.scale = spread(1);
-  p.shift = spread(2);
   Shape statistics = x.shape;
-  std::fill(statistics.begin() + static_cast<ptrdiff_t>(axis), statistics.end(), 1);
-  const Tensor y = e.output(0, x.shape);
+  std::fill(statistics.begin() + split, statistics.end(), 1);
   if (e.has_output(1)) p.means = e.output(1, statistics);
   if (e.has_output(2)) p.deviations = e.output(2, statistics);
-  emit_normalize(e, x, y, p);
+  if (!differ_by_row(scale) && !differ_by_row(shift)) {
+    p.scale = shared(scale);
+    p.shift = shared(shift);
+    return emit_normalize(e, x, e.output(0, x.shape), p);
+  }
+  const Tensor normalized = e.scratch(x.dtype == BP_DTYPE_DOUBLE ? BP_DTYPE_DOUBLE : BP_DTYPE_FLOAT, x.shape);
+  emit_normalize(e, x, normalized, p);
+  if (!e.has_output(0)) return;
+  std::vector<Operand> operands{View{normalized, dense_strides(x.shape), 0}, scale};
+  if (shift.tensor) operands.emplace_back(shift);
+  e.formula(shift.tensor ? "$0 * $1 + $2" : "$0 * $1", e.node.output(0).dtype(), x.shape, operands);
 }
 
 Verdict supports_layer_normalization(const Node& node) {
   constexpr bp_dtype_set_t kStatistics = one(BP_DTYPE_FLOAT);
   return expect(node).output_dtype(1, kStatistics).output_dtype(2, kStatistics).rank(0, 1).same_dtype(1, 2);
+}
+
+// The result has the type of the scale.
+Verdict supports_rms_normalization(const Node& node) {
+  return expect(node).input_dtype(1, kFloats).output_dtype(0, one(node.input(1).dtype())).rank(0, 1);
 }
 
 // InstanceNormalization and GroupNormalization normalize over all positions of one channel or of several, with a scale
@@ -189,7 +211,7 @@ constexpr Row kRows[] = {
      23,
      kFloats,
      {2, 2, Form::kOpen},
-     supports_layer_normalization,
+     supports_rms_normalization,
      emit_layer_normalization,
      "rms"},
     {"",
