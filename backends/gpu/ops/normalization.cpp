@@ -112,14 +112,30 @@ void emit_layer_normalization(Emit& e, std::string_view kind) {
   e.formula(shift.tensor ? "$0 * $1 + $2" : "$0 * $1", e.node.output(0).dtype(), x.shape, operands);
 }
 
+// With a `stash_type` of double, means and variances are computed in double, which the kernel does only if x is double.
+Verdict supports_precision(const Node& node) {
+  if (node.int_attribute("stash_type", BP_DTYPE_FLOAT) == BP_DTYPE_DOUBLE && node.input(0).dtype() != BP_DTYPE_DOUBLE)
+    return sdk::no(BP_REASON_ATTRIBUTE, "stash_type is double, but input 0 is not");
+  return accept();
+}
+
 Verdict supports_layer_normalization(const Node& node) {
   constexpr bp_dtype_set_t kStatistics = one(BP_DTYPE_FLOAT);
-  return expect(node).output_dtype(1, kStatistics).output_dtype(2, kStatistics).rank(0, 1).same_dtype(1, 2);
+  return expect(node)
+      .output_dtype(1, kStatistics)
+      .output_dtype(2, kStatistics)
+      .rank(0, 1)
+      .same_dtype(1, 2)
+      .also(supports_precision);
 }
 
 // The result has the type of the scale.
 Verdict supports_rms_normalization(const Node& node) {
-  return expect(node).input_dtype(1, kFloats).output_dtype(0, one(node.input(1).dtype())).rank(0, 1);
+  return expect(node)
+      .input_dtype(1, kFloats)
+      .output_dtype(0, one(node.input(1).dtype()))
+      .rank(0, 1)
+      .also(supports_precision);
 }
 
 // InstanceNormalization and GroupNormalization normalize over all positions of one channel or of several, with a scale
@@ -146,7 +162,7 @@ void emit_group_normalization(Emit& e, std::string_view kind) {
 }
 
 Verdict supports_group_normalization(const Node& node) {
-  return expect(node).rank(0, 2).same_dtype(1, 2);
+  return expect(node).rank(0, 2).same_dtype(1, 2).also(supports_precision);
 }
 
 // Softmax, LogSoftmax, Hardmax and LpNormalization, along an axis. `kind` is KIND of kernels/softmax.cl, or "norm".

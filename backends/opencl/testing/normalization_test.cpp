@@ -162,5 +162,17 @@ TEST_F(NormalizationTest, AScaleThatDoesNotBroadcastIsRefused) {
   }
 }
 
+TEST_F(NormalizationTest, StatisticsInDoubleRequireAnInputInDouble) {
+  const Environment env = opencl();
+  for (const char* op : {"LayerNormalization", "RMSNormalization"}) {
+    Graph graph;
+    const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {3, 2});
+    const uint32_t s = graph.weight("s", Tensor::of<float>({2}, {1, 1}));
+    const uint32_t y = graph.node(op, "y", {x, s}, {{"stash_type", BP_DTYPE_DOUBLE}});
+    const Error error = failure([&] { env.compile(graph.finish({y}), only_opencl()); });
+    EXPECT_THAT(error.text(), HasSubstr("stash_type is double, but input 0 is not"));
+  }
+}
+
 }  // namespace
 }  // namespace backplane::opencl::testing
