@@ -2,6 +2,7 @@
 // BatchNormalization, as a factor and a summand for each channel; normalizations of rows; Softmax and related; LRN.
 #include <algorithm>
 #include <bit>
+#include <initializer_list>
 
 #include "ops/rows.h"
 #include "ops/softmax.h"
@@ -10,7 +11,18 @@
 namespace backplane::gpu {
 namespace {
 
+// Throws unless each of these inputs has one element for each channel of input 0.
+void check_channels(const Emit& e, std::initializer_list<uint32_t> slots) {
+  const Shape wanted{e.shape(0)[1]};
+  for (const uint32_t slot : slots) {
+    if (e.shape(slot) != wanted)
+      throw sdk::Error(BP_TYPE_MISMATCH, "input " + std::to_string(slot) + " has shape " + to_string(e.shape(slot)) +
+                                             " instead of " + to_string(wanted) + ", one number per channel");
+  }
+}
+
 void emit_batch_normalization(Emit& e, std::string_view) {
+  check_channels(e, {1, 2, 3, 4});
   const Shape shape = e.shape(0);
   const bp_dtype_t dtype = e.node.input(0).dtype();
   const Tensor scale = e.input(1), shift = e.input(2), mean = e.input(3), variance = e.input(4);
@@ -147,11 +159,7 @@ void emit_group_normalization(Emit& e, std::string_view kind) {
   if (groups < 0 || (groups == 0 ? channels != 0 : channels % groups != 0))
     throw sdk::Error(BP_INVALID_MODEL,
                      std::to_string(channels) + " channels cannot form " + std::to_string(groups) + " groups");
-  for (const uint32_t slot : {1u, 2u}) {
-    if (e.shape(slot) != Shape{channels})
-      throw sdk::Error(BP_TYPE_MISMATCH, "input " + std::to_string(slot) + " has shape " + to_string(e.shape(slot)) +
-                                             " instead of " + to_string(Shape{channels}) + ", one number per channel");
-  }
+  check_channels(e, {1, 2});
   const int64_t step = groups == 0 ? 0 : channels / groups;
   Normalization p{.rows = rows_of(e.caps(), {x.shape[0] * groups, step * space}, 1, 2),
                   .period = std::max<int64_t>(groups, 1),
