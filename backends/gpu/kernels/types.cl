@@ -56,15 +56,22 @@ PLAIN(b8, uchar)
 #define C_f16 float
 inline float load_f16(GLOBAL const half* p, int i) { return vload_half(i, p); }
 inline void store_f16(GLOBAL half* p, int i, float v) { vstore_half_rte(v, i, p); }
+inline float rounded_f16(float v) {
+  ushort bits;
+  vstore_half_rte(v, 0, (half*)&bits);
+  return vload_half(0, (const half*)&bits);
+}
 
 #define S_bf16 ushort
 #define C_bf16 float
 inline float load_bf16(GLOBAL const ushort* p, int i) { return as_float((uint)p[i] << 16); }
 // Rounds to the nearest, ties to even; NaN stays NaN.
-inline void store_bf16(GLOBAL ushort* p, int i, float v) {
+inline ushort bits_of_bf16(float v) {
   const uint bits = as_uint(v);
-  p[i] = isnan(v) ? (ushort)((bits >> 16) | 0x40) : (ushort)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+  return isnan(v) ? (ushort)((bits >> 16) | 0x40) : (ushort)((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
+inline void store_bf16(GLOBAL ushort* p, int i, float v) { p[i] = bits_of_bf16(v); }
+inline float rounded_bf16(float v) { return as_float((uint)bits_of_bf16(v) << 16); }
 
 // The error function within 3 units in the last place, without branches, so that compilers vectorize it. For |x| < 1 it
 // is an odd polynomial, otherwise ±(1 - e^q), where the polynomial q approximates log(1 - erf(|x|)). Beyond ±4 the

@@ -171,9 +171,12 @@ Verdict supports_prelu(const Node& node) {
 }
 
 // The formula of a cast. For floats beyond an integer's range, ONNX leaves the result undefined; this formula saturates
-// to the type, or, for types narrower than 32 bits, saturates to int32 and then wraps.
+// to the type, or, for types narrower than 32 bits, saturates to int32 and then wraps. To a 16-bit float it rounds even
+// if the result is not stored, as a model may cast in order to round. Integers of 8 bits are exact in both of them.
 std::string conversion(bp_dtype_t from, bp_dtype_t to) {
   if (to == BP_DTYPE_BOOL) return "$0 != 0";
+  if (from != to && bytes_of(from) > 1 && to == BP_DTYPE_FLOAT16) return "rounded_f16((float)$0)";
+  if (from != to && bytes_of(from) > 1 && to == BP_DTYPE_BFLOAT16) return "rounded_bf16((float)$0)";
   if (is_float(to) || !is_float(from)) return "$0";
   static constexpr struct {
     bp_dtype_t dtype;

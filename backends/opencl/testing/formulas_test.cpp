@@ -79,6 +79,28 @@ TEST_F(FormulasTest, HardSigmoidKeepsNaN) {
   EXPECT_EQ(y[2], 1);
 }
 
+// All casts are one kernel, which does not store the 16-bit floats.
+TEST_F(FormulasTest, ACastToA16BitFloatRounds) {
+  const Environment env = opencl();
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const std::vector<float> x{70000, -1.0001f, 3.140625f + 0x1p-11f, 1e-9f};
+  for (const auto& [type, expected] : {std::pair{BP_DTYPE_FLOAT16, std::vector<float>{kInfinity, -1, 3.140625f, 0}},
+                                       {BP_DTYPE_BFLOAT16, {70144, -1, 3.140625f, 0x1.12p-30f}}}) {
+    SCOPED_TRACE(type);
+    Graph graph;
+    const uint32_t in = graph.input("x", BP_DTYPE_FLOAT, {4});
+    const uint32_t narrow = graph.node("Cast", "narrow", {in}, {{"to", type}});
+    const uint32_t wide = graph.node("Cast", "y", {narrow}, {{"to", BP_DTYPE_FLOAT}});
+    Exec exec = env.compile(graph.finish({wide}), only_opencl()).exec();
+    exec.bind(0u, Tensor::of<float>({4}, x));
+    exec.run();
+    const uint64_t launches = cl_layer().launches;
+    exec.run();
+    EXPECT_EQ(cl_layer().launches - launches, 1u);
+    EXPECT_EQ(exec.output(0u).values<float>(), expected);
+  }
+}
+
 // 2^53 + 1 is the first integer that double does not have.
 TEST_F(FormulasTest, ARangeOfInt64IsExact) {
   constexpr int64_t kStart = (int64_t{1} << 53) + 1;
