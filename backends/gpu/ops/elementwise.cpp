@@ -125,20 +125,26 @@ Verdict supports_where(const Node& node) {
   return expect(node).same_dtype(1, 2);
 }
 
+// The bounds have one element each, whatever their ranks.
 void emit_clip(Emit& e, std::string_view) {
   const bool real = is_float(e.node.input(0).dtype());
-  std::vector<uint32_t> slots{0};
+  const Shape shape = e.shape(0);
+  std::vector<Operand> operands{Operand(0)};
   std::string code = "$0";
   for (const uint32_t slot : {1u, 2u}) {
     if (!e.has_input(slot)) continue;
-    const std::string limit = "$" + std::to_string(slots.size());
-    slots.push_back(slot);
+    const std::string limit = "$" + std::to_string(operands.size());
+    const Tensor bound = e.input(slot);
+    if (bound.count() != 1)
+      throw sdk::Error(BP_TYPE_MISMATCH, "input " + std::to_string(slot) + ", a bound, has shape " +
+                                             to_string(bound.shape) + "; it must have one element");
+    operands.emplace_back(View{bound, std::vector<int64_t>(shape.size()), 0});
     if (real)
       code = "(" + code + (slot == 1 ? " < " : " > ") + limit + " ? " + limit + " : " + code + ")";
     else
       code = (slot == 1 ? "max(" : "min(") + code + ", " + limit + ")";
   }
-  e.elementwise(std::move(code), e.node.input(0).dtype(), slots);
+  e.formula(std::move(code), e.node.input(0).dtype(), shape, operands);
 }
 
 void emit_is_inf(Emit& e, std::string_view) {

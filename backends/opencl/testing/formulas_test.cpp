@@ -101,6 +101,28 @@ TEST_F(FormulasTest, ACastToA16BitFloatRounds) {
   }
 }
 
+// A bound has one element, but may have a higher rank than the input.
+TEST_F(FormulasTest, BoundsOfClipDoNotBroadcast) {
+  const Environment env = opencl();
+  const auto clip = [&](const std::vector<int64_t>& shape, const std::vector<int64_t>& bound) {
+    Graph graph;
+    const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, shape), least = graph.input("least", BP_DTYPE_FLOAT, bound);
+    Exec exec = env.compile(graph.finish({graph.node("Clip", "y", {x, least})}), only_opencl()).exec();
+    exec.bind(0u, Tensor::of<float>(shape, std::vector<float>(shape.empty() ? 1 : 3, -1)));
+    exec.bind(1u, Tensor(BP_DTYPE_FLOAT, bound));
+    exec.run();
+    return exec.output(0u);
+  };
+  for (const auto& shape : {std::vector<int64_t>{}, {3}}) {
+    for (const auto& bound : {std::vector<int64_t>{}, {1}, {1, 1}}) {
+      const Tensor y = clip(shape, bound);
+      EXPECT_EQ(y.extents(), shape);
+      EXPECT_THAT(y.values<float>(), ::testing::Each(0));
+    }
+  }
+  EXPECT_THAT(failure([&] { clip({3}, {3}); }).text(), ::testing::HasSubstr("has shape [3]; it must have one element"));
+}
+
 // 2^53 + 1 is the first integer that double does not have.
 TEST_F(FormulasTest, ARangeOfInt64IsExact) {
   constexpr int64_t kStart = (int64_t{1} << 53) + 1;
