@@ -170,6 +170,10 @@ void emit_gelu(Emit& e, std::string_view) {
 }
 
 // The slope broadcasts to the input, never the reverse.
+void emit_prelu(Emit& e, std::string_view) {
+  e.formula("$0 < 0 ? $1 * $0 : $0", e.node.input(0).dtype(), e.shape(0), {Operand(0), Operand(1)});
+}
+
 Verdict supports_prelu(const Node& node) {
   if (node.input(1).rank() > node.input(0).rank())
     return sdk::no(BP_REASON_SHAPE, "the slope has a higher rank than the input");
@@ -249,7 +253,7 @@ constexpr Row kRows[] = {
     // Activations.
     {"", "Relu", 6, kSignedNumbers, kUnary, nullptr, emit_formula, kReluFormula},
     {"", "LeakyRelu", 6, kFloats, kUnary, nullptr, emit_formula, "$0 < 0 ? @alpha * $0 : $0"},
-    {"", "PRelu", 7, kSignedNumbers, kBinary, supports_prelu, emit_formula, "$0 < 0 ? $1 * $0 : $0"},
+    {"", "PRelu", 7, kSignedNumbers, kBinary, supports_prelu, emit_prelu},
     {"", "ThresholdedRelu", 10, kFloats, kUnary, nullptr, emit_formula, "$0 > @alpha ? $0 : 0"},
     {"", "Elu", 6, kFloats, kUnary, nullptr, emit_formula, "$0 < 0 ? @alpha * expm1($0) : $0"},
     {"", "Celu", 12, kFloats, kUnary, nullptr, emit_formula, "$0 < 0 ? @alpha * expm1($0 / @alpha) : $0"},

@@ -59,5 +59,9 @@ TEST_F(OperandsTest, BatchNormalizationHasOneNumberPerChannel) {
   expect_refused(operands.failure_of_run(), "input 1 has shape [3] instead of [5], one number per channel");
 }
 
+TEST_F(OperandsTest, ASlopeDoesNotEnlargeTheInput) {
+  expect_refused(Operands("PRelu", {}).unknown({1}).known({5}).failure_of_run(), "[5] does not broadcast to [1]");
+}
+
 }  // namespace
 }  // namespace backplane::opencl::testing
