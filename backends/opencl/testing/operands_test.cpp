@@ -63,5 +63,13 @@ TEST_F(OperandsTest, ASlopeDoesNotEnlargeTheInput) {
   expect_refused(Operands("PRelu", {}).unknown({1}).known({5}).failure_of_run(), "[5] does not broadcast to [1]");
 }
 
+TEST_F(OperandsTest, AWindowHasElements) {
+  for (const char* op : {"Conv", "ConvTranspose"}) {
+    SCOPED_TRACE(op);
+    expect_refused(Operands(op, {}).known({1, 1, 4}).unknown({1, 1, 0}).failure_of_run(),
+                   "the window has extent 0 in dimension 2");
+  }
+}
+
 }  // namespace
 }  // namespace backplane::opencl::testing

@@ -43,7 +43,7 @@ struct WindowAttributes {
 
   bool same() const { return auto_pad.substr(0, 4) == "SAME"; }
   // Returns the window over an input of this shape, without its output extents. Sets the padding only if `auto_pad`
-  // does not determine it.
+  // does not determine it. Throws Error if the window has no elements.
   Window over(const Shape& shape, const std::vector<int64_t>& kernel) const {
     Window w;
     w.dims = shape.size() - 2;
@@ -51,6 +51,9 @@ struct WindowAttributes {
       const size_t d = 3 - w.dims + i;
       w.in[d] = shape[2 + i];
       w.kernel[d] = kernel.at(i);
+      if (w.kernel[d] < 1)
+        throw Error(BP_TYPE_MISMATCH, "the window has extent " + std::to_string(w.kernel[d]) + " in dimension " +
+                                          std::to_string(i + 2) + "; it must be at least 1");
       if (!strides.empty()) w.stride[d] = strides.at(i);
       if (!dilations.empty()) w.dilation[d] = dilations.at(i);
       if (pads.empty() || auto_pad != "NOTSET") continue;
@@ -66,8 +69,8 @@ struct WindowAttributes {
 };
 
 // Whether input 0 has one to three spatial dimensions and the attributes are valid for them. The functions below handle
-// every node that this accepts, but throw if the window or the padding does not fit, or if output_padding or
-// output_shape has another number of dimensions.
+// every node that this accepts, but throw if the window has no elements, if it or the padding does not fit, or if
+// output_padding or output_shape has another number of dimensions.
 inline Verdict supports_window(const Node& node) {
   const auto dims = static_cast<size_t>(std::max(node.input(0).rank() - 2, 0));
   return expect(node)
@@ -80,7 +83,7 @@ inline Verdict supports_window(const Node& node) {
 }
 
 // Returns the window of a convolution or pool. `shape` has the extents of input 0, `kernel` the spatial extents of the
-// window. Throws Error if the window does not fit into the padded input.
+// window. Throws Error if the window has no elements or does not fit into the padded input.
 inline Window window_of(const Node& node, const Shape& shape, const std::vector<int64_t>& kernel) {
   const WindowAttributes attributes(node);
   Window w = attributes.over(shape, kernel);
@@ -106,8 +109,8 @@ inline Window window_of(const Node& node, const Shape& shape, const std::vector<
 }
 
 // Returns the window of a ConvTranspose. Its `in` has the spatial extents of the input, its `out` those of the output.
-// Throws Error if output_padding or output_shape has another number of dimensions than the input, or if the padding
-// leaves a negative extent.
+// Throws Error if the window has no elements, if output_padding or output_shape has another number of dimensions than
+// the input, or if the padding leaves a negative extent.
 inline Window transposed_window(const Node& node, const Shape& shape, const std::vector<int64_t>& kernel) {
   const WindowAttributes attributes(node);
   Window w = attributes.over(shape, kernel);
