@@ -72,7 +72,7 @@ void emit_linear(Emit& e, std::string_view direction) {
   const Tensor scale = e.input(1), zero = e.input(2);
   const Shape shape = e.shape(0);
   const bp_dtype_t dtype = e.node.output(0).dtype();
-  if (zero && zero.shape != scale.shape && zero.count() != scale.count())
+  if (zero && zero.shape != scale.shape && (zero.count() != 1 || scale.count() != 1))
     throw sdk::Error(BP_TYPE_MISMATCH,
                      "zero points have extents " + to_string(zero.shape) + " but scales " + to_string(scale.shape));
   std::string code = direction == "to" ? to_quantized(dtype, "(float)$0 / (float)$1", zero ? "$2" : "")

@@ -71,5 +71,11 @@ TEST_F(OperandsTest, AWindowHasElements) {
   }
 }
 
+TEST_F(OperandsTest, BlocksHaveAScaleAndAZeroPointEach) {
+  Operands operands("QuantizeLinear", {{"axis", 1}, {"block_size", 2}});
+  operands.known({2, 6}).unknown({2, 3}).unknown({3, 2}, BP_DTYPE_UINT8);
+  expect_refused(operands.failure_of_run(), "zero points have extents [3,2] but scales [2,3]");
+}
+
 }  // namespace
 }  // namespace backplane::opencl::testing
