@@ -18,7 +18,7 @@ inline int place_from(int at, int padding, int stride) {
 #define ENDED(a, taps) (a)
 #else
 #define JOIN(a, v) (a + v)
-#define ENDED(a, taps) (a / (taps))
+#define ENDED(a, taps) (a / max(taps, 1))
 #endif
 
 // Combines `result` with the taps of a window that begins at `ix`, as far as they are within a line of w elements.

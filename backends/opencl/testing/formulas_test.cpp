@@ -177,6 +177,26 @@ TEST_F(FormulasTest, TheMaximumOfPaddingIsTheLowestValue) {
   }
 }
 
+// The first and the last output see only padding.
+TEST_F(FormulasTest, TheAverageOfPaddingIsZero) {
+  const Environment env = opencl();
+  for (const int64_t n : {1, 8}) {
+    SCOPED_TRACE(n);
+    Graph graph;
+    const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {1, 1, n});
+    NodeOptions how;
+    how.attributes["kernel_shape"] = std::vector<int64_t>{1};
+    how.attributes["pads"] = std::vector<int64_t>{1, 1};
+    const uint32_t y = graph.Builder::node("AveragePool", {x}, how);
+    Exec exec = env.compile(graph.finish({y}), only_opencl()).exec();
+    exec.bind(0u, Tensor::of<float>({1, 1, n}, std::vector<float>(static_cast<size_t>(n), -3)));
+    exec.run();
+    std::vector<float> expected(static_cast<size_t>(n) + 2, -3);
+    expected.front() = expected.back() = 0;
+    EXPECT_EQ(exec.output(0u).values<float>(), expected);
+  }
+}
+
 TEST_F(FormulasTest, NothingCannotBePooled) {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {1, 1, -1});
