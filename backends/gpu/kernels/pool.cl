@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pools [N·C, D, H, W] of TYPE. KERNEL_*, STRIDE_*, DILATION_* and PAD_* for D, H, W describe the window. KIND: 0
 // maximum, 1 average, 2 average that counts the padding, 3 the P-norm. INDICES: also writes the maximum's index in the
-// flattened x; with BY_COLUMN, the index counts the last two dimensions in column-major order. Of a window that lies in the padding,
+// flattened x; with BY_COLUMN, the index counts D, H and W in column-major order. Of a window that lies in the padding,
 // LEAST, the lowest value of TYPE, is the maximum, and 0 the average.
 kernel void pool(GLOBAL const S(TYPE)* x, GLOBAL S(TYPE)* y, int d, int h, int w, int od, int oh, int ow, int end_d,
                  int end_h, int end_w
@@ -35,7 +35,7 @@ kernel void pool(GLOBAL const S(TYPE)* x, GLOBAL S(TYPE)* y, int d, int h, int w
         if (!any || v > result || v != v) {
           result = v;
 #ifdef BY_COLUMN
-          place = (iz * w + ix) * h + iy;
+          place = (ix * h + iy) * d + iz;
 #else
           place = (iz * h + iy) * w + ix;
 #endif

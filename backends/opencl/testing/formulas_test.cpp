@@ -197,6 +197,34 @@ TEST_F(FormulasTest, TheAverageOfPaddingIsZero) {
   }
 }
 
+// In column-major order, the first spatial dimension is the innermost one. The channels are not reordered.
+TEST_F(FormulasTest, AnIndexInColumnMajorOrderCountsAllSpatialDimensions) {
+  const Environment env = opencl();
+  for (const std::vector<int64_t>& image : {std::vector<int64_t>{5}, {3, 4}, {2, 3, 4}}) {
+    SCOPED_TRACE(image.size());
+    std::vector<int64_t> shape{1, 2};
+    shape.insert(shape.end(), image.begin(), image.end());
+    int64_t plane = 1, place = 0, index = 0;
+    for (const int64_t extent : image) {
+      place = place * extent + (extent - 1) / 2;  // row-major
+      index += (extent - 1) / 2 * plane;
+      plane *= extent;
+    }
+    std::vector<float> elements(static_cast<size_t>(2 * plane));
+    elements[static_cast<size_t>(place)] = elements[static_cast<size_t>(plane + place)] = 1;
+    Graph graph;
+    NodeOptions how;
+    how.outputs = 2;
+    how.attributes["kernel_shape"] = image;
+    how.attributes["storage_order"] = int64_t{1};
+    const uint32_t y = graph.Builder::node("MaxPool", {graph.input("x", BP_DTYPE_FLOAT, shape)}, how);
+    Exec exec = env.compile(graph.finish({y, y + 1}), only_opencl()).exec();
+    exec.bind(0u, Tensor::of<float>(shape, elements));
+    exec.run();
+    EXPECT_EQ(exec.output(1u).values<int64_t>(), (std::vector<int64_t>{index, plane + index}));
+  }
+}
+
 TEST_F(FormulasTest, NothingCannotBePooled) {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {1, 1, -1});
