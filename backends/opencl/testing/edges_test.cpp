@@ -135,16 +135,22 @@ TEST_F(EdgesTest, ExtentsDoNotWrap) {
   EXPECT_THAT(refusal("Pad", {3}, {INT64_MAX, INT64_MAX}).text(), HasSubstr("do not fit an extent of 3"));
 }
 
-// A model in ONNX's form, as only a declared result makes a device take axes that are known at run time only.
-class SliceModel {
+// A model of one node in ONNX's form, as only a declared result makes a device take numbers that are known at run time
+// only.
+class DeclaredModel {
  public:
-  static std::string bytes() {
-    std::string node, graph, opset = number(2, 13);
-    for (const char* name : {"x", "starts", "ends", "axes"}) node += part(1, name);
-    node += part(2, "y") + part(3, "slice") + part(4, "Slice");
-    graph = part(1, node) + part(2, "g") + part(11, value("x", BP_DTYPE_FLOAT, {2, 3}));
-    for (const char* name : {"starts", "ends", "axes"}) graph += part(11, value(name, BP_DTYPE_INT64, {2}));
-    graph += part(12, value("y", BP_DTYPE_FLOAT, {1, 2}));
+  struct Value {
+    const char* name;  // empty: omitted
+    bp_dtype_t dtype;
+    std::vector<int64_t> extents;
+  };
+  static std::string bytes(const char* op, const std::vector<Value>& inputs, const Value& output) {
+    std::string node, graph, opset = number(2, 18);
+    for (const Value& each : inputs) node += part(1, each.name);
+    node += part(2, output.name) + part(3, "n") + part(4, op);
+    graph = part(1, node) + part(2, "g");
+    for (const Value& each : inputs) graph += *each.name == '\0' ? "" : part(11, value(each));
+    graph += part(12, value(output));
     return number(1, 8) + part(7, graph) + part(8, opset);
   }
 
@@ -156,16 +162,22 @@ class SliceModel {
     all += static_cast<char>(text.size() > 127 ? text.size() >> 7 : text.size());
     return all + text;
   }
-  static std::string value(const std::string& name, bp_dtype_t dtype, const std::vector<int64_t>& extents) {
+  static std::string value(const Value& each) {
     std::string shape;
-    for (const int64_t extent : extents) shape += part(1, number(1, static_cast<char>(extent)));
-    return part(1, name) + part(2, part(1, number(1, static_cast<char>(dtype)) + part(2, shape)));
+    for (const int64_t extent : each.extents) shape += part(1, number(1, static_cast<char>(extent)));
+    return part(1, each.name) + part(2, part(1, number(1, static_cast<char>(each.dtype)) + part(2, shape)));
   }
 };
 
 TEST_F(EdgesTest, ASliceTakesEachAxisOnce) {
   const Environment env = opencl();
-  Exec exec = env.compile(env.parse(SliceModel::bytes()), only_opencl()).exec();
+  const std::string slice = DeclaredModel::bytes("Slice",
+                                                 {{"x", BP_DTYPE_FLOAT, {2, 3}},
+                                                  {"starts", BP_DTYPE_INT64, {2}},
+                                                  {"ends", BP_DTYPE_INT64, {2}},
+                                                  {"axes", BP_DTYPE_INT64, {2}}},
+                                                 {"y", BP_DTYPE_FLOAT, {1, 2}});
+  Exec exec = env.compile(env.parse(slice), only_opencl()).exec();
   exec.bind("x", Tensor::of<float>({2, 3}, {1, 2, 3, 4, 5, 6}));
   exec.bind("starts", Tensor::of<int64_t>({2}, {1, 1}));
   exec.bind("ends", Tensor::of<int64_t>({2}, {2, 3}));
@@ -176,6 +188,28 @@ TEST_F(EdgesTest, ASliceTakesEachAxisOnce) {
   const Error error = failure([&] { exec.run(); });
   EXPECT_EQ(error.status(), BP_INVALID_ARGUMENT);
   EXPECT_THAT(error.text(), HasSubstr("axis 1 is repeated"));
+}
+
+// The second pad of an axis would read elements that the first one has cut off.
+TEST_F(EdgesTest, APadTakesEachAxisOnce) {
+  const Environment env = opencl();
+  const std::string pad = DeclaredModel::bytes("Pad",
+                                               {{"x", BP_DTYPE_FLOAT, {3, 1}},
+                                                {"pads", BP_DTYPE_INT64, {4}},
+                                                {"", BP_DTYPE_FLOAT, {}},
+                                                {"axes", BP_DTYPE_INT64, {2}}},
+                                               {"y", BP_DTYPE_FLOAT, {4, 1}});
+  Exec exec = env.compile(env.parse(pad), only_opencl()).exec();
+  exec.bind("x", Tensor::of<float>({3, 1}, {1, 2, 3}));
+  exec.bind("pads", Tensor::of<int64_t>({4}, {0, 0, 0, 1}));
+  exec.bind("axes", Tensor::of<int64_t>({2}, {1, 0}));
+  exec.run();
+  EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(1, 2, 3, 0));
+  exec.bind("pads", Tensor::of<int64_t>({4}, {-2, 0, 0, 1}));
+  exec.bind("axes", Tensor::of<int64_t>({2}, {0, -2}));
+  const Error error = failure([&] { exec.run(); });
+  EXPECT_EQ(error.status(), BP_INVALID_ARGUMENT);
+  EXPECT_THAT(error.text(), HasSubstr("axis -2 is repeated in [0,-2]"));
 }
 
 }  // namespace
