@@ -150,6 +150,9 @@ constexpr struct {
               {"min", "a != a || a < b ? a : b"}};
 
 std::string join_of(const Node& node) {
+  // A sum of booleans could be 2.
+  if (node.input(0).dtype() == BP_DTYPE_BOOL && node.text_attribute("reduction", "none") == "add")
+    return "#define JOIN(a, b) (a | b)\n";
   for (const auto& [reduction, join] : kJoins) {
     if (reduction == node.text_attribute("reduction", "none"))
       return "#define JOIN(a, b) (" + std::string(join) + ")\n";

@@ -212,5 +212,26 @@ TEST_F(EdgesTest, APadTakesEachAxisOnce) {
   EXPECT_THAT(error.text(), HasSubstr("axis -2 is repeated in [0,-2]"));
 }
 
+TEST_F(EdgesTest, SumsOfBooleansAreBooleans) {
+  const Environment env = opencl();
+  for (const char* op : {"ScatterElements", "ScatterND"}) {
+    SCOPED_TRACE(op);
+    Graph graph;
+    NodeOptions how;
+    how.attributes["reduction"] = std::string("add");
+    const uint32_t x = graph.input("x", BP_DTYPE_BOOL, {3}), u = graph.input("u", BP_DTYPE_BOOL, {2});
+    const std::vector<int64_t> shape =
+        op == std::string("ScatterND") ? std::vector<int64_t>{2, 1} : std::vector<int64_t>{2};
+    const uint32_t at = graph.weight("at", Tensor::of<int64_t>(shape, {0, 1}));
+    Exec exec = env.compile(graph.finish({graph.Builder::node(op, {x, at, u}, how)}), only_opencl()).exec();
+    exec.bind(0u, Tensor::of<bool>({3}, {true, false, true}));
+    exec.bind(1u, Tensor::of<bool>({2}, {true, true}));
+    exec.run();
+    const Tensor y = exec.output(0u);
+    const auto* const bytes = static_cast<const uint8_t*>(y.data());
+    EXPECT_THAT(std::vector<int>(bytes, bytes + 3), ElementsAre(1, 1, 1));
+  }
+}
+
 }  // namespace
 }  // namespace backplane::opencl::testing
