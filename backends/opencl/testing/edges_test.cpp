@@ -233,5 +233,16 @@ TEST_F(EdgesTest, SumsOfBooleansAreBooleans) {
   }
 }
 
+TEST_F(EdgesTest, HeadsMayBeEmpty) {
+  const Environment env = opencl();
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2, -1, 3, 8}), c = graph.input("c", BP_DTYPE_FLOAT, {2, 3, 4});
+  Exec exec = env.compile(graph.finish({graph.node("RotaryEmbedding", "y", {x, c, c})}), only_opencl()).exec();
+  exec.bind(0u, Tensor(BP_DTYPE_FLOAT, {2, 0, 3, 8}));
+  exec.bind(1u, Tensor(BP_DTYPE_FLOAT, {2, 3, 4}));
+  exec.run();
+  EXPECT_EQ(exec.output(0u).extents(), (std::vector<int64_t>{2, 0, 3, 8}));
+}
+
 }  // namespace
 }  // namespace backplane::opencl::testing
