@@ -242,7 +242,13 @@ void emit_gemm(Emit& e, std::string_view) {
 }
 
 Verdict supports_gemm(const Node& node) {
-  return expect(node).rank(0, 2, 2).rank(1, 2, 2).same_dtypes();
+  const float alpha = node.float_attribute("alpha", 1), beta = node.float_attribute("beta", 1);
+  // Floats would not have all digits of the sums of integers.
+  const bool exact = is_float(node.input(0).dtype()) || (alpha == 1 && (!node.input(2) || beta == 0 || beta == 1));
+  return expect(node).rank(0, 2, 2).rank(1, 2, 2).same_dtypes().that(exact, BP_REASON_ATTRIBUTE, [&] {
+    return "alpha is " + std::to_string(alpha) + " and beta " + std::to_string(beta) +
+           "; supported for integers: 1, and 0 or 1";
+  });
 }
 
 void emit_matmul(Emit& e, std::string_view) {

@@ -244,5 +244,25 @@ TEST_F(EdgesTest, HeadsMayBeEmpty) {
   EXPECT_EQ(exec.output(0u).extents(), (std::vector<int64_t>{2, 0, 3, 8}));
 }
 
+// The CPU multiplies integers by alpha and beta in double.
+TEST_F(EdgesTest, IntegersAreNotMultipliedByFloats) {
+  const Environment env = opencl();
+  const auto compile = [&](float alpha, float beta) {
+    Graph graph;
+    NodeOptions how;
+    how.attributes["alpha"] = alpha;
+    how.attributes["beta"] = beta;
+    std::vector<uint32_t> inputs;
+    for (const char* name : {"a", "b", "c"}) inputs.push_back(graph.input(name, BP_DTYPE_INT32, {1, 1}));
+    return env.compile(graph.finish({graph.Builder::node("Gemm", inputs, how)}), only_opencl());
+  };
+  Exec exec = compile(1, 1).exec();
+  for (uint32_t i = 0; i < 3; ++i) exec.bind(i, Tensor::of<int32_t>({1, 1}, {i == 0 ? 16777217 : 1}));
+  exec.run();
+  EXPECT_THAT(exec.output(0u).values<int32_t>(), ElementsAre(16777218));
+  for (const auto& [alpha, beta] : {std::pair{2.0f, 1.0f}, {1.0f, 0.5f}})
+    EXPECT_THAT(failure([&] { compile(alpha, beta); }).text(), HasSubstr("supported for integers: 1, and 0 or 1"));
+}
+
 }  // namespace
 }  // namespace backplane::opencl::testing
