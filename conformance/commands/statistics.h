@@ -16,19 +16,17 @@ enum class Distribution {
   kDropout,        // y is 0 with probability `ratio`, else x / (1 - ratio); the mask says which elements were kept
 };
 
-// The distribution of a graph that is one random operator or ONNX's own expansion of it; nullopt for all other graphs.
-std::optional<Distribution> distribution_of(const view::Graph& graph);
-
 // True if a node of the graph sets a seed: the graph then draws the same values in each run.
 bool is_seeded(const view::Graph& graph);
 
 // Collects the outputs of several runs on the same inputs, and tests whether their statistics are plausible.
 class Draws {
  public:
-  // `inputs` are all inputs of the graph, in order. Throws onnx::Malformed if they do not suit the distribution.
-  Draws(Distribution distribution, const std::vector<onnx::Value>& inputs);
+  // `ratio` is Dropout's.
+  Draws(Distribution distribution, onnx::Tensor x, double ratio = 0.5)
+      : distribution_(distribution), x_(std::move(x)), ratio_(ratio) {}
   // Adds the outputs of another run. The caller has compared their types and shapes. Returns a description of an
-  // impossible value, or an empty string.
+  // impossible value, or an empty string. Throws onnx::Malformed if an output does not have as many elements as x.
   std::string add(const std::vector<onnx::Value>& outputs);
   // Empty if the number of ones (Bernoulli) or of kept elements (Dropout) is within five standard deviations of its
   // mean. A correct backend fails once in 1.7 million tests.
@@ -43,8 +41,13 @@ class Draws {
 
   Distribution distribution_;
   onnx::Tensor x_;
-  double ratio_ = 0.5;  // used by kDropout
+  double ratio_;
   double seen_ = 0, mean_ = 0, variance_ = 0;
 };
+
+// Draws of a graph that is one random operator or ONNX's own expansion of it. `inputs` are the graph's inputs, in
+// order. nullopt for all other graphs, whose results are determined: among them Dropout without training, and
+// comparisons of numbers that were not drawn.
+std::optional<Draws> draws_of(const view::Graph& graph, const std::vector<onnx::Value>& inputs);
 
 }  // namespace backplane::conform
