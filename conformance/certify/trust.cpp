@@ -49,15 +49,17 @@ TrustedKey key_of(const Json& entry) {
   return key;
 }
 
-// Throws if the file or folder is world-writable, because then it cannot define trusted keys.
+// Throws if the file or folder is missing, or if it is world-writable, because then it cannot define trusted keys.
 void check_writers(const fs::path& path) {
-  if ((fs::status(path).permissions() & fs::perms::others_write) != fs::perms::none)
+  const fs::file_status status = fs::status(path);
+  if (!fs::exists(status)) throw std::runtime_error(fmt::format("'{}' does not exist", path.string()));
+  if ((status.permissions() & fs::perms::others_write) != fs::perms::none)
     throw std::runtime_error(fmt::format("'{}' is world-writable; chmod o-w fixes that", path.string()));
 }
 
 void read_file_into(Trust& trust, const fs::path& file) {
+  check_writers(file);
   try {
-    check_writers(file);
     const Json json = parse_record(read_file(file, kMaxTrustFile));
     if (json.at("trust") != 1) throw std::runtime_error("its trust version is not 1");
     for (const Json& entry : json.at("keys")) trust.add(key_of(entry));

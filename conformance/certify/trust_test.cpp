@@ -55,6 +55,13 @@ TEST(Trust, FilesAreReadOrNamed) {
                 testing::ThrowsMessage<std::runtime_error>(testing::HasSubstr("is world-writable")));
     fs::permissions(open, before);
   }
+  fs::create_symlink("nowhere", folder / "b.json");
+  for (const fs::path& read : {folder / "c.json", folder}) {
+    const std::string missing = (folder / (read == folder ? "b.json" : "c.json")).string();
+    EXPECT_THAT([&] { Trust::read(read); },
+                testing::ThrowsMessage<std::runtime_error>("'" + missing + "' does not exist"));
+  }
+  fs::remove(folder / "b.json");
   for (const char* bad : {"", "[]", "{}", R"({"trust": 2, "keys": []})", R"({"trust": 1, "keys": [{}]})",
                           R"({"trust": 1, "keys": 5})", R"({"trust": 1, "keys": [{"public_key": "aa", "owner": "x",
                           "roles": [], "from": "2026-01-01", "to": "2026-01-01"}]})"}) {
