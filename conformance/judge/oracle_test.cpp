@@ -204,6 +204,31 @@ TEST(Oracle, CastsBetweenIntegersKeepTheLowBits) {
   EXPECT_EQ(cast(BP_DTYPE_INT64), x.values);
 }
 
+// ONNX clamps starts and ends; NumPy does not clamp a start before the first element to it if the step is negative.
+TEST(Oracle, SlicesBeyondAnAxisAreClampedToIt) {
+  Array x(BP_DTYPE_FLOAT, {4}), nothing(BP_DTYPE_FLOAT, {0});
+  x.values = {10, 11, 12, 13};
+  const auto slice = [](const Array& from, double start, double end, double step) {
+    Array places[] = {Array(BP_DTYPE_INT64, {1}), Array(BP_DTYPE_INT64, {1}), Array(BP_DTYPE_INT64, {1}),
+                      Array(BP_DTYPE_INT64, {1})};
+    places[0].values = {start};
+    places[1].values = {end};
+    places[3].values = {step};
+    return compute("Slice", Call({&from, &places[0], &places[1], &places[2], &places[3]}, {}, 1)).at(0).value.values;
+  };
+  using Numbers = std::vector<double>;
+  EXPECT_EQ(slice(x, -9, -9, -1), Numbers{10});
+  EXPECT_EQ(slice(x, -5, -9, -2), Numbers{10});
+  EXPECT_EQ(slice(x, -9, 0, -1), Numbers{});
+  EXPECT_EQ(slice(x, 9, -9, -2), (Numbers{13, 11}));
+  EXPECT_EQ(slice(x, 9, -4, -2), (Numbers{13, 11}));
+  EXPECT_EQ(slice(x, 9, 4, -1), Numbers{});
+  EXPECT_EQ(slice(x, -9, 9, 3), (Numbers{10, 13}));
+  EXPECT_EQ(slice(x, 9, 9, 1), Numbers{});
+  for (const double step : {-1, 1}) EXPECT_EQ(slice(nothing, -9, 9, step), Numbers{});
+  for (const double step : {-1, 1}) EXPECT_EQ(slice(nothing, 9, -9, step), Numbers{});
+}
+
 // A quotient that is known to a few units only is still clamped to the end of the range.
 TEST(Oracle, QuantizedNumbersBeyondTheRangeAreExact) {
   Array x(BP_DTYPE_FLOAT16, {4}), scale(BP_DTYPE_FLOAT16, {}), zero(BP_DTYPE_UINT8, {});

@@ -11,7 +11,9 @@
 namespace backplane::conform {
 namespace {
 
-// Starts, ends, axes (default: all) and steps (default: 1) are inputs. Starts and ends are clamped as in Python.
+// Starts, ends, axes (default: all) and steps (default: 1) are inputs. Negative starts and ends count from the end.
+// Then ONNX clamps starts to [0, n] and ends to [0, n] if the step is positive, else starts to [0, n - 1] and ends to
+// [-1, n - 1]. (In NumPy, a start before the first element and a negative step select nothing.)
 References slice(const Call& call) {
   const Array& x = call.in(0);
   const Extents starts = call.integers(1), ends = call.integers(2);
@@ -21,16 +23,18 @@ References slice(const Call& call) {
   require(call.has(3) || starts.size() <= x.extents.size(), "there are more starts than axes");
   Index first(x.extents.size(), 0), step(x.extents.size(), 1);
   Extents shape = x.extents;
+  std::vector<bool> is_cut(x.extents.size());
   for (size_t i = 0; i < starts.size(); ++i) {
     const auto axis = call.has(3) ? static_cast<size_t>(normal_axis(call.integers(3)[i], x.rank())) : i;
+    require(!is_cut[axis], "an axis is repeated");
+    is_cut[axis] = true;
     const int64_t n = x.extents[axis], by = call.has(4) ? call.integers(4)[i] : 1;
     require(by != 0, "a step is 0");
-    const auto clamped = [&](int64_t at) {
-      return std::clamp<int64_t>(at < 0 ? at + n : at, by < 0 ? -1 : 0, by < 0 ? n - 1 : n);
+    if (n == 0) continue;
+    const auto clamped = [&](int64_t at, int64_t low) {
+      return std::clamp<int64_t>(at < 0 ? at + n : at, low, by < 0 ? n - 1 : n);
     };
-    const int64_t from = by < 0 ? clamped(starts[i]) : std::min(clamped(starts[i]), n);
-    // With a negative step, an end below -n means "before the first element".
-    const int64_t to = by < 0 && ends[i] < -n ? -1 : clamped(ends[i]);
+    const int64_t from = clamped(starts[i], 0), to = clamped(ends[i], by < 0 ? -1 : 0);
     first[axis] = from;
     step[axis] = by;
     shape[axis] = std::max<int64_t>(0, by > 0 ? (to - from + by - 1) / by : (from - to - by - 1) / -by);
