@@ -98,16 +98,23 @@ std::vector<Estimate> estimate(const NodeSpec& node, const std::vector<const Est
   return outputs;
 }
 
-Estimate exact_estimate(const onnx::Tensor& tensor) {
+Estimate exact_estimate(const onnx::Tensor& tensor, bool flushes) {
   Array array = to_array(tensor);
-  const std::vector<double> none(array.values.size(), 0.0);
-  return {std::move(array), none, none};
+  std::vector<double> errors(array.values.size(), 0.0);
+  if (flushes && is_float(array.dtype)) {
+    const double least = float_type(array.dtype).min_normal();
+    for (size_t i = 0; i < errors.size(); ++i) {
+      const double magnitude = std::fabs(array.values[i]);
+      if (magnitude < least) errors[i] = magnitude;
+    }
+  }
+  return {std::move(array), errors, errors};
 }
 
 void evaluate(const GraphSpec& graph, std::vector<Estimate>& values, bool flushes) {
   require(values.size() == graph.values.size(), "the number of values differs from the graph's");
   for (size_t i = 0; i < graph.values.size(); ++i) {
-    if (graph.values[i].weight) values[i] = exact_estimate(*graph.values[i].weight);
+    if (graph.values[i].weight) values[i] = exact_estimate(*graph.values[i].weight, flushes);
   }
   for (const NodeSpec& node : graph.nodes) {
     std::vector<const Estimate*> operands;
@@ -133,7 +140,7 @@ std::vector<Estimate> estimate(const GraphSpec& graph, const std::vector<onnx::T
   require(inputs.size() == graph.inputs.size(), "the number of tensors differs from that of graph inputs");
   for (size_t i = 0; i < inputs.size(); ++i) {
     require(graph.inputs[i] < values.size(), "an input is a value that the graph does not have");
-    values[graph.inputs[i]] = exact_estimate(inputs[i]);
+    values[graph.inputs[i]] = exact_estimate(inputs[i], flushes);
   }
   evaluate(graph, values, flushes);
   return values;

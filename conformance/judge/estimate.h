@@ -27,8 +27,9 @@ struct Estimate {
 // Computes a node's outputs from its inputs (NULL if omitted). Throws std::invalid_argument if the operator or its
 // error propagation is unknown, or if the inputs do not fit.
 std::vector<Estimate> estimate(const NodeSpec& node, const std::vector<const Estimate*>& inputs, bool flushes);
-// The estimate of an exact tensor. Throws std::invalid_argument if the elements are not real numbers.
-Estimate exact_estimate(const onnx::Tensor& tensor);
+// The estimate of a given tensor: exact, except that a device that flushes may read a subnormal number as 0. Throws
+// std::invalid_argument if the elements are not real numbers.
+Estimate exact_estimate(const onnx::Tensor& tensor, bool flushes = false);
 // Computes the outputs of all nodes into `values`, which has one entry for each value of the graph. On entry it must
 // contain the graph's inputs and the values read from the enclosing graph. Throws std::invalid_argument if the graph is
 // invalid or estimate() throws for a node.

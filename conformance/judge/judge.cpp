@@ -108,6 +108,8 @@ Judgement judge_exact(const Reference& reference, const onnx::Tensor& seen) {
                             ? std::isnan(b)
                             : a == b && (reference.rule.kind != Rule::kBits || std::signbit(a) == std::signbit(b));
       if (same) continue;
+    } else if (!reference.scale.empty() && std::isinf(reference.scale[i])) {
+      continue;  // in a graph, a decision that the device's error may change
     } else if (onnx::integer_at(seen, i) == integer_of(expected.values[i])) {
       continue;
     }

@@ -259,6 +259,38 @@ TEST(Estimate, AClippedNumberMovesWithItsLimit) {
   EXPECT_EQ(estimate(clip, {&data}, false).at(0).error, std::vector<double>(3, 0));
 }
 
+// y = 3·x and z = (x > 0), where x is subnormal: a device that flushes may compute with 0.
+TEST(Estimate, ADeviceThatFlushesMayReadSubnormalInputsAsZero) {
+  GraphSpec graph{.opset = 14};
+  Array x(BP_DTYPE_FLOAT16, {2}), three(BP_DTYPE_FLOAT16, {1}), zero(BP_DTYPE_FLOAT16, {1});
+  x.values = {0x1p-15, 0.5};
+  three.values = {3};
+  for (const Array& one : {x, three, zero}) graph.values.push_back({one.dtype, one.extents, {}});
+  graph.values[1].weight = to_tensor(three);
+  graph.values[2].weight = to_tensor(zero);
+  graph.values.push_back({BP_DTYPE_FLOAT16, {2}, {}});
+  graph.values.push_back({BP_DTYPE_BOOL, {2}, {}});
+  graph.nodes = {{.op_type = "Mul", .since_version = 14, .inputs = {0, 1}, .outputs = {3}},
+                 {.op_type = "Greater", .since_version = 13, .inputs = {0, 2}, .outputs = {4}}};
+  graph.inputs = {0};
+  graph.outputs = {3, 4};
+  const auto answer = [&](uint32_t value, std::vector<double> seen, bool flushes) {
+    Array array(graph.values[value].dtype, {2});
+    array.values = std::move(seen);
+    const std::vector<Estimate> estimates = estimate(graph, {to_tensor(x)}, flushes);
+    return judge(estimates.at(value).reference(), to_tensor(array), {.flushes = flushes}).answer;
+  };
+  for (const bool flushes : {false, true}) {
+    const auto if_flushes = flushes ? Judgement::kRight : Judgement::kWrong;
+    EXPECT_EQ(answer(3, {3 * 0x1p-15, 1.5}, flushes), Judgement::kRight);
+    EXPECT_EQ(answer(3, {0, 1.5}, flushes), if_flushes);
+    EXPECT_EQ(answer(3, {0x1p-9, 1.5}, flushes), Judgement::kWrong);
+    EXPECT_EQ(answer(4, {1, 1}, flushes), Judgement::kRight);
+    EXPECT_EQ(answer(4, {0, 1}, flushes), if_flushes);
+    EXPECT_EQ(answer(4, {1, 0}, flushes), Judgement::kWrong);
+  }
+}
+
 TEST(Oracle, AgreesWithTheNodeDataOfOnnx) {
   const char* given = std::getenv("BACKPLANE_DATA");
   const char* cache = std::getenv("XDG_CACHE_HOME");
