@@ -160,7 +160,8 @@ Result unknown_chain(Bench& bench) {
     if (required == 0 && status != BP_OK)
       return failed(fmt::format("an optional unknown struct is refused: {}", detail.text()));
     if (required == 1 && status != BP_UNSUPPORTED) {
-      return failed(fmt::format("with a required unknown struct, create returns {:#x}, not BP_UNSUPPORTED", status));
+      return failed(
+          fmt::format("with a required unknown struct, create returns {}, not BP_UNSUPPORTED", status_name(status)));
     }
   }
   return passed();
@@ -177,8 +178,8 @@ Result unknown_flags(Bench& bench) {
   Answer answer;
   if (Program::compile(device, *subject->graph, answer, nullptr, kRequired) != nullptr ||
       answer.status != BP_UNSUPPORTED)
-    return failed(
-        fmt::format("compile with an unknown required flag returns {:#x}, not BP_UNSUPPORTED", answer.status));
+    return failed(fmt::format("compile with an unknown required flag returns {}, not BP_UNSUPPORTED",
+                              status_name(answer.status)));
   const auto program = Program::compile(device, *subject->graph, answer, nullptr, kHint);
   if (program == nullptr) return failed(fmt::format("compile with an unknown hint fails: {}", answer.describe()));
   for (const uint32_t flag : {kHint, kRequired}) {
@@ -188,7 +189,7 @@ Result unknown_flags(Bench& bench) {
     const bp_status_t status = plugin.instance->create(program->raw(), &how, &instance, detail.error());
     if (status == BP_OK) plugin.instance->destroy(instance);
     if (status != (flag == kHint ? BP_OK : BP_UNSUPPORTED))
-      return failed(fmt::format("instance create with the unknown flag {:#x} returns {:#x}", flag, status));
+      return failed(fmt::format("instance create with the unknown flag {:#x} returns {}", flag, status_name(status)));
   }
   const auto instance = Instance::create(*program, answer);
   if (instance == nullptr) return failed(answer.describe());
@@ -197,7 +198,8 @@ Result unknown_flags(Bench& bench) {
   bp_run_t run = {.size = sizeof run, .flags = kRequired, .self = &ended};
   run.done = [](void* self, bp_status_t, const bp_error_t*) { static_cast<bp_semaphore_t*>(self)->signal(1, false); };
   if (answer = instance->start(run); answer.status != BP_UNSUPPORTED)
-    return failed(fmt::format("run with an unknown required flag returns {:#x}, not BP_UNSUPPORTED", answer.status));
+    return failed(
+        fmt::format("run with an unknown required flag returns {}, not BP_UNSUPPORTED", status_name(answer.status)));
   run.flags = kHint;
   if (answer = instance->start(run); !answer.ok()) return failed(answer.describe());
   if (ended.wait(1, now_ns() + 10'000'000'000, nullptr) != BP_OK) return failed("the run does not end");
@@ -222,7 +224,8 @@ Result error_room(Bench& bench) {
     bp_error_t error = {.size = sizeof error, .text = text, .text_capacity = room};
     const bp_status_t status = api.info(backend, 9999, &info, &error);
     if (error.status != status)
-      return failed(fmt::format("the error has status {:#x}, but the call returned {:#x}", error.status, status));
+      return failed(fmt::format("the error has status {}, but the call returned {}", status_name(error.status),
+                                status_name(status)));
     if (error.text_size == 0) return failed("the error has no text");
     if (std::any_of(text + room, text + sizeof text, [](char c) { return c != 0x55; })) {
       return failed(fmt::format("the error text exceeds the caller's {} bytes", room));

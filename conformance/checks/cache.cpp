@@ -35,7 +35,7 @@ std::optional<Stored> store(Bench& bench, Result& out_result) {
   if (status == BP_OK && !stored.blob.empty()) return stored;
   out_result = status == BP_UNSUPPORTED ? not_supported(detail.text())
                : status == BP_OK        ? failed("serialize returns BP_OK without writing")
-                                        : failed(fmt::format("serialize returns {:#x}: {}", status, detail.text()));
+                                 : failed(fmt::format("serialize returns {}: {}", status_name(status), detail.text()));
   return std::nullopt;
 }
 
@@ -44,7 +44,7 @@ uint32_t judged(const Device& device, bp_bytes_t blob) {
   Detail detail;
   uint32_t answer = BP_CACHE_UNUSABLE;
   const bp_status_t status = device.plugin().cache->validate(device.raw(), blob, &answer, detail.error());
-  if (status != BP_OK) throw Breach(fmt::format("validate returns {:#x}: {}", status, detail.text()));
+  if (status != BP_OK) throw Breach(fmt::format("validate returns {}: {}", status_name(status), detail.text()));
   if (answer > BP_CACHE_UNUSABLE)
     throw Breach(fmt::format("validate returns {}, which is not a BP_CACHE_* value", answer));
   return answer;

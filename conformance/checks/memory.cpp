@@ -67,7 +67,7 @@ class Block {
  public:
   Block(Table& table, uint64_t bytes, uint32_t space = 0) : table_(table) {
     if (const bp_status_t status = table.allocate(bytes, buffer, nullptr, space); status != BP_OK)
-      throw Breach(fmt::format("allocate of {} bytes returns {:#x}: {}", bytes, status, table.text()));
+      throw Breach(fmt::format("allocate of {} bytes returns {}: {}", bytes, status_name(status), table.text()));
   }
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
@@ -80,7 +80,7 @@ class Block {
 };
 
 Result answers(const char* what, bp_status_t status, const Table& table) {
-  return failed(fmt::format("{} returns {:#x}: {}", what, status, table.text()));
+  return failed(fmt::format("{} returns {}: {}", what, status_name(status), table.text()));
 }
 
 bool lists(const uint32_t* kinds, uint32_t count, uint32_t kind) {
@@ -112,7 +112,7 @@ Result spaces(Bench& bench, Table& table) {
   const bp_status_t status = table.space(count, space);
   return status == BP_NOT_FOUND
              ? passed(1)
-             : failed(fmt::format("space {} does not exist, but querying it returns {:#x}", count, status));
+             : failed(fmt::format("space {} does not exist, but querying it returns {}", count, status_name(status)));
 }
 
 // Copies 1 byte to over 1 MiB from the host to the device, from there into the middle of a larger buffer, and back.
@@ -320,7 +320,7 @@ Result too_much(Bench&, Table& table) {
     return failed("allocate of 2^60 bytes succeeds");
   }
   if (status != BP_RESOURCE_EXHAUSTED)
-    return failed(fmt::format("allocate of 2^60 bytes returns {:#x}, not BP_RESOURCE_EXHAUSTED", status));
+    return failed(fmt::format("allocate of 2^60 bytes returns {}, not BP_RESOURCE_EXHAUSTED", status_name(status)));
   const Block block(table, 64);
   const Bytes content = pattern(64, 3);
   Bytes seen(64);

@@ -17,7 +17,7 @@ Result health(Bench& bench) {
   const bp_status_t status = device.plugin().device->health(device.raw(), detail.error());
   return status == BP_OK
              ? passed()
-             : failed(fmt::format("health of a device that works returns {:#x}: {}", status, detail.text()));
+             : failed(fmt::format("health of a device that works returns {}: {}", status_name(status), detail.text()));
 }
 
 // Checks the operator sets that the device reports. They may differ from those that the plugin reports.
@@ -29,7 +29,7 @@ Result opsets(Bench& bench) {
   bp_opsets_t opsets = {.size = sizeof opsets};
   Detail detail;
   const bp_status_t status = api.opsets(device.raw(), &opsets, detail.error());
-  if (status != BP_OK) return failed(fmt::format("opsets returns {:#x}: {}", status, detail.text()));
+  if (status != BP_OK) return failed(fmt::format("opsets returns {}: {}", status_name(status), detail.text()));
   if (opsets.opset_count == 0 || opsets.opsets == nullptr) return failed("opsets lists no operator set");
   if (opsets.opset_stride < sizeof(bp_opset_t)) return failed("opsets has a stride below that of ABI 1.0");
   for (uint32_t i = 0; i < opsets.opset_count; ++i) {
@@ -91,7 +91,7 @@ Result own_operator(Bench& bench) {
   const bp_infer_t what = {.size = sizeof what, .graph = graph.table(), .option_stride = sizeof(bp_option_t)};
   Detail detail;
   const bp_status_t status = device.plugin().coverage->infer(device.raw(), &what, &sink, detail.error());
-  if (status != BP_OK) return failed(fmt::format("infer returns {:#x}: {}", status, detail.text()));
+  if (status != BP_OK) return failed(fmt::format("infer returns {}: {}", status_name(status), detail.text()));
   if (types != "0: float[2,3] ") return failed("infer reports the types " + types);
   Random random(bench.seed(), "own_operator");
   const onnx::Tensor x = random_tensor(random, BP_DTYPE_FLOAT, {2, 3}, Fill::kAroundZero);
@@ -155,7 +155,7 @@ Result groups(Bench& bench) {
       .size = sizeof query, .graph = graph.table(), .option_stride = sizeof(bp_option_t)};
   Detail detail;
   const bp_status_t status = device.plugin().coverage->query(device.raw(), &query, &sink, detail.error());
-  if (status != BP_OK) return failed(fmt::format("the query returns {:#x}: {}", status, detail.text()));
+  if (status != BP_OK) return failed(fmt::format("the query returns {}: {}", status_name(status), detail.text()));
   if (!seen.fault.empty()) return failed(seen.fault);
   return seen.groups == 0 ? not_supported("the device reports no groups") : passed();
 }
@@ -179,7 +179,7 @@ Result split(Bench& bench) {
   const bp_compile_t what = {.size = sizeof what, .graph = graph.table(), .option_stride = sizeof(bp_option_t)};
   Detail detail;
   const bp_status_t status = device.plugin().coverage->review(device.raw(), &what, &review, detail.error());
-  if (status != BP_OK) return failed(fmt::format("review returns {:#x}: {}", status, detail.text()));
+  if (status != BP_OK) return failed(fmt::format("review returns {}: {}", status_name(status), detail.text()));
   if (review.answer > BP_REVIEW_SPLIT)
     return failed(fmt::format("review returns the undefined answer {}", review.answer));
   if (review.answer != BP_REVIEW_SPLIT)
@@ -223,7 +223,7 @@ Result progress(Bench& bench) {
   bp_program_t* program = nullptr;
   Detail detail;
   const bp_status_t status = device.plugin().program->compile(device.raw(), &what, &program, detail.error());
-  if (status != BP_OK) return failed(fmt::format("compile returns {:#x}: {}", status, detail.text()));
+  if (status != BP_OK) return failed(fmt::format("compile returns {}: {}", status_name(status), detail.text()));
   device.plugin().program->destroy(program);
   if (!seen.fault.empty()) return failed("progress reports " + seen.fault);
   if (seen.calls == 0) return not_supported("the device reports no progress");
@@ -316,12 +316,12 @@ Result capacity(Bench& bench) {
   };
   for (const int64_t n : {kMost, int64_t{3}, int64_t{1}, int64_t{5}}) {
     if (const bp_status_t status = resize(n, 7); status != BP_OK)
-      return failed(fmt::format("extents [{}, 7] returns {:#x}: {}", n, status, detail.text()));
+      return failed(fmt::format("extents [{}, 7] returns {}: {}", n, status_name(status), detail.text()));
     for (const auto& [rows, inner, expected] :
          {std::tuple{kMost + 1, int64_t{7}, BP_BUFFER_TOO_SMALL}, std::tuple{n, int64_t{8}, BP_TYPE_MISMATCH}}) {
       if (const bp_status_t status = resize(rows, inner); status != expected)
-        return failed(fmt::format("setting extents [{}, {}] in memory of [{}, 7] returns {:#x}, not {:#x}", rows, inner,
-                                  kMost, status, expected));
+        return failed(fmt::format("setting extents [{}, {}] in memory of [{}, 7] returns {}, not {}", rows, inner,
+                                  kMost, status_name(status), status_name(expected)));
     }
     instance->output(0).poison();
     if (answer = instance->run(); !answer.ok()) return failed(answer.describe());
@@ -366,7 +366,8 @@ Result extents(Bench& bench) {
                                     .output_stride = sizeof(bp_shape_t)};
     bp_shape_t output = {};
     const bp_status_t status = slot(program->raw(), &query, &output, detail.error());
-    if (status != BP_OK) return failed(fmt::format("output_extents returns {:#x}: {}", status, detail.text()));
+    if (status != BP_OK)
+      return failed(fmt::format("output_extents returns {}: {}", status_name(status), detail.text()));
     if (output.rank != 2 || output.extents[0] != n || output.extents[1] != 7)
       return failed(fmt::format("for [{}, 7] output_extents returns rank {} and [{}, {}]", n, output.rank,
                                 output.extents[0], output.extents[1]));
@@ -382,8 +383,8 @@ Result extents(Bench& bench) {
   const bp_status_t status = slot(program->raw(), &query, &output, detail.error());
   return status == BP_TYPE_MISMATCH
              ? passed(1)
-             : failed(fmt::format(
-                   "for extents that the graph forbids, output_extents returns {:#x}, not BP_TYPE_MISMATCH", status));
+             : failed(fmt::format("for extents that the graph forbids, output_extents returns {}, not BP_TYPE_MISMATCH",
+                                  status_name(status)));
 }
 
 // y = NonZero(x), z = Neg(x). The run requests memory for y once it knows how much it needs; that of z is bound, since

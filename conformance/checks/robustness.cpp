@@ -49,7 +49,7 @@ std::string unbound(Bench&, Fixture& s) {
   settings.out_done_fault = &fault;
   const Answer answer = s.instance->run(settings);
   if (answer.status != BP_BAD_STATE)
-    return fmt::format("a run without bindings returns {:#x}, not BP_BAD_STATE", answer.status);
+    return fmt::format("a run without bindings returns {}, not BP_BAD_STATE", status_name(answer.status));
   return fault;
 }
 
@@ -62,8 +62,8 @@ std::string small_buffers(Bench& bench, Fixture& s) {
     tensor.buffer.bytes -= 1;
     const Answer answer = s.instance->bind(is_output ? BP_SLOT_OUTPUT : 0, tensor);
     if (answer.status != BP_BUFFER_TOO_SMALL) {
-      return fmt::format("binding an {} that is one byte too small returns {:#x}, not BP_BUFFER_TOO_SMALL",
-                         is_output ? "output" : "input", answer.status);
+      return fmt::format("binding an {} that is one byte too small returns {}, not BP_BUFFER_TOO_SMALL",
+                         is_output ? "output" : "input", status_name(answer.status));
     }
   }
   return "";
@@ -155,7 +155,7 @@ std::string late(Bench&, Fixture& s) {
   settings.deadline = now_ns() - 1;
   Answer answer = s.instance->run_checked(outputs, settings);
   if (answer.status != BP_TIMED_OUT)
-    return fmt::format("a run after its deadline returns {:#x}, not BP_TIMED_OUT", answer.status);
+    return fmt::format("a run after its deadline returns {}, not BP_TIMED_OUT", status_name(answer.status));
   settings.deadline = now_ns() + 60'000'000'000u;
   answer = s.instance->run_checked(outputs, settings);
   return answer.ok() ? "" : "a run long before its deadline: " + answer.describe();

@@ -119,7 +119,7 @@ CheckResult host_points(Fixture& fixture, const Stream* stream) {
     return wrong("the run does not signal its point");
   if (end.calls() != 1)
     return wrong(fmt::format("when the run has signaled its point, `done` was called {} times", end.calls()));
-  if (end.status() != BP_OK) return wrong(fmt::format("`done` reports {:#x}", end.status()));
+  if (end.status() != BP_OK) return wrong(fmt::format("`done` reports {}", status_name(end.status())));
   return wrong(fixture.fault(0));
 }
 CheckResult points_in_stream(Fixture& fixture) {
@@ -151,7 +151,7 @@ CheckResult failed_wait(Fixture& fixture) {
     if (finish.wait(3, now_ns() + 10'000 * kMillisecond, nullptr) != BP_DEPENDENCY_FAILED)
       return wrong("the point of a failed run does not report the failure");
     if (end.calls() != 1 || end.status() != BP_DEPENDENCY_FAILED)
-      return wrong(fmt::format("`done` was called {} times, with {:#x}", end.calls(), end.status()));
+      return wrong(fmt::format("`done` was called {} times, with {}", end.calls(), status_name(end.status())));
   }
   static_cast<void>(fixture.stream->wait());  // the failure was reported above
   return stream_wait(fixture);
@@ -173,7 +173,7 @@ CheckResult silent_failure(Fixture& fixture) {
   }
   const Answer answer = fixture.stream->wait();
   if (answer.status != BP_DEPENDENCY_FAILED)
-    return wrong(fmt::format("stream_wait after a failed run without `done` returns {:#x}", answer.status));
+    return wrong(fmt::format("stream_wait after a failed run without `done` returns {}", status_name(answer.status)));
   if (answer.run != run.id)
     return wrong(fmt::format("stream_wait reports run {}, but the failed run is {}", answer.run, run.id));
   return stream_wait(fixture);
@@ -208,7 +208,8 @@ CheckResult failed_points(Fixture& fixture) {
     return wrong("the point of the run after it in the stream reports no failure, though none was reported before");
   const Answer answer = fixture.stream->wait();
   if (answer.status != BP_DEPENDENCY_FAILED)
-    return wrong(fmt::format("stream_wait after a failure that points have carried returns {:#x}", answer.status));
+    return wrong(
+        fmt::format("stream_wait after a failure that points have carried returns {}", status_name(answer.status)));
   if (answer.run != 4711)
     return wrong(fmt::format("stream_wait reports run {}, but the failed run is 4711", answer.run));
   if (const Answer after = begin(1, bp_host_point(&finish, 3), false); !after.ok())
@@ -231,7 +232,7 @@ CheckResult late_stream(Fixture& fixture) {
   const uint64_t took = now_ns() - begin;
   start.signal(1, false);
   if (late.status != BP_TIMED_OUT)
-    return wrong(fmt::format("stream_wait past its deadline returns {:#x}, not BP_TIMED_OUT", late.status));
+    return wrong(fmt::format("stream_wait past its deadline returns {}, not BP_TIMED_OUT", status_name(late.status)));
   if (took > 5'000 * kMillisecond)
     return wrong(fmt::format("stream_wait returns {} ms after a deadline of 20 ms", took / kMillisecond));
   if (const Answer answer = fixture.stream->wait(); !answer.ok()) return wrong("stream_wait", answer);
@@ -257,7 +258,8 @@ CheckResult cancelled(Fixture& fixture) {
     end.wait();
     return wrong("a run cancelled during its wait keeps waiting");
   }
-  if (end.status() != BP_CANCELLED) return wrong(fmt::format("a cancelled run ends with {:#x}", end.status()));
+  if (end.status() != BP_CANCELLED)
+    return wrong(fmt::format("a cancelled run ends with {}", status_name(end.status())));
   return stream_wait(fixture);
 }
 
@@ -278,7 +280,8 @@ CheckResult deadline(Fixture& fixture) {
     end.wait();
     return wrong("a waiting run keeps waiting after its deadline");
   }
-  if (end.status() != BP_TIMED_OUT) return wrong(fmt::format("a run past its deadline ends with {:#x}", end.status()));
+  if (end.status() != BP_TIMED_OUT)
+    return wrong(fmt::format("a run past its deadline ends with {}", status_name(end.status())));
   return stream_wait(fixture);
 }
 
@@ -335,9 +338,9 @@ CheckResult native_failure(Fixture& fixture) {
   const bp_status_t seen = answer.ok() ? (end.wait(), end.status()) : answer.status;
   static_cast<void>(other->wait());
   if (answer = fixture.stream->wait(); answer.status != BP_DEPENDENCY_FAILED)
-    return wrong(fmt::format("stream_wait after a failed run returns {:#x}", answer.status));
+    return wrong(fmt::format("stream_wait after a failed run returns {}", status_name(answer.status)));
   if (seen != BP_DEPENDENCY_FAILED)
-    return wrong(fmt::format("a run that waits for a native point after a failed run ends with {:#x}", seen));
+    return wrong(fmt::format("a run that waits for a native point after a failed run ends with {}", status_name(seen)));
   return stream_wait(fixture);
 }
 
@@ -370,7 +373,8 @@ CheckResult native_cancel(Fixture& fixture) {
     return wrong("a run cancelled while it waits for a native point keeps waiting");
   }
   if (early) return wrong("a run ended before the native point that it waits for was reached");
-  if (end.status() != BP_CANCELLED) return wrong(fmt::format("a cancelled run ends with {:#x}", end.status()));
+  if (end.status() != BP_CANCELLED)
+    return wrong(fmt::format("a cancelled run ends with {}", status_name(end.status())));
   return stream_wait(fixture);
 }
 
@@ -390,7 +394,7 @@ CheckResult native_slots(Fixture& fixture) {
     if (api.semaphore_wait(semaphore->raw(), 2, now_ns() + 10'000 * kMillisecond, detail.error()) != BP_OK)
       return wrong("a wait for a value that the semaphore has already reached fails: " + detail.text());
     const bp_status_t status = api.semaphore_wait(semaphore->raw(), 4, now_ns() + 10 * kMillisecond, detail.error());
-    if (status != BP_TIMED_OUT) return wrong(fmt::format("a wait past its deadline returns {:#x}", status));
+    if (status != BP_TIMED_OUT) return wrong(fmt::format("a wait past its deadline returns {}", status_name(status)));
   }
   if (api.semaphore_signal != nullptr) {
     if (api.semaphore_signal(semaphore->raw(), 5, detail.error()) != BP_OK) return wrong("signal: " + detail.text());
@@ -422,7 +426,7 @@ CheckResult native_export(Fixture& fixture) {
   bp_semaphore_export_t what = {.size = sizeof what, .value = 1};
   if (const bp_status_t status = api.semaphore_export(ours->raw(), &what, &native, detail.error()); status != BP_OK) {
     if (status == BP_UNSUPPORTED) return not_offered(detail.text());
-    return wrong(fmt::format("semaphore_export returns {:#x}: {}", status, detail.text()));
+    return wrong(fmt::format("semaphore_export returns {}: {}", status_name(status), detail.text()));
   }
   if (native.kind == 0) return wrong("semaphore_export returns no kind");
   what.kind = BP_VENDOR - 1;
@@ -459,7 +463,7 @@ CheckResult stream_export(Fixture& fixture) {
   bp_native_t native = {.size = sizeof native};
   const bp_status_t status = api.stream_export(fixture.stream->raw(), &native, detail.error());
   if (status == BP_UNSUPPORTED) return not_offered(detail.text());
-  if (status != BP_OK) return wrong(fmt::format("stream_export returns {:#x}: {}", status, detail.text()));
+  if (status != BP_OK) return wrong(fmt::format("stream_export returns {}: {}", status_name(status), detail.text()));
   if (native.kind == 0) return wrong("stream_export returns no kind");
   // An exported stream can be imported like a framework's stream. The two are the same queue.
   Answer answer;

@@ -96,7 +96,7 @@ Result replaced(Bench& bench) {
     bp_tensor_t tensor = dense(back);
     Detail detail;
     const bp_status_t status = api.read(fixture->program->raw(), fixture->weight, &tensor, detail.error());
-    if (status != BP_OK) return failed(fmt::format("read returns {:#x}: {}", status, detail.text()));
+    if (status != BP_OK) return failed(fmt::format("read returns {}: {}", status_name(status), detail.text()));
     if (back.bytes != weight.bytes) return failed("a weight that is read back differs from what was set");
   }
   return passed(1);
@@ -124,7 +124,8 @@ Result refused(Bench& bench) {
     const Answer answer = refit(*fixture, row.weight, dense(row.tensor));
     if (answer.status == BP_UNSUPPORTED) return not_supported(answer.text);
     if (answer.status != row.status)
-      return failed(fmt::format("a refit with {} returns {:#x}, not {:#x}", row.what, answer.status, row.status));
+      return failed(fmt::format("a refit with {} returns {}, not {}", row.what, status_name(answer.status),
+                                status_name(row.status)));
   }
   const std::string fault = right(*fixture, *fixture->subject);
   return fault.empty() ? passed(1) : failed("after refits that were refused: " + fault);

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <string>
 
-#include "backplane/status.h"
+#include "host/status.h"
 
 namespace backplane::conform {
 
@@ -67,8 +67,8 @@ struct Answer {
   uint64_t run = 0;  // id of the run that failed, from bp_error_t
 
   bool ok() const { return status == BP_OK; }
-  // Formats the answer as "compile returns 0x103: …".
-  std::string describe() const { return fmt::format("{} returns {:#x}: {}", name_of(stage), status, text); }
+  // Formats the answer as "compile returns BP_UNSUPPORTED: …".
+  std::string describe() const { return fmt::format("{} returns {}: {}", name_of(stage), status_name(status), text); }
 };
 
 }  // namespace backplane::conform

@@ -31,7 +31,7 @@ Memory::Memory(const Device& device, bp_dtype_t dtype, std::vector<int64_t> exte
     const bp_allocate_t what = {.size = sizeof what, .bytes = std::max<uint64_t>(bytes_, 1)};
     const bp_status_t status = device.plugin().memory->allocate(device.raw(), &what, &buffer_, detail.error());
     if (status != BP_OK)
-      throw Breach(fmt::format("allocate of {} bytes returns {:#x}: {}", bytes_, status, detail.text()));
+      throw Breach(fmt::format("allocate of {} bytes returns {}: {}", bytes_, status_name(status), detail.text()));
     buffer_.bytes = what.bytes;
     return;
   }
@@ -91,7 +91,8 @@ void Memory::move(void* host, bool to_device) const {
   const bp_copy_t what = {
       .size = sizeof what, .from = to_device ? &ours : &buffer_, .to = to_device ? &buffer_ : &ours, .bytes = bytes_};
   const bp_status_t status = device_.plugin().memory->copy(device_.raw(), &what, detail.error());
-  if (status != BP_OK) throw Breach(fmt::format("copy of {} bytes returns {:#x}: {}", bytes_, status, detail.text()));
+  if (status != BP_OK)
+    throw Breach(fmt::format("copy of {} bytes returns {}: {}", bytes_, status_name(status), detail.text()));
 }
 
 std::string Memory::breach() const {

@@ -33,7 +33,7 @@ const bp_plugin_t* Library::query(uint32_t version_min, uint32_t version_max) co
 
 Backend::Backend(const Library& library, Host& host) : host_(host), plugin_(library.query()) {
   if (plugin_->version == 0) {
-    throw Breach(fmt::format("the plugin refuses this host with {:#x}: {}", plugin_->refusal,
+    throw Breach(fmt::format("the plugin refuses this host with {}: {}", status_name(plugin_->refusal),
                              std::string_view(plugin_->refusal_text.data, plugin_->refusal_text.size)));
   }
   const struct {
@@ -53,7 +53,7 @@ Backend::Backend(const Library& library, Host& host) : host_(host), plugin_(libr
   const bp_backend_create_t how = {
       .size = sizeof how, .host = host.table(), .directory = {directory.data(), directory.size()}};
   const bp_status_t status = plugin_->create(&how, &raw_, detail.error());
-  if (status != BP_OK) throw Breach(fmt::format("create returns {:#x}: {}", status, detail.text()));
+  if (status != BP_OK) throw Breach(fmt::format("create returns {}: {}", status_name(status), detail.text()));
   if (raw_ == nullptr) throw Breach("create returns BP_OK but no backend");
 }
 
@@ -66,7 +66,7 @@ uint32_t Backend::device_count() const {
   Detail detail;
   uint32_t count = 0;
   const bp_status_t status = plugin_->device->count(raw_, &count, detail.error());
-  if (status != BP_OK) throw Breach(fmt::format("device count returns {:#x}: {}", status, detail.text()));
+  if (status != BP_OK) throw Breach(fmt::format("device count returns {}: {}", status_name(status), detail.text()));
   return count;
 }
 
@@ -74,7 +74,8 @@ bp_device_info_t Backend::info(uint32_t index) const {
   Detail detail;
   bp_device_info_t info = {.size = sizeof info};
   const bp_status_t status = plugin_->device->info(raw_, index, &info, detail.error());
-  if (status != BP_OK) throw Breach(fmt::format("info of device {} returns {:#x}: {}", index, status, detail.text()));
+  if (status != BP_OK)
+    throw Breach(fmt::format("info of device {} returns {}: {}", index, status_name(status), detail.text()));
   return info;
 }
 
@@ -86,7 +87,8 @@ Device::Device(const Backend& backend, uint32_t index) : backend_(backend) {
   Detail detail;
   const bp_device_open_t how = {.size = sizeof how, .option_stride = sizeof(bp_option_t)};
   const bp_status_t status = plugin().device->open(backend.raw(), index, &how, &raw_, detail.error());
-  if (status != BP_OK) throw Breach(fmt::format("open of device {} returns {:#x}: {}", index, status, detail.text()));
+  if (status != BP_OK)
+    throw Breach(fmt::format("open of device {} returns {}: {}", index, status_name(status), detail.text()));
 }
 
 Device::~Device() {

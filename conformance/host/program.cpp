@@ -51,7 +51,7 @@ bp_program_info_t Program::info() const {
   bp_program_info_t info = {.size = sizeof info};
   Detail detail;
   const bp_status_t status = device_.plugin().program->info(raw_, &info, detail.error());
-  if (status != BP_OK) throw Breach(fmt::format("program info returns {:#x}: {}", status, detail.text()));
+  if (status != BP_OK) throw Breach(fmt::format("program info returns {}: {}", status_name(status), detail.text()));
   return info;
 }
 
@@ -135,9 +135,11 @@ Answer Instance::run(const RunSettings& settings) {
     std::string& fault = *settings.out_done_fault;
     if (end.calls > 1) fault = fmt::format("`done` was called {} times for one run", end.calls);
     if (accepted && end.calls == 0) fault = "`done` was not called for a run that returned BP_OK";
-    if (!accepted && end.calls != 0) fault = fmt::format("`done` was called for a run that returned {:#x}", status);
+    if (!accepted && end.calls != 0)
+      fault = fmt::format("`done` was called for a run that returned {}", status_name(status));
     if (accepted && end.calls == 1 && end.status != status) {
-      fault = fmt::format("`done` was called with {:#x}, but run returned {:#x}", end.status, status);
+      fault =
+          fmt::format("`done` was called with {}, but run returned {}", status_name(end.status), status_name(status));
     }
   }
   return {status, Stage::kRun, detail.text()};
