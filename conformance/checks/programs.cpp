@@ -187,9 +187,11 @@ Result split(Bench& bench) {
                          : failed("`split` was called, but the answer is not BP_REVIEW_SPLIT");
   if (parts.empty()) return failed("the answer is BP_REVIEW_SPLIT, but `split` was not called");
   std::vector<uint32_t> all;
-  for (const std::vector<uint32_t>& part : parts) {
+  for (std::vector<uint32_t>& part : parts) {
+    if (part.empty()) return failed("the island is split into parts, of which one is empty");
     all.insert(all.end(), part.begin(), part.end());
     if (const std::string fault = fault_of(all, kNodes); !fault.empty()) return failed("the island is split " + fault);
+    std::ranges::sort(part);                                      // a part has no order
     if (part.back() - part.front() + 1 != part.size()) continue;  // not consecutive nodes, so the part is not a chain
     if (const Answer answer = device.review(Graph(relu_chain(static_cast<uint32_t>(part.size())))); !answer.ok())
       return failed(fmt::format("a part of {} nodes: {}", part.size(), answer.describe()));

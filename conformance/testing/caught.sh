@@ -33,5 +33,8 @@ lie=$(basename "$3" .so)
 lie=${lie#libbackplane_}
 row="| \`$lie\` | $(sed -n '2s|^// ||p' "$here/lies/$lie.cpp") | ${filter%%/*} |"
 echo "$row"
-grep -m1 -E "^($bad) " "$out/liar.txt"
+reported=$(sed -n '3s|^// Reported: ||p' "$here/lies/$lie.cpp")
+faults=$(grep -E "^($bad) " "$out/liar.txt")
+grep -m1 -F -- "$reported" <<<"$faults" ||
+    { echo "the lie is found, but not reported as: $reported"; exit 1; }
 grep -qxF "$row" "$here/README.md" || { echo "conformance/testing/README.md lacks this row"; exit 1; }

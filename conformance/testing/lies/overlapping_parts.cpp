@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Splits an island into parts that share nodes.
+// Reported: the island is split with node 0 twice
 #include "testing/wrapper.h"
 
 namespace backplane::liar {
