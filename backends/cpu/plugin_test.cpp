@@ -204,6 +204,10 @@ TEST_F(Engine, RefusesBadBindings) {
   view.buffer.bytes = 15;
   EXPECT_EQ(bind(0, view, &error), BP_BUFFER_TOO_SMALL);
   EXPECT_THAT(error.str(), HasSubstr("needs 16 bytes"));
+  view = good.view();
+  view.buffer.offset += 1;
+  EXPECT_EQ(bind(0, view, &error), BP_UNSUPPORTED);
+  EXPECT_THAT(error.str(), HasSubstr("is not a multiple of 4"));
   EXPECT_EQ(bind(1, good.view(), &error), BP_INVALID_ARGUMENT);
   EXPECT_EQ(bind(BP_SLOT_SCRATCH, good.view(), &error), BP_INVALID_ARGUMENT);
   int64_t strides[] = {1, 2};

@@ -42,8 +42,8 @@ bool Instance::reaches(const bp_tensor_t& tensor) const {
   const int64_t width = tensor.dtype == BP_DTYPE_STRING ? int64_t{sizeof(int64_t)} : bytes_of(tensor.dtype, 1);
   const auto align = static_cast<uintptr_t>(std::clamp<int64_t>(width, 1, 8));
   if (tensor.buffer.memory == nullptr && reinterpret_cast<uintptr_t>(address(tensor)) % align != 0) {
-    throw sdk::Error(BP_INVALID_ARGUMENT, "the address of a tensor of " + std::string(view::dtype_name(tensor.dtype)) +
-                                              " is not a multiple of " + std::to_string(align));
+    throw sdk::Error(BP_UNSUPPORTED, "the address of a tensor of " + std::string(view::dtype_name(tensor.dtype)) +
+                                         " is not a multiple of " + std::to_string(align) + ": bind aligned memory");
   }
   return tensor.buffer.memory == nullptr && dense(tensor);
 }
