@@ -17,16 +17,6 @@ CLI::Option* add(CLI::App& app, std::string_view name, T& value, std::string_vie
   return app.add_option(std::string(name), value, std::string(help));
 }
 
-// Adds an option or argument for text. CLI11 would take an option in the place of the value for the value.
-template <typename T>
-CLI::Option* add_text(CLI::App& app, std::string_view name, T& value, std::string_view help) {
-  CLI::Option* const option = add(app, name, value, help);
-  if (!name.starts_with('-')) return option;
-  return option->check([](const std::string& text) {
-    return text.starts_with("--") ? fmt::format("a value is missing before '{}'", text) : std::string();
-  });
-}
-
 // Adds an option for a number. CLI11 would also read octal numbers, wrap negative ones around and clamp large ones.
 template <typename Number, typename T>
 CLI::Option* add_number(CLI::App& app, std::string_view name, T& value, std::string_view help) {
@@ -99,11 +89,11 @@ Option Option::one_of(std::initializer_list<std::string_view> words) {
 }
 
 Option Command::add_option(std::string_view name, std::string& value, std::string_view help) {
-  return Option(add_text(*app_, name, value, help));
+  return Option(add(*app_, name, value, help));
 }
 
 Option Command::add_option(std::string_view name, std::vector<std::string>& value, std::string_view help) {
-  return Option(add_text(*app_, name, value, help));
+  return Option(add(*app_, name, value, help));
 }
 
 Option Command::add_option(std::string_view name, uint32_t& value, std::string_view help) {

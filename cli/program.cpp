@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <set>
 #include <sstream>
 
 #include "cli/guarded.h"
@@ -82,6 +83,27 @@ std::string missing_subcommand(const CLI::App& app) {
   return fmt::format("'{}' needs one of the commands {}", command->get_name(), fmt::join(commands, ", "));
 }
 
+// Returns an error for an option whose value is missing, because CLI11 takes the option that follows for the value.
+// A value that begins with "--" is given as "--name=--value". Empty if there is none.
+std::string missing_value(const CLI::App& app, int argc, const char* const* argv) {
+  std::set<std::string, std::less<>> with_values;
+  for (const CLI::App* command = &app;;) {
+    if (command->get_prefix_command()) return "";  // the words belong to another program
+    for (const CLI::Option* option : command->get_options()) {
+      if (option->get_items_expected_max() == 0) continue;
+      for (const std::string& name : option->get_lnames()) with_values.insert("--" + name);
+    }
+    if (command->get_subcommands().empty()) break;
+    command = command->get_subcommands().front();
+  }
+  for (int i = 1; i + 1 < argc && std::string_view(argv[i]) != "--"; ++i) {
+    const std::string_view next(argv[i + 1]);
+    if (with_values.contains(std::string_view(argv[i])) && next.starts_with("--"))
+      return fmt::format("{}: a value is missing before '{}'", argv[i], next);
+  }
+  return "";
+}
+
 // The values that an option allows. CLI11 stores them in the name of the option's type, as "TEXT:{a,b}".
 std::vector<std::string> choices_of(const CLI::Option& option) {
   const std::string type = option.get_type_name();
@@ -151,6 +173,7 @@ Parsed Program::parse(int argc, const char* const* argv) {
   if (!app_->get_subcommands().empty()) parsed.command = app_->get_subcommands().front()->get_name();
   const bool is_own_mistake = !failure.empty() && app_->get_subcommands().empty() && app_->remaining().empty();
   if (about_.needs_command && !is_own_mistake) parsed.wrong = missing_command(*app_);
+  if (parsed.wrong.empty()) parsed.wrong = missing_value(*app_, argc, argv);
   if (parsed.wrong.empty()) parsed.wrong = unknown_word(*app_);
   if (parsed.wrong.empty() && !failure.empty()) parsed.wrong = missing_subcommand(*app_);
   if (parsed.wrong.empty()) parsed.wrong = failure;

@@ -31,7 +31,8 @@ class Program {
 
   // The program's own options, which precede any command.
   Command root();
-  // To be called after all declarations. Reports a missing command first, then an unknown word, then any other error.
+  // To be called after all declarations. Reports a missing command first, then an option without a value, then an
+  // unknown word, then any other error.
   Parsed parse(int argc, const char* const* argv);
 
  private:

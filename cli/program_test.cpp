@@ -121,6 +121,10 @@ TEST_F(ProgramTest, ReadsDecimalNumbers) {
 TEST_F(ProgramTest, TakesNoOptionForAValue) {
   EXPECT_EQ(wrong({"bench", "m", "--output", "--runs"}), "--output: a value is missing before '--runs'");
   EXPECT_EQ(wrong({"bench", "m", "--set", "--help"}), "--set: a value is missing before '--help'");
+  EXPECT_EQ(wrong({"bench", "--output", "--seed", "3"}), "--output: a value is missing before '--seed'");
+  EXPECT_EQ(wrong({"bench", "m", "--seed", "--runs", "3"}), "--seed: a value is missing before '--runs'");
+  EXPECT_EQ(wrong({"bench", "m", "--output=--runs"}), "");
+  EXPECT_EQ(output_, "--runs");
   EXPECT_EQ(wrong({"bench", "--output", "-", "--", "--m"}), "");
   EXPECT_EQ(text_, "--m");
 }
