@@ -115,11 +115,12 @@ class HeaderParser {
       skip_space();
       int64_t extent = 0;
       const auto [end, error] = std::from_chars(text_.data(), text_.data() + text_.size(), extent);
-      if (error != std::errc() || extent < 0) fail("an extent");
+      const bool has_zeros = extent != 0 && text_.starts_with('0');  // a mistake in Python
+      if (error != std::errc() || extent < 0 || has_zeros) fail("an extent");
       text_.remove_prefix(static_cast<size_t>(end - text_.data()));
       take('L');  // Python 2 wrote long integers with an L
       extents.push_back(extent);
-      if (take(')')) break;
+      if (extents.size() > 1 && take(')')) break;  // "(3)" is a number, "(3,)" a tuple
       expect(',');
     }
     return extents;
@@ -132,8 +133,9 @@ class HeaderParser {
 std::string_view take_header(std::string_view& bytes) {
   if (!bytes.starts_with(kMagic) || bytes.size() < kMagic.size() + 2)
     throw Malformed("the file is not a .npy file: its first bytes differ");
-  const auto major = static_cast<uint8_t>(bytes[kMagic.size()]);
-  if (major < 1 || major > 3) throw Malformed(fmt::format(".npy version {} is not known", major));
+  const auto major = static_cast<uint8_t>(bytes[kMagic.size()]), minor = static_cast<uint8_t>(bytes[kMagic.size() + 1]);
+  if (major < 1 || major > 3 || minor != 0)
+    throw Malformed(fmt::format(".npy version {}.{} is not known; 1.0, 2.0 and 3.0 are", major, minor));
   bytes.remove_prefix(kMagic.size() + 2);
   const size_t width = major == 1 ? 2 : 4;
   uint32_t length = 0;
@@ -156,13 +158,14 @@ struct Element {
 Element parse_descr(const std::string& descr) {
   Element element = {};
   const char* end = descr.data() + descr.size();
+  if (descr.size() > 1 && descr[1] == 'O')
+    throw Malformed("Python objects in .npy files are not supported: save numbers or text");
   if (descr.size() < 3) throw Malformed(fmt::format("the .npy type '{}' is not known", descr));
   element.letter = descr[1];
   const auto [rest, error] = std::from_chars(descr.data() + 2, end, element.bytes);
   if (error != std::errc() || rest != end || element.bytes > kMaxHeader) {
     throw Malformed(fmt::format("the .npy type '{}' is not known", descr));
   }
-  if (element.letter == 'O') throw Malformed("Python objects in .npy files are not supported: save numbers or text");
   if (descr[0] != '<' && descr[0] != '|' && descr[0] != '=') {
     throw Malformed(fmt::format("the .npy type '{}' is not little-endian: convert it with astype", descr));
   }

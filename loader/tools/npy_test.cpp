@@ -15,6 +15,8 @@ namespace {
 
 using onnx::Malformed;
 using onnx::Tensor;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
 
 // Returns a version 1 file with this header and these elements, as numpy would write it.
 std::string file(const std::string& header, std::string_view data) {
@@ -62,20 +64,27 @@ TEST(Npy, TurnsFortranOrder) {
 }
 
 TEST(Npy, RefusesWhatItCannotRead) {
-  const auto refused = [](const std::string& header, std::string_view data) {
-    EXPECT_THROW(read_npy(file(header, data)), Malformed) << header;
+  const auto refused = [](const std::string& header, std::string_view data, const char* why = "") {
+    EXPECT_THAT([&] { read_npy(file(header, data)); }, ThrowsMessage<Malformed>(HasSubstr(why))) << header;
   };
   EXPECT_THROW(read_npy(""), Malformed);
   EXPECT_THROW(read_npy("PK\3\4"), Malformed);
   EXPECT_THROW(read_npy(std::string_view("\x93NUMPY\1\0\xff\xff{", 11)), Malformed);
+  for (const size_t version : {6, 7}) {  // the positions of the major and of the minor version
+    std::string other = write_npy(floats({1}, {7}));
+    other[version] = 4;
+    EXPECT_THAT([&] { read_npy(other); }, ThrowsMessage<Malformed>(HasSubstr("is not known")));
+  }
   EXPECT_THROW(read_npy(std::string_view("\x93NUMPY\2\0\xff\xff\xff\xff{", 13)), Malformed);
   refused("{'descr': '>i4', 'fortran_order': False, 'shape': (1,), }", "\0\0\0\1");
-  refused("{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", "xxxxxxxx");
-  refused("{'descr': '|O8', 'fortran_order': False, 'shape': (1,), }", "xxxxxxxx");
+  refused("{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", "xxxxxxxx", "Python objects");
+  refused("{'descr': '|O8', 'fortran_order': False, 'shape': (1,), }", "xxxxxxxx", "Python objects");
   refused("{'descr': [('a', '<i4')], 'fortran_order': False, 'shape': (1,), }", "xxxx");
   refused("{'descr': '<M8', 'fortran_order': False, 'shape': (1,), }", "xxxxxxxx");
   refused("{'descr': '<i4', 'fortran_order': False, 'shape': (2,), }", "xxxx");
   refused("{'descr': '<i4', 'fortran_order': False, 'shape': (-1,), }", "");
+  refused("{'descr': '<i4', 'fortran_order': False, 'shape': (1), }", "xxxx", "',' is expected");
+  refused("{'descr': '<i4', 'fortran_order': False, 'shape': (01,), }", "xxxx", "an extent");
   refused("{'descr': '<i4', 'fortran_order': False, 'shape': (9223372036854775807, 9223372036854775807), }", "");
   refused("{'descr': '<U0', 'fortran_order': False, 'shape': (1099511627776,), }", "");
   refused("{'descr': '<i4', 'fortran_order': Perhaps, 'shape': (1,), }", "xxxx");
