@@ -50,6 +50,14 @@ TEST(Convert, ReadsLiterals) {
   EXPECT_EQ(static_cast<uint64_t>(onnx::integer_at(parse_literal("u64=18446744073709551615"), 0)), UINT64_MAX);
   EXPECT_EQ(onnx::integer_at(parse_literal("2xbool=true,0"), 0), 1);
   EXPECT_EQ(parse_literal("2xstr=ab,c").text(1), "c");
+  // Slightly more than halfway between two values, but the nearest double is halfway.
+  EXPECT_EQ(onnx::number_at(parse_literal("bf16=1.00390625000000000000001"), 0).real(), 1.0078125);
+  EXPECT_EQ(onnx::number_at(parse_literal("bf16=-1.00390625000000000000001"), 0).real(), -1.0078125);
+  EXPECT_EQ(onnx::number_at(parse_literal("bf16=1.00390625"), 0).real(), 1);
+  EXPECT_EQ(onnx::number_at(parse_literal("bf16=4629700416936869889"), 0).real(), 0x1.02p62);
+  EXPECT_EQ(onnx::number_at(parse_literal("f16=1.00048828125000000000001"), 0).real(), 1.0009765625);
+  EXPECT_EQ(onnx::number_at(parse_literal("f32=1.00000005960464477539062501"), 0).real(), 0x1.000002p0);
+  EXPECT_EQ(onnx::number_at(parse_literal("f32=0.1"), 0).real(), double{0.1f});
   EXPECT_EQ(parse_literal("0x3xf16=").count(), 0u);
   EXPECT_EQ(parse_literal("1xfloat=1").dtype, bp_dtype_t{BP_DTYPE_FLOAT});
   for (const char* wrong :
