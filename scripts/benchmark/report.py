@@ -5,7 +5,7 @@ from . import rows
 
 def model_header():
     return (f"{'model':<15}{'ours ms':>9}{'p90':>9}{'theirs':>9}{'p90':>9}{'ratio':>7}{'goal':>6}{'floor ms':>9}  {'':<14}{'create':>8}{'theirs':>8}"
-            f"{'MB':>6}{'theirs':>8}{'ratio':>7}{'error':>10}")
+            f"{'MiB':>6}{'theirs':>8}{'ratio':>7}{'error':>10}")
 
 
 def verdict(result):

@@ -64,7 +64,7 @@ def quantile(times, q):
 
 
 def peak_mb():
-    """The peak memory of this process in MB. getrusage is not used, because its figure includes the memory of the parent process."""
+    """The peak memory of this process in MiB. getrusage is not used, because its figure includes the memory of the parent process."""
     status = pathlib.Path("/proc/self/status").read_text()
     return int(status.split("VmHWM:")[1].split()[0]) / 1024
 
