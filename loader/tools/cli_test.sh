@@ -127,6 +127,14 @@ wrong 2 "--costs" explain "$model" --costs guessed
 
 # ---- measured costs ----
 XDG_CACHE_HOME=$work/cache right 0 "null  *2 of 2 nodes measured" profile "$model"
+# y = Add(a, a) over int64[1], z = Add(b, b) over double[1]
+perl -e 'sub f { my ($n, $b) = @_; chr($n << 3 | 2) . chr(length $b) . $b } sub t { f(1, "\x08" . chr($_[0]) . f(2, f(1, "\x08\x01"))) }
+    print "\x08\x08" . f(7, f(1, f(1, "a") . f(1, "a") . f(2, "y") . f(4, "Add")) . f(1, f(1, "b") . f(1, "b") . f(2, "z") . f(4, "Add")) . f(2, "g")
+    . f(11, f(1, "a") . f(2, t(7))) . f(11, f(1, "b") . f(2, t(11))) . f(12, f(1, "y") . f(2, t(7))) . f(12, f(1, "z") . f(2, t(11)))) . f(8, f(1, "") . "\x10\x0d")' >"$work/types.onnx"
+for command in info explain; do
+    right 1 "Add since 14  node 0  null: .*int64" $command "$work/types.onnx"
+    grep -q "Add since 14  node 1  null: .*double" "$work/out" || complain "the reason of another node: $command"
+done
 XDG_CACHE_HOME=$work/cache right 0 "Relu.*, measured" explain "$model"
 XDG_CACHE_HOME=$work/cache right 0 "Relu.* 1.0 us$" explain "$model" --costs reported
 for file in "$work"/cache/backplane/profile/*; do head -c 300 /dev/urandom >"$file"; done

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "explain_page.h"
 #include "inputs.h"
@@ -126,28 +127,28 @@ Json uncovered_nodes(const Json& report) {
 
 std::string uncovered_text(const Json& uncovered) {
   struct Group {
+    std::string op, reasons;
     std::vector<std::string> nodes;
-    std::string reasons;
   };
-  std::vector<std::pair<std::string, Group>> groups;  // by operator, in order of first appearance
+  // By operator and reasons, in order of first appearance. Nodes of one operator may be refused for different reasons.
+  std::vector<Group> groups;
+  std::map<std::pair<std::string, std::string>, size_t> places;
   for (const Json& node : uncovered) {
     const std::string op = fmt::format("{}::{} since {}", cell(node.at("domain")), cell(node.at("op_type")),
                                        cell(node.at("since_version")));
-    auto group = std::ranges::find(groups, op, [](const auto& g) { return g.first; });
-    if (group == groups.end()) {
-      groups.emplace_back(op, Group{{}, others_text(node)});
-      group = groups.end() - 1;
-    }
+    const std::string reasons = others_text(node);
+    const auto [place, is_new] = places.try_emplace({op, reasons}, groups.size());
+    if (is_new) groups.push_back({op, reasons, {}});
     const std::string name = cell(node.at("name"));
-    group->second.nodes.push_back(name.empty() ? "node " + cell(node.at("index")) : fmt::format("'{}'", name));
+    groups[place->second].nodes.push_back(name.empty() ? "node " + cell(node.at("index")) : fmt::format("'{}'", name));
   }
   constexpr size_t kShown = 5;
   Table table;
-  for (const auto& [op, group] : groups) {
+  for (const Group& group : groups) {
     std::string nodes;
     for (size_t i = 0; i < std::min(group.nodes.size(), kShown); ++i) nodes += (i == 0 ? "" : ", ") + group.nodes[i];
     if (group.nodes.size() > kShown) nodes += fmt::format(" and {} more", group.nodes.size() - kShown);
-    table.row({op, nodes, group.reasons});
+    table.row({group.op, nodes, group.reasons});
   }
   return table.text();
 }

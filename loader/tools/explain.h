@@ -8,7 +8,8 @@
 
 namespace backplane::tools {
 
-// Return the nodes in a session's report that no device supports, and their text with one line for each operator.
+// Return the nodes in a session's report that no device supports, and their text with one line for each operator and
+// reason.
 Json uncovered_nodes(const Json& report);
 std::string uncovered_text(const Json& nodes);
 
