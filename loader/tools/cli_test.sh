@@ -92,6 +92,10 @@ export BACKPLANE_BACKEND_FILES=$2
 right 0 "Relu" info "$model" --timeout 60 --max-memory 4G
 wrong 1 "reading the file takes more memory than the 100 bytes.*loader.import_bytes" info "$model" --set loader.import_bytes=100
 right 0 "Relu" info "$model" --set loader.import_bytes=0 --set loader.import_seconds=0
+right 0 "Devices" why null
+right 0 "Devices" why libbackplane_null.so
+right 0 "Devices" why "$BACKPLANE_BACKEND_FILES"
+
 wrong 1 "longer than --timeout 0.1" bench "$model" --runs 1000000 --timeout 0.1
 [ "$(json 'error;status')" = "-- BP_TIMED_OUT" ] || complain "the status of a timeout"
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <set>
 
 #include "command.h"
 
@@ -61,11 +62,14 @@ Action declare(cli::Command command) {
     outcome.json = {{"id", *id}, {"found", false}, {"loader", report.at("loader")}};
     outcome.json["candidates"] = Json::array();
     outcome.json["devices"] = Json::array();
+    std::set<std::string> backends;  // of the candidates that were accepted
     for (const Json& candidate : report.at("candidates")) {
-      if (is_meant(candidate, *id)) outcome.json["candidates"].push_back(candidate);
+      if (!is_meant(candidate, *id)) continue;
+      if (candidate.at("accepted")) backends.insert(candidate.at("id"));
+      outcome.json["candidates"].push_back(candidate);
     }
     for (const Json& device : report.at("devices")) {
-      if (device.at("backend") == *id) outcome.json["devices"].push_back(device);
+      if (backends.contains(device.at("backend"))) outcome.json["devices"].push_back(device);
     }
     outcome.json["searched"] = report.at("searched");
     outcome.json["found"] = outcome.is_positive = !outcome.json["candidates"].empty();
