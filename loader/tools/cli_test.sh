@@ -208,6 +208,7 @@ right 0 "  2  2  2  2  2  2" run "$model" --input a=2x3xi32=1 --input b="$work/d
 printf 'PK\005\006' >"$work/broken.npz"
 wrong 1 "broken.npz" run "$model" --input a="$work/broken.npz"
 wrong 1 "/proc/nowhere" run "$model" --output /proc/nowhere.npz
+wrong 2 "right.npy' is for no input: the model has none without an --input" run "$model" "${both[@]}" "$work/right.npy"
 right 0 "" run "$model" --seed 7 --input a="$work/right.npy"
 grep -q "^backplane: random numbers, by --seed 7, were the input b$" "$work/err" || complain "no word on random inputs"
 

@@ -151,8 +151,9 @@ class Given {
       open.push_back(inputs_[i].name);
     }
     if (open.size() != 1) {
-      throw Usage(fmt::format("'{}' could be any of {} inputs{}: write --input NAME={}", file, open.size(),
-                              open.empty() ? "" : fmt::format(", {}", fmt::join(open, ", ")), file));
+      throw Usage(open.empty() ? fmt::format("'{}' is for no input: the model has none without an --input", file)
+                               : fmt::format("'{}' could be any of {} inputs, {}: write --input NAME={}", file,
+                                             open.size(), fmt::join(open, ", "), file));
     }
     place(index, file, read_value(file, graph_.input(index).type().kind, inputs_[index].name));
   }
@@ -163,7 +164,8 @@ class Given {
     if (index != BP_NONE) return index;
     std::vector<std::string> names;
     for (const Input& input : inputs_) names.push_back(input.name);
-    throw Usage(fmt::format("the model has no input '{}'; it has: {}", name, fmt::join(names, ", ")));
+    throw Usage(fmt::format("the model has no input '{}'; it has: {}", name,
+                            names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
   }
 
   void archive(const std::string& file) {
@@ -174,8 +176,8 @@ class Given {
     const view::Value input = graph_.input(index);
     const std::string name(input.name());
     if (value.kind != input.type().kind) {
-      throw Usage(fmt::format("input '{}' must be a {}, but the file has a {}", name,
-                              onnx::kind_name(input.type().kind), onnx::kind_name(value.kind)));
+      throw Usage(fmt::format("input '{}' must be a {}, but the {} a {}", name, onnx::kind_name(input.type().kind),
+                              is_literal(source) ? "value is" : "file has", onnx::kind_name(value.kind)));
     }
     if (flags_.cast && input.is_tensor()) {
       try {
