@@ -59,8 +59,11 @@ wrong 2 "there is no device 'cuda'; there is null" run "$model" --device cuda
 printf '{"format_version": "1.0", "id": "com.acme.cuda", "library": "none.so", "interface": {"min": "99.0", "max": "99.0"}}' >"$work/cuda.json"
 BACKPLANE_LOG=error BACKPLANE_BACKEND_FILES=$BACKPLANE_BACKEND_FILES:$work/cuda.json \
     wrong 2 "there is no device 'cuda': .*supports ABI 99.0.*install a build for this loader" run "$model" --device cuda
+wrong 2 "there is no device 'null:1'; there is null" run "$model" --device null:1
+wrong 2 "--pin op=Relu=null:1\|there is no device 'null:1'" explain "$model" --pin op=Relu=null:1
 wrong 2 "--set is 'threads'" list --set threads
-wrong 2 "--pin is 'op'" explain "$model" --pin op
+wrong 2 "loader.isolate_sandbox is .foo.: it must be strict, drivers or off" list --set loader.isolate_sandbox=foo
+wrong 2 "--pin is 'op': it must be PATTERN=DEVICE" explain "$model" --pin op
 wrong 2 "no option loader.unknown" list --set loader.unknown=1
 right 0 "Usage" run --help
 wrong 2 "--output: the value is empty" run "$model" --output ''
@@ -88,14 +91,14 @@ BACKPLANE_BACKEND_FILES='' right 1 "were searched" why nothing # set but empty, 
 grep -q backends.d "$work/out" && complain "folders that are not searched"
 export BACKPLANE_BACKEND_FILES=$2
 
-# ---- limits ----
-right 0 "Relu" info "$model" --timeout 60 --max-memory 4G
-wrong 1 "reading the file takes more memory than the 100 bytes.*loader.import_bytes" info "$model" --set loader.import_bytes=100
-right 0 "Relu" info "$model" --set loader.import_bytes=0 --set loader.import_seconds=0
 right 0 "Devices" why null
 right 0 "Devices" why libbackplane_null.so
 right 0 "Devices" why "$BACKPLANE_BACKEND_FILES"
 
+# ---- limits ----
+right 0 "Relu" info "$model" --timeout 60 --max-memory 4G
+wrong 1 "reading the file takes more memory than the 100 bytes.*loader.import_bytes" info "$model" --set loader.import_bytes=100
+right 0 "Relu" info "$model" --set loader.import_bytes=0 --set loader.import_seconds=0
 wrong 1 "longer than --timeout 0.1" bench "$model" --runs 1000000 --timeout 0.1
 [ "$(json 'error;status')" = "-- BP_TIMED_OUT" ] || complain "the status of a timeout"
 
@@ -123,14 +126,6 @@ right 1 '"uncovered": \[' explain "$work/uncovered.onnx" --json
 [ "$(json 'nodes;0;device')" = "-- null" ] || complain "the device of a covered node"
 [ "$(json 'uncovered;0')" = "-- 1" ] || complain "the index of the uncovered node"
 wrong 1 "Ceil" run "$work/uncovered.onnx"
-"$program" explain "$work/uncovered.onnx" >"$work/out" 2>"$work/err"
-grep -q expected "$work/out" && complain "an expected time of what cannot run"
-wrong 2 "there is no device 'cuda'" explain "$model" --pin op=Relu=cuda
-right 0 "Relu" explain "$model"
-wrong 2 "--costs" explain "$model" --costs guessed
-
-# ---- measured costs ----
-XDG_CACHE_HOME=$work/cache right 0 "null  *2 of 2 nodes measured" profile "$model"
 # y = Add(a, a) over int64[1], z = Add(b, b) over double[1]
 perl -e 'sub f { my ($n, $b) = @_; chr($n << 3 | 2) . chr(length $b) . $b } sub t { f(1, "\x08" . chr($_[0]) . f(2, f(1, "\x08\x01"))) }
     print "\x08\x08" . f(7, f(1, f(1, "a") . f(1, "a") . f(2, "y") . f(4, "Add")) . f(1, f(1, "b") . f(1, "b") . f(2, "z") . f(4, "Add")) . f(2, "g")
@@ -139,6 +134,15 @@ for command in info explain; do
     right 1 "Add since 14  node 0  null: .*int64" $command "$work/types.onnx"
     grep -q "Add since 14  node 1  null: .*double" "$work/out" || complain "the reason of another node: $command"
 done
+"$program" explain "$work/uncovered.onnx" >"$work/out" 2>"$work/err"
+grep -q expected "$work/out" && complain "an expected time of what cannot run"
+wrong 2 "there is no device 'cuda'" explain "$model" --pin op=Relu=cuda
+right 0 "Relu" explain "$model"
+wrong 2 "--costs" explain "$model" --costs guessed
+right 0 '"device": "null"' explain "$model" --device null:0 --pin op=Relu=null:0 --json
+
+# ---- measured costs ----
+XDG_CACHE_HOME=$work/cache right 0 "null  *2 of 2 nodes measured" profile "$model"
 XDG_CACHE_HOME=$work/cache right 0 "Relu.*, measured" explain "$model"
 XDG_CACHE_HOME=$work/cache right 0 "Relu.* 1.0 us$" explain "$model" --costs reported
 for file in "$work"/cache/backplane/profile/*; do head -c 300 /dev/urandom >"$file"; done
@@ -155,7 +159,7 @@ npy '<f4' '2, 4' 32 >"$work/shape.npy"
 npy '<i8' '2, 3' 48 >"$work/dtype.npy"
 npy '<f4' '2, 3' 20 >"$work/short.npy"
 wrong 2 "no input 'x'; it has: a, b" run "$model" --input x="$work/right.npy"
-wrong 2 "--input is 'a'" run "$model" --input a
+wrong 2 "--input is 'a': it must be NAME=FILE" run "$model" --input a
 wrong 1 "missing.npy" run "$model" --input a="$work/missing.npy"
 wrong 1 "broken.npy" run "$model" --input a="$work/broken.npy"
 wrong 1 "text.npy" run "$model" --input a="$work/text.npy"
@@ -167,13 +171,14 @@ wrong 2 "input 'a' must be float\[2,3\], but the file has float\[2,4\]" run "$mo
 wrong 2 "input 'a' must be float\[2,3\], but the file has int64\[2,3\]" run "$model" --input a="$work/dtype.npy"
 wrong 2 "no dimension 'batch'" run "$model" --dim batch=2
 wrong 2 "--dim batch is 'two'" run "$model" --dim batch=two
-wrong 2 "--dim is 'batch'" run "$model" --dim batch
+wrong 2 "--dim is 'batch': it must be NAME=EXTENT" run "$model" --dim batch
 wrong 2 "no dimension 'batch'" explain "$model" --dim batch=2
 wrong 1 "/proc/nowhere" run "$model" --output /proc/nowhere
 wrong 1 "$model" run "$model" --output "$model"
 wrong 1 "/proc/nowhere/page.html' cannot be written: No such file" explain "$model" --html /proc/nowhere/page.html
 wrong 1 "/proc/nowhere" trace "$model" --out /proc/nowhere/trace.json
 wrong 2 "--output is 'y=$work/y.npy': it takes a folder" run "$model" --output y="$work/y.npy"
+(cd "$work" && "$program" run "$model" --output=--own >/dev/null 2>&1 && [ -s ./--own/y.npy ]) || complain "a folder named --own"
 mkdir "$work/a=b"
 right 0 "a=b/y.npy" run "$model" --output "$work/a=b"
 right 0 "float\[2,3\]" run "$model" --input a="$work/right.npy" --output "$work/results"
@@ -199,6 +204,7 @@ right 0 "written to" run "$model" "${both[@]}" --output "$work/own"
 right 0 "  1  2  3  4  5  6" run "$model" "$work/own/y.npy" --input b=2x3xf32=1
 wrong 2 "y.npz.*no input 'y'\|no input 'y'" run "$model" --input "$work/y.npz"
 wrong 2 "could be any of 2 inputs, a, b: write --input NAME=" run "$model" "$work/right.npy"
+wrong 2 "right.npy' is for no input: the model has none without an --input" run "$model" "${both[@]}" "$work/right.npy"
 wrong 2 "--input a: it has 2 values, but 6 elements" run "$model" --input a=2x3xf32=1,2
 wrong 2 "--input a: 'x' is not a valid float" run "$model" --input a=2x3xf32=x
 wrong 2 "--input a: '2x3xf33=1' is neither a file nor a value such as" run "$model" --input a=2x3xf33=1
@@ -208,7 +214,6 @@ right 0 "  2  2  2  2  2  2" run "$model" --input a=2x3xi32=1 --input b="$work/d
 printf 'PK\005\006' >"$work/broken.npz"
 wrong 1 "broken.npz" run "$model" --input a="$work/broken.npz"
 wrong 1 "/proc/nowhere" run "$model" --output /proc/nowhere.npz
-wrong 2 "right.npy' is for no input: the model has none without an --input" run "$model" "${both[@]}" "$work/right.npy"
 right 0 "" run "$model" --seed 7 --input a="$work/right.npy"
 grep -q "^backplane: random numbers, by --seed 7, were the input b$" "$work/err" || complain "no word on random inputs"
 
@@ -225,11 +230,18 @@ wrong 1 "missing.npy" run "$model" --expect "$work/missing.npy"
 # ---- two devices ----
 right 0 "null and null agree on all 2 values" diff "$model" --device null,null
 right 0 '"differences": \[\]' diff "$model" --device null,null --json
+right 0 '"nodes_judged": 2' diff "$model" --device null:0,null:0 --json
 wrong 2 "--device needs two names" diff "$model" --device null
 wrong 1 "missing.onnx" diff "$work/missing.onnx" --device null,null
 cpu=$(dirname "$BACKPLANE_BACKEND_FILES")/cpu.json
 if [ -f "$cpu" ]; then
     right 0 "null and cpu agree on all 2 values" diff "$model" --backend "$cpu" --device null,cpu --input a=2x3xf32=1
+    both_devices=(--backend "$cpu" --device null:0,cpu:0)
+    right 0 "null and cpu agree on all 2 values; 2 of 2 nodes ran on cpu" diff "$model" "${both_devices[@]}" --pin op=Relu=cpu
+    right 0 "null and cpu agree on all 2 values; 1 of 2 nodes ran on cpu" diff "$model" "${both_devices[@]}" --pin op=Relu=null
+    wrong 2 "--pin op=Relu=cpu: the device is not among those of --device, null" run "$model" --backend "$cpu" --device null --pin op=Relu=cpu
+    right 0 "1 of 2 nodes ran on null" diff "$work/uncovered.onnx" --backend "$cpu" --device cpu,null
+    wrong 1 "Ceil" diff "$work/uncovered.onnx" --backend "$cpu" --device cpu,null --fallback forbid
     # s = SequenceConstruct(x)
     printf '\010\010:D\012\031\012\001x\022\001s"\021SequenceConstruct\022\001gZ\017\012\001x\022\012\012\010\010\001\022\004\012\002\010\001b\023\012\001s\022\016"\014\012\012\012\010\010\001\022\004\012\002\010\001B\004\012\000\020\015' >"$work/sequence.onnx"
     right 1 "nothing to compare: no node has a tensor" diff "$work/sequence.onnx" --backend "$cpu" --device cpu,cpu

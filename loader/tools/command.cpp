@@ -15,11 +15,11 @@ namespace backplane::tools {
 namespace {
 
 // Splits values of an option. If a name occurs several times, its last value counts, as for options in general.
-std::map<std::string, std::string> last_of_each(std::string_view option, const std::vector<std::string>& settings,
-                                                bool at_last) {
+std::map<std::string, std::string> last_of_each(std::string_view option, std::string_view form,
+                                                const std::vector<std::string>& settings, bool at_last) {
   std::map<std::string, std::string> result;
   for (const std::string& setting : settings) {
-    auto [name, value] = split_setting(option, setting, at_last);
+    auto [name, value] = split_setting(option, form, setting, at_last);
     result[name] = std::move(value);
   }
   return result;
@@ -62,7 +62,7 @@ Environment EnvironmentFlags::make(bool only_lists) const {
   options.backend_files = backends;
   options.threads = threads;
   if (verbose) options.log_level = BP_LOG_INFO;
-  const std::map<std::string, std::string> given = last_of_each("--set", settings, false);
+  const std::map<std::string, std::string> given = last_of_each("--set", "NAME=VALUE", settings, false);
   options.options = given;
   if (verbose && compiles_verbosely) {
     options.log_level = BP_LOG_DEBUG;
@@ -99,35 +99,48 @@ void SessionFlags::declare(cli::Command command) {
   command.add_option("--pin", pins, "Nodes for a device, as op=Conv=cpu or name=GLOB=cpu").one_each();
 }
 
-SessionOptions SessionFlags::options(const Environment& env) const {
+namespace {
+
+// Returns the name that `list` prints for a device.
+std::string listed_name(const Environment& env, const std::string& device) {
   std::vector<std::string> names;
-  for (const Device& device : env.devices()) names.push_back(device.name);
-  const auto check = [&](const std::string& device) {
-    if (std::find(names.begin(), names.end(), device) != names.end()) return;
-    for (const bp_candidate_t& candidate : env.candidates()) {
-      if (view::text(candidate.id) == device)
-        throw Usage(fmt::format("there is no device '{}': {}", device, view::text(candidate.text)));
-    }
-    throw Usage(fmt::format("there is no device '{}'; {}", device,
-                            names.empty() ? "no backend was accepted: see backplane list"
-                                          : "there is " + fmt::format("{}", fmt::join(names, ", "))));
-  };
+  for (const Device& each : env.devices()) {
+    if (each.is_named(device)) return each.name;
+    names.push_back(each.name);
+  }
+  for (const bp_candidate_t& candidate : env.candidates()) {
+    const bool is_refused = candidate.refusal != BP_REFUSED_NONE && candidate.refusal != BP_REFUSED_DUPLICATE;
+    if (is_refused && view::text(candidate.id) == device.substr(0, device.find(':')))
+      throw Usage(fmt::format("there is no device '{}': {}", device, view::text(candidate.text)));
+  }
+  throw Usage(fmt::format("there is no device '{}'; {}", device,
+                          names.empty() ? "no backend was accepted: see backplane list"
+                                        : "there is " + fmt::format("{}", fmt::join(names, ", "))));
+}
+
+}  // namespace
+
+SessionOptions SessionFlags::options(const Environment& env) const {
   SessionOptions options;
-  options.devices = devices;
+  for (const std::string& device : devices) options.devices.push_back(listed_name(env, device));
   options.fallback = fallback == "forbid"   ? BP_FALLBACK_FORBID
                      : fallback == "prefer" ? BP_FALLBACK_PREFER
                                             : BP_FALLBACK_ALLOW;
   options.options["loader.costs"] = costs;
-  options.pins = last_of_each("--pin", pins, true);
-  for (const std::string& device : devices) check(device);
-  for (const auto& [pattern, device] : options.pins) check(device);
+  options.pins = last_of_each("--pin", "PATTERN=DEVICE", pins, true);
+  for (auto& [pattern, device] : options.pins) {
+    device = listed_name(env, device);
+    if (!devices.empty() && std::ranges::find(options.devices, device) == options.devices.end())
+      throw Usage(fmt::format("--pin {}={}: the device is not among those of --device, {}", pattern, device,
+                              fmt::join(options.devices, ", ")));
+  }
   return options;
 }
 
-std::pair<std::string, std::string> split_setting(std::string_view option, const std::string& setting, bool at_last) {
+std::pair<std::string, std::string> split_setting(std::string_view option, std::string_view form,
+                                                  const std::string& setting, bool at_last) {
   const size_t at = at_last ? setting.rfind('=') : setting.find('=');
-  if (at == std::string::npos || at == 0)
-    throw Usage(fmt::format("{} is '{}': it must be NAME=VALUE", option, setting));
+  if (at == std::string::npos || at == 0) throw Usage(fmt::format("{} is '{}': it must be {}", option, setting, form));
   return {setting.substr(0, at), setting.substr(at + 1)};
 }
 

@@ -60,15 +60,18 @@ struct SessionFlags {
   std::string costs = "known";
 
   void declare(cli::Command command);
-  // Throws Usage if a device does not exist or a pin is not PATTERN=DEVICE.
+  // Devices have the names that `list` prints, whatever form the command line has. Throws Usage if a device does not
+  // exist, or if a pin is not PATTERN=DEVICE or its device is not among `devices`.
   SessionOptions options(const Environment& env) const;
 };
 
 // Prints a line on standard error about something that is no error.
 void note(const std::string& text);
 
-// Splits "a=b" at its last or first '='. If there is none, or nothing before it, throws Usage with the option's name.
-std::pair<std::string, std::string> split_setting(std::string_view option, const std::string& setting, bool at_last);
+// Splits "a=b" at its last or first '='. If there is none, or nothing before it, throws Usage with the option's name
+// and the form of its values, such as "NAME=FILE".
+std::pair<std::string, std::string> split_setting(std::string_view option, std::string_view form,
+                                                  const std::string& setting, bool at_last);
 
 // Names of the devices that run at least one node of the session.
 std::vector<std::string> devices_used(const Environment& env, const Session& session);

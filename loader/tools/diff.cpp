@@ -84,12 +84,13 @@ struct Results {
   Json faults;                                 // why devices, or islands on them, were excluded after a failure
 };
 
-// Runs the model in a session over `devices`, the first of which runs everything that it supports.
+// Runs the model in a session over `devices`, the first of which runs everything that it supports and that no pin
+// places elsewhere.
 Results run_on(const Environment& env, const Model& model, SessionOptions options, std::vector<std::string> devices,
                const std::vector<Input>& inputs, const std::vector<Step>& steps) {
   const std::string first = devices.front();
   options.devices = std::move(devices);
-  options.fallback = BP_FALLBACK_PREFER;
+  if (options.fallback == BP_FALLBACK_ALLOW) options.fallback = BP_FALLBACK_PREFER;
   const Session session = env.compile(model, options);
   BoundExec bound = bind_inputs(session, inputs);
   bound.exec.run();
@@ -135,9 +136,12 @@ std::string render(const Json& report) {
 Outcome diff(const Flags& flags) {
   const Environment env = flags.session.environment.make();
   const SessionOptions options = flags.session.options(env);
-  if (flags.session.devices.size() != 2)
+  if (options.devices.size() != 2)
     throw Usage("--device needs two names: the device to compare with, and the one to judge, as --device cpu,opencl");
-  const std::string &reference = flags.session.devices[0], &judged = flags.session.devices[1];
+  const std::string &reference = options.devices[0], &judged = options.devices[1];
+  // The reference runs every node.
+  SessionOptions alone = options;
+  alone.pins.clear();
   const Model whole = env.open(flags.session.model);
   onnx::ModelProto file = read_model(flags.session.model);
   const std::vector<Step> steps = expose_values(file, whole.graph());
@@ -145,12 +149,12 @@ Outcome diff(const Flags& flags) {
   const Model model = env.parse(file.SerializeAsString(), folder.empty() ? "." : folder);
   const std::vector<Input> inputs = make_inputs(model.graph(), flags.inputs);
   const cli::Progress progress("comparing");
-  const auto expected = run_on(env, model, options, {reference}, inputs, steps);
+  const auto expected = run_on(env, model, alone, {reference}, inputs, steps);
   const auto seen = run_on(env, model, options, {judged, reference}, inputs, steps);
 
   Outcome outcome;
   size_t compared = 0;
-  outcome.json = {{"model", flags.session.model}, {"devices", flags.session.devices}};
+  outcome.json = {{"model", flags.session.model}, {"devices", options.devices}};
   Json differences = Json::array();
   for (const Step& step : steps) {
     const auto a = expected.values.find(step.value), b = seen.values.find(step.value);

@@ -25,7 +25,7 @@ std::map<std::string, int64_t> read_extents(view::Graph graph, const std::vector
   }
   std::map<std::string, int64_t> extents;
   for (const std::string& setting : settings) {
-    const auto [name, text] = split_setting("--dim", setting, false);
+    const auto [name, text] = split_setting("--dim", "NAME=EXTENT", setting, false);
     int64_t extent = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), extent);
     if (error != std::errc() || end != text.data() + text.size() || extent < 0) {
@@ -121,7 +121,7 @@ class Given {
   // Takes one --input: "NAME=FILE", "NAME=2x3xf32=1", or an archive with arrays named like inputs.
   void setting(const std::string& setting) {
     if (setting.ends_with(".npz") && setting.find('=') == std::string::npos) return archive(setting);
-    const auto [name, source] = split_setting("--input", setting, false);
+    const auto [name, source] = split_setting("--input", "NAME=FILE, NAME=VALUE or a .npz", setting, false);
     const uint32_t index = find(name);
     std::error_code error;
     if (source.empty() ||

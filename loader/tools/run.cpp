@@ -152,7 +152,7 @@ Json compare_outputs(const std::map<std::string, onnx::Value>& outputs, const st
   };
   for (const std::string& setting : expected) {
     if (setting.find('=') != std::string::npos) {
-      const auto [name, file] = split_setting("--expect", setting, false);
+      const auto [name, file] = split_setting("--expect", "NAME=FILE", setting, false);
       add(name, file, nullptr);
     } else if (setting.ends_with(".npz")) {
       for (const auto& [name, tensor] : read_arrays(setting)) add(name, setting, &tensor);
