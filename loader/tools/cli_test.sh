@@ -61,6 +61,7 @@ BACKPLANE_LOG=error BACKPLANE_BACKEND_FILES=$BACKPLANE_BACKEND_FILES:$work/cuda.
     wrong 2 "there is no device 'cuda': .*supports ABI 99.0.*install a build for this loader" run "$model" --device cuda
 wrong 2 "there is no device 'null:1'; there is null" run "$model" --device null:1
 wrong 2 "--pin op=Relu=null:1\|there is no device 'null:1'" explain "$model" --pin op=Relu=null:1
+wrong 2 "--compute: .*bf16" run "$model" --compute bf17
 wrong 2 "--set is 'threads'" list --set threads
 wrong 2 "loader.isolate_sandbox is .foo.: it must be strict, drivers or off" list --set loader.isolate_sandbox=foo
 wrong 2 "--pin is 'op': it must be PATTERN=DEVICE" explain "$model" --pin op
@@ -144,6 +145,9 @@ right 0 '"device": "null"' explain "$model" --device null:0 --pin op=Relu=null:0
 # ---- measured costs ----
 XDG_CACHE_HOME=$work/cache right 0 "null  *2 of 2 nodes measured" profile "$model"
 XDG_CACHE_HOME=$work/cache right 0 "Relu.*, measured" explain "$model"
+XDG_CACHE_HOME=$work/cache right 0 "Relu.* 1.0 us$" explain "$model" --compute bf16 # measured without bf16 only
+XDG_CACHE_HOME=$work/cache right 0 "null  *2 of 2 nodes measured" profile "$model" --compute tf32,bf16
+grep -q "compute 3" "$work"/cache/backplane/profile/* || complain "no measurement with compute types"
 XDG_CACHE_HOME=$work/cache right 0 "Relu.* 1.0 us$" explain "$model" --costs reported
 for file in "$work"/cache/backplane/profile/*; do head -c 300 /dev/urandom >"$file"; done
 XDG_CACHE_HOME=$work/cache right 0 "Relu.* 1.0 us$" explain "$model"

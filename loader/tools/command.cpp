@@ -97,6 +97,12 @@ void SessionFlags::declare(cli::Command command) {
                   "estimates alone")
       .one_of({"known", "reported"});
   command.add_option("--pin", pins, "Nodes for a device, as op=Conv=cpu or name=GLOB=cpu").one_each();
+  command
+      .add_option("--compute", compute_types,
+                  "Types in which nodes may be computed, in addition to their own (default: none)")
+      .one_each()
+      .separated_by(',')
+      .one_of({"tf32", "bf16", "fp16", "fp16_accumulate", "fp8"});
 }
 
 namespace {
@@ -118,11 +124,25 @@ std::string listed_name(const Environment& env, const std::string& device) {
                                         : "there is " + fmt::format("{}", fmt::join(names, ", "))));
 }
 
+uint32_t compute_mask(const std::vector<std::string>& types) {
+  constexpr std::pair<std::string_view, uint32_t> kTypes[] = {{"tf32", BP_COMPUTE_TF32},
+                                                              {"bf16", BP_COMPUTE_BF16},
+                                                              {"fp16", BP_COMPUTE_FP16},
+                                                              {"fp16_accumulate", BP_COMPUTE_FP16_ACCUMULATE},
+                                                              {"fp8", BP_COMPUTE_FP8}};
+  uint32_t mask = 0;
+  for (const auto& [name, bit] : kTypes) {
+    if (std::ranges::find(types, name) != types.end()) mask |= bit;
+  }
+  return mask;
+}
+
 }  // namespace
 
 SessionOptions SessionFlags::options(const Environment& env) const {
   SessionOptions options;
   for (const std::string& device : devices) options.devices.push_back(listed_name(env, device));
+  options.compute_types = compute_mask(compute_types);
   options.fallback = fallback == "forbid"   ? BP_FALLBACK_FORBID
                      : fallback == "prefer" ? BP_FALLBACK_PREFER
                                             : BP_FALLBACK_ALLOW;

@@ -56,6 +56,7 @@ struct SessionFlags {
   std::string model;
   std::vector<std::string> devices;
   std::vector<std::string> pins;  // PATTERN=DEVICE
+  std::vector<std::string> compute_types;
   std::string fallback = "allow";
   std::string costs = "known";
 

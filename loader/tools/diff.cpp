@@ -139,9 +139,10 @@ Outcome diff(const Flags& flags) {
   if (options.devices.size() != 2)
     throw Usage("--device needs two names: the device to compare with, and the one to judge, as --device cpu,opencl");
   const std::string &reference = options.devices[0], &judged = options.devices[1];
-  // The reference runs every node.
+  // The reference runs every node, in the node's own type.
   SessionOptions alone = options;
   alone.pins.clear();
+  alone.compute_types = 0;
   const Model whole = env.open(flags.session.model);
   onnx::ModelProto file = read_model(flags.session.model);
   const std::vector<Step> steps = expose_values(file, whole.graph());
