@@ -90,7 +90,9 @@ TEST(Exec, ManyDimensionsAreSetAtOnce) {
   exec.run();
   EXPECT_EQ(exec.output(0u).extents(), (std::vector<int64_t>{8, 4}));
   EXPECT_EQ(failure([&] { exec.symbols({{"n", 8}, {"m", 5}}); }).status(), BP_BUFFER_TOO_SMALL);
-  EXPECT_EQ(failure([&] { exec.symbols({{"n", 1}, {"k", 1}}); }).status(), BP_NOT_FOUND);
+  const Error unknown = failure([&] { exec.symbols({{"n", 1}, {"k", 1}}); });
+  EXPECT_EQ(unknown.status(), BP_NOT_FOUND);
+  EXPECT_THAT(unknown.text(), HasSubstr("no dimension named 'k'"));
   const bp_symbol_extent_t twice[] = {{0, 0, 1}, {0, 0, 2}}, beyond[] = {{9, 0, 1}};
   EXPECT_EQ(api().exec_symbols(exec.get(), twice, 2, sizeof *twice, nullptr), BP_INVALID_ARGUMENT);
   EXPECT_EQ(api().exec_symbols(exec.get(), beyond, 1, sizeof *beyond, nullptr), BP_NOT_FOUND);

@@ -55,23 +55,12 @@ class Exec {
   }
   // Sets the extent of a named dimension in every bound input that has it.
   void symbol(std::string_view name, int64_t extent) {
-    const bp_graph_t* graph = model_.graph().raw();
-    for (uint32_t i = 0; i < graph->symbol_count; ++i) {
-      if (view::text(bp_graph_symbol(graph, i)->name) == name) return detail::call(api().exec_symbol, get(), i, extent);
-    }
-    throw Error(BP_NOT_FOUND, "the model has no dimension named '" + std::string(name) + "'");
+    detail::call(api().exec_symbol, get(), find_symbol(name), extent);
   }
   // Sets the extents of many dimensions at once. Only the resulting shapes must fit into the bound memory.
   void symbols(const std::map<std::string, int64_t>& extents) {
-    const bp_graph_t* graph = model_.graph().raw();
     std::vector<bp_symbol_extent_t> found;
-    for (uint32_t i = 0; i < graph->symbol_count; ++i) {
-      const auto wanted = extents.find(std::string(view::text(bp_graph_symbol(graph, i)->name)));
-      if (wanted != extents.end()) found.push_back({i, 0, wanted->second});
-    }
-    if (found.size() != extents.size())
-      throw Error(BP_NOT_FOUND,
-                  "one of the names is not that of a dimension of the model; bp_graph_t.symbols has them");
+    for (const auto& [name, extent] : extents) found.push_back({find_symbol(name), 0, extent});
     detail::call(api().exec_symbols, get(), found.data(), static_cast<uint32_t>(found.size()),
                  static_cast<uint32_t>(sizeof(bp_symbol_extent_t)));
   }
@@ -151,6 +140,14 @@ class Exec {
   }
   uint32_t find_input(std::string_view name) const { return found(model_.graph().find_input(name), "input", name); }
   uint32_t find_output(std::string_view name) const { return found(model_.graph().find_output(name), "output", name); }
+  uint32_t find_symbol(std::string_view name) const {
+    const bp_graph_t* graph = model_.graph().raw();
+    for (uint32_t i = 0; i < graph->symbol_count; ++i) {
+      if (view::text(bp_graph_symbol(graph, i)->name) == name) return i;
+    }
+    throw Error(BP_NOT_FOUND, "the model has no dimension named '" + std::string(name) +
+                                  "'; bp_graph_t.symbols has those that it has");
+  }
   static uint32_t found(uint32_t index, const char* kind, std::string_view name) {
     if (index != BP_NONE) return index;
     throw Error(BP_NOT_FOUND, std::string("the model has no ") + kind + " '" + std::string(name) +
@@ -168,8 +165,9 @@ struct SessionOptions {
   std::map<std::string, std::pair<int64_t, int64_t>> symbols;  // minimum and maximum extent of named dimensions
   std::vector<std::string> devices;                            // preferred first; empty: all
   uint32_t fallback = BP_FALLBACK_ALLOW;
-  uint32_t compute_types = 0;                  // BP_COMPUTE_* that are allowed in addition to each node's own type
-  std::map<std::string, std::string> pins;     // "op=Conv" → "cpu"
+  uint32_t compute_types = 0;  // BP_COMPUTE_* that are allowed in addition to each node's own type
+  // "op=Conv" → "cpu". Of those that match a node, the first in alphabetical order counts.
+  std::map<std::string, std::string> pins;
   std::map<std::string, std::string> options;  // "cpu.threads" → "4"
   uint32_t max_islands = 0;
   uint32_t flags = 0;  // BP_SESSION_*
