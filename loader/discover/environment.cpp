@@ -482,8 +482,11 @@ Result<Device*> Environment::find(std::string_view name) const {
   }
   std::string names;
   for (const auto& device : devices_) names += (names.empty() ? "" : ", ") + device->name();
+  const std::string_view none =
+      candidates_.empty() ? "no backend was found" : "every backend that was found was refused";
   return Status(BP_NOT_FOUND, fmt::format("there is no device \"{}\": {}", name,
-                                          names.empty() ? "no backend was found" : "the devices are " + names));
+                                          names.empty() ? fmt::format("{} (see `backplane list`)", none)
+                                                        : "the devices are " + names));
 }
 
 Result<Device*> Environment::device(uint32_t index) const {

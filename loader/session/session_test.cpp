@@ -460,6 +460,12 @@ TEST(Session, ReportsThatThereAreNoBackends) {
   const Error error = failure([&] { env.compile(relu_of_sum()); });
   EXPECT_EQ(error.status(), BP_NOT_FOUND);
   EXPECT_THAT(error.text(), HasSubstr("no backend was found"));
+  SessionOptions how;
+  how.devices = {"cpu"};
+  EXPECT_THAT(failure([&] { env.compile(relu_of_sum(), how); }).text(), HasSubstr("no backend was found"));
+  const Environment refusing = environment({"/nowhere/backend.json"});
+  EXPECT_THAT(failure([&] { refusing.compile(relu_of_sum(), how); }).text(),
+              HasSubstr("every backend that was found was refused"));
 }
 
 #if !defined(__SANITIZE_THREAD__)  // the sanitizer does not support forks of programs with several threads
