@@ -101,20 +101,30 @@ bool read_number(std::string_view text, T& out) {
   return error == std::errc() && at == end;
 }
 
+// Whether the whole text is a decimal number, infinity or NaN. It may be beyond the range of double.
+bool is_real_number(std::string_view text) {
+  const char* const end = text.data() + text.size();
+  double value = 0;
+  const auto [at, error] = std::from_chars(text.data(), end, value);
+  return error != std::errc::invalid_argument && at == end;
+}
+
+// Rounds such a text to a double, in this direction (FE_*); to infinity if it is beyond the range.
+double read_real(std::string_view text, int direction) {
+  const std::string copy(text);
+  const int before = std::fegetround();
+  std::fesetround(direction);
+  const double value = std::strtod(copy.c_str(), nullptr);
+  std::fesetround(before);
+  return value;
+}
+
 // Returns the number that `text` is, truncated to a double; if that is not exact, with 1 as the last bit. Rounding it
 // to a type with a few bits less gives the same as rounding the number itself. The nearest double may be halfway
 // between two of its values though the number is not.
 double rounded_to_odd(std::string_view text) {
-  const std::string copy(text);
-  const auto read = [&](int mode) {
-    const int before = std::fegetround();
-    std::fesetround(mode);
-    const double value = std::strtod(copy.c_str(), nullptr);
-    std::fesetround(before);
-    return value;
-  };
-  const double value = read(FE_TOWARDZERO);
-  if (read(FE_DOWNWARD) == read(FE_UPWARD) || std::isnan(value)) return value;
+  const double value = read_real(text, FE_TOWARDZERO);
+  if (read_real(text, FE_DOWNWARD) == read_real(text, FE_UPWARD) || std::isnan(value)) return value;
   return std::bit_cast<double>(std::bit_cast<uint64_t>(value) | 1);
 }
 
@@ -123,11 +133,11 @@ void set_text(Tensor& tensor, uint64_t i, std::string_view text) {
   const bool is_real = !is_integer(tensor.dtype) && tensor.dtype != BP_DTYPE_BOOL;
   int64_t whole = 0;
   uint64_t large = 0;  // of the unsigned type, if it is above INT64_MAX
-  double real = 0;
   if (tensor.dtype == BP_DTYPE_BOOL && (text == "true" || text == "false")) {
     fits = set_integer(tensor, i, text == "true");
-  } else if (is_real && read_number(text, real)) {
-    fits = set_number(tensor, i, tensor.dtype == BP_DTYPE_DOUBLE ? real : rounded_to_odd(text));
+  } else if (is_real && is_real_number(text)) {
+    fits =
+        set_number(tensor, i, tensor.dtype == BP_DTYPE_DOUBLE ? read_real(text, FE_TONEAREST) : rounded_to_odd(text));
   } else if (!is_real && read_number(text, whole)) {
     fits = set_integer(tensor, i, whole);
   } else if (tensor.dtype == BP_DTYPE_UINT64 && read_number(text, large)) {

@@ -58,11 +58,15 @@ TEST(Convert, ReadsLiterals) {
   EXPECT_EQ(onnx::number_at(parse_literal("f16=1.00048828125000000000001"), 0).real(), 1.0009765625);
   EXPECT_EQ(onnx::number_at(parse_literal("f32=1.00000005960464477539062501"), 0).real(), 0x1.000002p0);
   EXPECT_EQ(onnx::number_at(parse_literal("f32=0.1"), 0).real(), double{0.1f});
+  EXPECT_EQ(onnx::number_at(parse_literal("f32=-1e39"), 0).real(), -INFINITY);
+  EXPECT_EQ(onnx::number_at(parse_literal("f16=-1e400"), 0).real(), -INFINITY);
+  EXPECT_EQ(onnx::number_at(parse_literal("f64=1e400"), 0).real(), INFINITY);
+  EXPECT_EQ(onnx::number_at(parse_literal("bf16=1e-400"), 0).real(), 0);
   EXPECT_EQ(parse_literal("0x3xf16=").count(), 0u);
   EXPECT_EQ(parse_literal("1xfloat=1").dtype, bp_dtype_t{BP_DTYPE_FLOAT});
   for (const char* wrong :
        {"2xf32=1,2,3", "f32=", "f32=x", "u8=256", "u8=-1", "i32=1.5", "9999999999999xf32=1", "f31=1", "2x=1",
-        "bool=2.5", "u64=18446744073709551616", "u64=-1", "i64=9223372036854775808"})
+        "bool=2.5", "f32=0x1", "f32= 1", "f32=1e", "u64=18446744073709551616", "u64=-1", "i64=9223372036854775808"})
     EXPECT_THROW(parse_literal(wrong), Malformed) << wrong;
   EXPECT_TRUE(is_literal("2x3xf32=1"));
   EXPECT_FALSE(is_literal("a=b.npy"));
