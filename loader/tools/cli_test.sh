@@ -90,6 +90,9 @@ grep -q relative "$work/out" && complain "a folder that is not searched"
 [ "$(grep -c "loader  */.*share/backplane/backends.d" "$work/out")" -eq 2 ] || complain "the folders next to the loader"
 BACKPLANE_BACKEND_FILES='' right 1 "were searched" why nothing # set but empty, it still replaces all folders
 grep -q backends.d "$work/out" && complain "folders that are not searched"
+BACKPLANE_BACKEND_FILES='' right 1 "No backend was found: backplane why" list
+BACKPLANE_BACKEND_FILES=$2 BACKPLANE_SELECT=other right 1 "not selected by BACKPLANE_SELECT" list
+grep -q "No backend was found" "$work/out" && complain "no backend, though one was found"
 export BACKPLANE_BACKEND_FILES=$2
 
 right 0 "Devices" why null

@@ -38,6 +38,7 @@ std::string render(const Json& report) {
   section("Devices", devices);
   section("Backends", accepted);
   if (!refused.text().empty()) section("Refused", refused);
+  if (report.at("candidates").empty()) text += "\nNo backend was found: backplane why ID lists the places searched\n";
   return text;
 }
 
