@@ -86,8 +86,8 @@ Outcome bench(const Flags& flags) {
   const auto first = std::chrono::steady_clock::now();
   bound.front().exec.run();
   const double first_ms = milliseconds_since(first);
-  for (BoundExec& each : bound) {  // warm up
-    for (uint32_t i = 1; i < std::clamp(flags.runs / 10, 1u, 10u); ++i) each.exec.run();
+  for (BoundExec& each : bound) {  // warm up: the first run of an exec takes longer
+    for (uint32_t i = 0; i < std::clamp(flags.runs / 10, 1u, 10u); ++i) each.exec.run();
   }
   const auto measured = std::chrono::steady_clock::now();
   std::vector<double> times = measure(bound, flags.runs);
