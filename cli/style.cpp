@@ -13,7 +13,7 @@ bool is_terminal(std::FILE* file) {
 }
 
 bool has_colour(std::FILE* file) {
-  const char* none = std::getenv("NO_COLOR");
+  const char* none = secure_getenv("NO_COLOR");
   const char* terminal = std::getenv("TERM");
   return is_terminal(file) && (none == nullptr || *none == 0) && terminal != nullptr &&
          std::string_view(terminal) != "dumb";

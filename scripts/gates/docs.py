@@ -4,7 +4,8 @@
 
 - Each link in a Markdown file to a file of the tree has a target, and a fragment names one of its headings.
 - docs/reference/codes.md has a line with a text for each code of the headers, and no other.
-- docs/guides/operations.md has each BACKPLANE_* variable that the programs and libraries read, and no other.
+- docs/guides/operations.md has each BACKPLANE_* variable that the programs and libraries read, and no other. None of them, nor NO_COLOR, is
+  read by a process with elevated privileges.
 """
 import argparse
 import pathlib
@@ -85,7 +86,10 @@ def variables(root, sources):
     for path in sources:
         if re.search(r"(_test|_fuzz|_bench)\.|/testing/|/tests/", str(path)) or path.suffix not in (".c", ".cpp", ".h", ".hpp", ".py"):
             continue
-        read |= set(re.findall(r"(?:getenv|variable|setting|absolute|pair|environ(?:\.get)?)[(\[]\"(BACKPLANE_\w+)\"", path.read_text(errors="replace")))
+        text = path.read_text(errors="replace")
+        read |= set(re.findall(r"(?:getenv|variable|setting|absolute|pair|environ(?:\.get)?)[(\[]\"(BACKPLANE_\w+)\"", text))
+        for name in re.findall(r"\b(?:std::)?getenv\(\"(BACKPLANE_\w+|NO_COLOR)\"", text):
+            yield f"{path.relative_to(root)}: '{name}' is read where privileges are elevated too: use secure_getenv"
     listed = {name: number for number, line in enumerate(page.read_text().splitlines(), 1)
               if line.startswith("| `") for name in re.findall(r"`(BACKPLANE_\w+)`", line.split(" | ")[0])}
     for name in sorted(read - set(listed)):

@@ -91,7 +91,7 @@ int64_t choose_max_bytes(const sdk::Host& host, uint64_t available) {
 
 // Reads the option "reference", or if it is not set, the environment variable BACKPLANE_CPU_REFERENCE.
 bool choose_reference(const sdk::Host& host) {
-  const char* variable = std::getenv("BACKPLANE_CPU_REFERENCE");
+  const char* variable = secure_getenv("BACKPLANE_CPU_REFERENCE");
   const std::string_view value = host.option("reference").value_or(variable != nullptr ? variable : "0");
   if (value != "0" && value != "1")
     throw sdk::Error(BP_INVALID_ARGUMENT, "option reference or variable BACKPLANE_CPU_REFERENCE is '" +
@@ -113,7 +113,7 @@ static Instructions parse_instructions(std::string_view what, std::string_view v
 
 static void choose_instructions(const sdk::Host& host) {
   ProcessorLimits limits;
-  if (const char* variable = std::getenv("BACKPLANE_CPU_INSTRUCTIONS"); variable != nullptr) {
+  if (const char* variable = secure_getenv("BACKPLANE_CPU_INSTRUCTIONS"); variable != nullptr) {
     try {
       limits.most = parse_instructions("BACKPLANE_CPU_INSTRUCTIONS", variable);
     } catch (const sdk::Error& error) {

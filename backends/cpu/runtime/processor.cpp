@@ -71,7 +71,7 @@ int64_t first_known(int64_t stated, int64_t found, int64_t fallback) {
 
 Processor describe(const ProcessorLimits& limits) {
   Instructions most = Instructions::kAvx512Amx;
-  const char* variable = std::getenv("BACKPLANE_CPU_INSTRUCTIONS");
+  const char* variable = secure_getenv("BACKPLANE_CPU_INSTRUCTIONS");
   if (limits.most)
     most = *limits.most;
   else if (variable != nullptr)  // the backend has validated its value
