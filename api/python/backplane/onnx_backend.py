@@ -100,7 +100,7 @@ class BackplaneBackend(_Backend):
     @classmethod
     def supports_device(cls, device: str) -> bool:
         """Whether this machine has the device."""
-        name = _device_name(device)
+        name = _device_name(device).removesuffix(":0")
         return any(each.name == name for each in backplane.devices())
 
 

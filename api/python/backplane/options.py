@@ -31,7 +31,8 @@ class SessionOptions:
         fallback: "allow": the cheapest placement over the devices. "prefer": each node runs on the first device that supports it.
             "forbid": the first device runs every node, or compiling raises Unsupported.
         compute_types: types in which nodes may be computed, in addition to their own: "tf32", "bf16", "fp16", "fp16_accumulate", "fp8".
-        pins: devices by pattern: {"op=Conv": "cpu", "name=encoder/*": "opencl:1"}.
+        pins: devices by pattern: {"op=Conv": "cpu", "name=encoder/*": "opencl:1"}. Of those that match a node, the first in alphabetical
+            order counts.
         dims: extents that named dimensions will have, as numbers or as pairs of the minimum and the maximum.
         settings: "loader.<name>" and "<backend>.<name>", for example {"loader.costs": "reported"}.
         max_islands: the maximum number of islands; 0: no limit.

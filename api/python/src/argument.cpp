@@ -58,6 +58,9 @@ bool Argument::take_buffer(nb::handle value, const Use& use) {
   if (dtype == BP_DTYPE_STRING || dtype == BP_DTYPE_UNDEFINED) {
     const std::string format = held_->format == nullptr ? "" : held_->format;
     held_.reset();
+    const bool is_big_endian = format.substr(0, 1) == ">" || format.substr(0, 1) == "!";
+    if (dtype == BP_DTYPE_UNDEFINED && is_big_endian)
+      refuse_type(use, value, "has big-endian elements: pass array.astype(array.dtype.newbyteorder('='))");
     if (dtype == BP_DTYPE_UNDEFINED)
       refuse_type(use, value, "has elements of format '" + format + "', which ONNX lacks");
     take_strings(value);

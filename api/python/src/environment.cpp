@@ -77,10 +77,12 @@ void create(PyEnvironment* self, nb::handle backend_files, nb::handle backend_fo
 Device find(const Environment& env, std::string_view name) {
   std::string known;
   for (Device& device : env.devices()) {
-    if (device.name == name) return std::move(device);
+    if (device.is_named(name)) return std::move(device);
     known += (known.empty() ? "" : ", ") + device.name;
   }
-  throw Error(BP_NOT_FOUND, "there is no device '" + std::string(name) + "'; there are: " + known);
+  throw Error(BP_NOT_FOUND,
+              "there is no device '" + std::string(name) + "'; " +
+                  (known.empty() ? "no backend was accepted: see Environment.candidates" : "there are: " + known));
 }
 
 nb::object allocate(const PyEnvironment& self, std::vector<int64_t> shape, std::string_view dtype,
@@ -237,7 +239,7 @@ void add_environment(nb::module_& module) {
                             nb::rv_policy::take_ownership);
           },
           nb::arg("name"), nb::sig("def device(self, name: str) -> Device"),
-          "The device of that name. Raises NotFound with the names of all devices.")
+          "The device of that name ('cpu' is also 'cpu:0'). Raises NotFound with the names of all devices.")
       .def_prop_ro(
           "candidates",
           [](const PyEnvironment& self) {

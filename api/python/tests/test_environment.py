@@ -26,6 +26,7 @@ def test_devices_have_names_and_facts(env: backplane.Environment) -> None:
     assert {"float32", "bfloat16", "int4", "string"} <= set(cpu.dtypes)
     assert "cpu" in repr(cpu)
     assert "cpu" in [device.name for device in backplane.devices()]
+    assert env.device("cpu:0").name == "cpu"
 
 
 def test_an_unknown_device_names_those_that_there_are(env: backplane.Environment) -> None:

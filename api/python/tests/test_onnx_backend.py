@@ -30,6 +30,7 @@ def test_run_node() -> None:
 def test_devices() -> None:
     assert onnx_backend.supports_device("CPU")
     assert onnx_backend.supports_device("cpu")
+    assert onnx_backend.supports_device("cpu:0")
     assert not onnx_backend.supports_device("TPU")
     with pytest.raises(backplane.Unsupported, match="null"):
         onnx_backend.prepare(models.identity(TensorProto.STRING, [1]), device="null")
