@@ -283,6 +283,41 @@ TEST(OlderForms, OfPoolsHaveTheSameWindows) {
   }
 }
 
+TEST(OlderForms, OfScattersHaveTheReductionsOfTheirTime) {
+  for (const char* const op : {"ScatterElements", "ScatterND"}) {
+    for (const char* const reduction : {"none", "add", "max", "min"}) {
+      TinyGraph graph;
+      const uint32_t x = graph.input("x", {3, 3}), indices = graph.input("indices", {1, 2}, BP_DTYPE_INT64);
+      const Ints updates = std::string_view(op) == "ScatterND" ? Ints{1} : Ints{1, 2};
+      graph.output(graph.node(op, 18, {x, indices, graph.input("updates", updates)}, {3, 3}));
+      graph.attribute("reduction", reduction);
+      const std::string why = std::string("has no reduction ") + reduction;
+      const bool is_new = std::string_view(reduction) == "max" || std::string_view(reduction) == "min";
+      EXPECT_EQ(Older(graph, 18).why, "");
+      EXPECT_THAT(Older(graph, 17).why, is_new ? HasSubstr(why) : HasSubstr("")) << op;
+      EXPECT_EQ(Older(graph, 17).why.empty(), !is_new) << op << " " << reduction;
+      EXPECT_EQ(Older(graph, 13).why.empty(), std::string_view(reduction) == "none") << op << " " << reduction;
+    }
+  }
+}
+
+TEST(OlderForms, OfScatterElementsAreScatter) {
+  TinyGraph graph;
+  const uint32_t x = graph.input("x", {5});
+  graph.output(
+      graph.node("ScatterElements", 18, {x, graph.integers("indices", {-1, 3}), graph.input("updates", {2})}, {5}));
+  graph.attribute("axis", int64_t{-1});
+  graph.attribute("reduction", "none");
+  Older older(graph, 9);
+  EXPECT_EQ(older.why, "");
+  EXPECT_EQ(older.node().op, "Scatter");
+  EXPECT_EQ(older.node().since, 9u);
+  EXPECT_EQ(older.node().find("reduction"), nullptr);
+  EXPECT_EQ(older.node().number("axis", -1), 0);
+  EXPECT_THAT(older.input(1), ElementsAre(4, 3));
+  EXPECT_THAT(Older(graph, 8).why, HasSubstr("Scatter appeared in version 9"));
+}
+
 TEST(OlderForms, OfClipHaveTheUpperBoundTwiceWhereTheBoundsContradict) {
   TinyGraph graph;
   const uint32_t x = graph.input("x", {3});

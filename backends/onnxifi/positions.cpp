@@ -39,6 +39,12 @@ std::string positive_indices(Rewrite& r) {
   return {};
 }
 
+std::string scatter_18(Rewrite& r) {
+  const std::string how = r.node.text("reduction", "none");
+  if (how == "max" || how == "min") return r.refuse("which has no reduction " + how);
+  return {};
+}
+
 std::string scatter_elements_11(Rewrite& r) {
   r.node.op = "Scatter";
   return {};

@@ -12,6 +12,8 @@ namespace onnxifi_backend {
 // For Gather, OneHot and ScatterElements: replaces negative constant indices by the equal non-negative ones. Refuses
 // computed indices of a signed type, which may be negative.
 std::string positive_indices(Rewrite&);
+// For ScatterElements and ScatterND.
+std::string scatter_18(Rewrite&);
 std::string scatter_elements_11(Rewrite&);
 // If all inputs but the data are constants, replaces negative bounds by the equal non-negative ones, and clamps all
 // bounds to the tensor. Only the end of a slice with a negative step that includes element 0 is negative.
