@@ -22,6 +22,7 @@ constexpr Step kSteps[] = {
     {"AveragePool", 22, pool_22},
     {"AveragePool", 19, drop, "dilations", "ones"},
     {"AveragePool", 10, drop, "ceil_mode", "0"},
+    {"BatchNormalization", 15, batch_normalization_15},
     {"BatchNormalization", 14, batch_normalization_14},
     {"BatchNormalization", 9, unchanged},
     {"Cast", 24, drop, "round_mode", "up"},
@@ -52,6 +53,7 @@ constexpr Step kSteps[] = {
     {"LSTM", 14, drop, "layout", "0"},
     {"LogSoftmax", 13, softmax_13},
     {"LogSoftmax", 11, positive_axes},
+    {"LpPool", 22, pool_22},
     {"LpPool", 18, drop, "ceil_mode", "0"},
     {"LpPool", 18, drop, "dilations", "ones"},
     {"Max", 8, equal_shapes},
@@ -66,6 +68,8 @@ constexpr Step kSteps[] = {
     {"Pad", 19, pad_19},
     {"Pad", 18, pad_18},
     {"Pad", 11, pad_11},
+    {"Pow", 12, equal_types},
+    {"QuantizeLinear", 23, equal_types},
     {"QuantizeLinear", 23, drop, "precision", "0"},
     {"QuantizeLinear", 21, drop, "block_size", "0"},
     {"QuantizeLinear", 21, drop, "output_dtype", "0"},
@@ -100,16 +104,16 @@ constexpr Step kSteps[] = {
     {"Resize", 11, resize_11},
     {"Resize", 10, resize_10},
     {"RoiAlign", 16, drop, "coordinate_transformation_mode", "output_half_pixel"},
+    {"ScatterElements", 18, scatter_18},
     {"ScatterElements", 16, drop, "reduction", "none"},
     {"ScatterElements", 11, positive_axes},
     {"ScatterElements", 11, positive_indices},
     {"ScatterElements", 11, scatter_elements_11},
-    {"ScatterElements", 18, scatter_18},
+    {"ScatterND", 18, scatter_18},
     {"ScatterND", 16, drop, "reduction", "none"},
     {"Shape", 15, shape_15},
     {"Slice", 13, slice_13},
     {"Slice", 11, slice_11},
-    {"ScatterND", 18, scatter_18},
     {"Slice", 10, slice_10},
     {"Softmax", 13, softmax_13},
     {"Softmax", 11, positive_axes},
@@ -336,6 +340,7 @@ std::span<const Forms> forms() {
 std::string downgrade(OnnxModel& onnx_model, uint32_t opset) {
   for (OnnxNode& node : onnx_model.nodes()) {
     if (!node.domain.empty()) continue;
+    drop_overridden_pads(node);
     while (node.since > opset) {
       const Forms* const forms = find(node.op);
       std::string refusal = forms == nullptr ? node.op + " in version " + std::to_string(node.since) + " is newer"

@@ -14,8 +14,9 @@ inline constexpr uint32_t kNewestOpset = 27;
 // The oldest opset in which models are written.
 inline constexpr uint32_t kOldestOpset = 7;
 
-// Rewrites every node of ai.onnx in the form that its operator has in opset `opset`. Returns why this is impossible for
-// a node, or an empty string. In the former case, the model is only partly rewritten.
+// Rewrites every node of ai.onnx in the form that its operator has in opset `opset`, and removes pads that `auto_pad`
+// overrides. Returns why this is impossible for a node, or an empty string. In the former case, the model is only
+// partly rewritten.
 std::string downgrade(OnnxModel& onnx_model, uint32_t opset);
 
 // ---- the table, for its test ---------------------------------------------------------------------------------------

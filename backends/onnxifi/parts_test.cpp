@@ -134,6 +134,9 @@ TEST_F(SearchTest, ReadsTheConfigurationOfTheSystem) {
 struct Schema {
   std::set<std::string> attributes;  // including their defaults
   std::string operands;              // counts of inputs and of outputs
+  // The type of each input ("in 0") and output ("out 0"): a type, or a variable that may have several.
+  std::map<std::string, std::string> types;
+  uint32_t in_count = 0, out_count = 0;
   bool deprecated = false;
 };
 
@@ -158,9 +161,23 @@ std::map<std::string, std::map<uint32_t, Schema>> read_schemas() {
       current->deprecated = rest.find("deprecated") != std::string::npos;
     } else if (kind == "attr") {
       current->attributes.insert(line);
+    } else if (kind == "in" || kind == "out") {
+      uint32_t& count = kind == "in" ? current->in_count : current->out_count;
+      words >> current->types[kind + " " + std::to_string(count++)];
     }
   }
   return all;
+}
+
+// Whether two operands have one type in the older form, and may have two in the newer form.
+bool splits_types(const Schema& newer, const Schema& older) {
+  for (const auto& [a, a_type] : older.types) {
+    for (const auto& [b, b_type] : older.types) {
+      if (a_type != b_type || newer.types.count(a) == 0 || newer.types.count(b) == 0) continue;
+      if (newer.types.at(a) != newer.types.at(b)) return true;
+    }
+  }
+  return false;
 }
 
 TEST(OlderForms, AreThoseOfTheSchemas) {
@@ -183,7 +200,7 @@ TEST(OlderForms, AreThoseOfTheSchemas) {
   }
 }
 
-TEST(OlderForms, EachChangeOfAttributesAndOperandsHasAStep) {
+TEST(OlderForms, EachChangeOfAttributesOperandsAndEqualTypesHasAStep) {
   const auto schemas = read_schemas();
   std::set<std::pair<std::string_view, uint32_t>> stepped;
   for (const Step& step : steps()) stepped.emplace(step.op, step.since);
@@ -191,7 +208,8 @@ TEST(OlderForms, EachChangeOfAttributesAndOperandsHasAStep) {
     const auto& of_op = schemas.at(std::string(each.op));
     for (size_t i = 0; i + 1 < std::size(each.since) && each.since[i + 1] != 0; ++i) {
       const Schema &newer = of_op.at(each.since[i]), &older = of_op.at(each.since[i + 1]);
-      const bool same = newer.attributes == older.attributes && newer.operands == older.operands;
+      const bool same =
+          newer.attributes == older.attributes && newer.operands == older.operands && !splits_types(newer, older);
       EXPECT_TRUE(same || stepped.count({each.op, each.since[i]}) != 0)
           << each.op << " changed in version " << uint32_t{each.since[i]};
     }
@@ -270,16 +288,62 @@ TEST(OlderForms, OfConvTransposeStateThePadding) {
   }
 }
 
+// A pool over one dimension.
+struct Pool {
+  int64_t extent, kernel;
+  Ints pads;
+  const char* auto_pad;
+  int64_t windows;        // with the stride 3 and `ceil_mode`
+  const char* ceil_mode;  // in the older form: "0", "1", or why there is none
+};
+
+// Before version 22, pools count windows that begin in the padding after the tensor.
 TEST(OlderForms, OfPoolsHaveTheSameWindows) {
-  for (const auto& [extent, windows] : {std::pair(7, 3), std::pair(8, 4)}) {
-    TinyGraph graph;
-    graph.output(graph.node("MaxPool", 22, {graph.input("x", {1, 1, extent})}, {1, 1, windows}));
-    graph.attribute("kernel_shape", Ints{1});
-    graph.attribute("strides", Ints{3});
-    graph.attribute("pads", Ints{0, 2});
-    graph.attribute("ceil_mode", int64_t{1});
-    const bool is_whole = (extent + 2 - 1 + 2) / 3 + 1 == windows;
-    EXPECT_EQ(Older(graph, 12).why.empty(), is_whole) << extent << ": " << Older(graph, 12).why;
+  const char* const kRefused = "which has windows that begin in the padding";
+  for (const auto& [op, before] : {std::pair("MaxPool", 12), std::pair("AveragePool", 19), std::pair("LpPool", 18)}) {
+    for (const Pool& pool : {
+             Pool{7, 1, {0, 2}, "NOTSET", 3, "0"},       // the older form with ceil_mode has 4
+             Pool{8, 3, {0, 1}, "NOTSET", 3, "0"},       // the last one ends with the padding
+             Pool{8, 3, {0, 0}, "NOTSET", 3, "1"},       // the last one reaches beyond the padding
+             Pool{7, 1, {0, 3}, "NOTSET", 3, kRefused},  // both older forms have 4
+             Pool{6, 2, {}, "NOTSET", 2, "0"},           // the older form has a third, beyond the tensor
+             Pool{6, 2, {}, "VALID", 2, "0"},            // the same
+             Pool{7, 2, {}, "VALID", 3, "1"},            // the last one is partly outside
+             Pool{6, 2, {1, 1}, "VALID", 2, "0"},        // pads that auto_pad overrides
+             Pool{6, 2, {1, 1}, "SAME_UPPER", 2, "0"},   // the same
+         }) {
+      TinyGraph graph;
+      graph.output(graph.node(op, 22, {graph.input("x", {1, 1, pool.extent})}, {1, 1, pool.windows}));
+      graph.attribute("kernel_shape", Ints{pool.kernel});
+      graph.attribute("strides", Ints{3});
+      if (!pool.pads.empty()) graph.attribute("pads", pool.pads);
+      graph.attribute("auto_pad", pool.auto_pad);
+      graph.attribute("ceil_mode", int64_t{1});
+      Older older(graph, static_cast<uint32_t>(before));
+      const std::string what = std::string(op) + " of " + std::to_string(pool.extent) + ", " + pool.auto_pad;
+      if (std::string_view(pool.ceil_mode) == kRefused) {
+        EXPECT_THAT(older.why, HasSubstr(kRefused)) << what;
+        continue;
+      }
+      EXPECT_EQ(older.why, "") << what;
+      EXPECT_EQ(std::to_string(older.node().number("ceil_mode", 0)), pool.ceil_mode) << what;
+      EXPECT_EQ(older.node().text("auto_pad", ""),
+                std::string_view(pool.auto_pad) == "VALID" ? "NOTSET" : pool.auto_pad);
+      const bool keeps = std::string_view(pool.auto_pad) == "NOTSET";
+      EXPECT_EQ(older.attribute("pads"), keeps ? pool.pads : Ints()) << what;
+      EXPECT_EQ(Older(graph, 22).node().number("ceil_mode", 0), 1);
+    }
+  }
+}
+
+TEST(OlderForms, HaveNoPadsThatAutoPadOverrides) {
+  TinyGraph graph;
+  graph.output(graph.node("Conv", 22, {graph.input("x", {1, 1, 5}), graph.input("w", {1, 1, 3})}, {1, 1, 3}));
+  graph.attribute("pads", Ints{1, 1});
+  graph.attribute("auto_pad", "VALID");
+  for (const uint32_t opset : {7, 22}) {
+    EXPECT_EQ(Older(graph, opset).why, "");
+    EXPECT_EQ(Older(graph, opset).node().find("pads"), nullptr) << opset;
   }
 }
 
@@ -316,6 +380,46 @@ TEST(OlderForms, OfScatterElementsAreScatter) {
   EXPECT_EQ(older.node().number("axis", -1), 0);
   EXPECT_THAT(older.input(1), ElementsAre(4, 3));
   EXPECT_THAT(Older(graph, 8).why, HasSubstr("Scatter appeared in version 9"));
+}
+
+TEST(OlderForms, WithOneTypeForSeveralInputsRefuseTwo) {
+  const auto why = [](const char* op, uint32_t since, const std::vector<bp_dtype_t>& dtypes, uint32_t opset) {
+    TinyGraph graph;
+    std::vector<uint32_t> inputs;
+    for (const bp_dtype_t dtype : dtypes)
+      inputs.push_back(graph.input("x" + std::to_string(inputs.size()), {3}, dtype));
+    graph.output(graph.node(op, since, inputs, {3}));
+    return Older(graph, opset).why;
+  };
+  constexpr bp_dtype_t kF = BP_DTYPE_FLOAT, kH = BP_DTYPE_FLOAT16, kI = BP_DTYPE_INT32;
+  EXPECT_THAT(why("Pow", 15, {kF, kI}, 11), HasSubstr("which has one type for both inputs"));
+  EXPECT_EQ(why("Pow", 15, {kF, kI}, 12), "");
+  EXPECT_EQ(why("Pow", 15, {kF, kF}, 7), "");
+  EXPECT_THAT(why("QuantizeLinear", 25, {kH, kF}, 22), HasSubstr("which has one type for both inputs"));
+  EXPECT_EQ(why("QuantizeLinear", 25, {kH, kF}, 23), "");
+  EXPECT_THAT(why("BatchNormalization", 15, {kH, kF, kF, kF, kF}, 14), HasSubstr("whose scale and bias have"));
+  EXPECT_EQ(why("BatchNormalization", 15, {kH, kF, kF, kF, kF}, 15), "");
+  EXPECT_EQ(why("BatchNormalization", 15, {kH, kH, kH, kF, kF}, 14), "");
+  EXPECT_THAT(why("BatchNormalization", 15, {kH, kH, kH, kF, kF}, 13), HasSubstr("whose mean and variance have"));
+  EXPECT_EQ(why("BatchNormalization", 15, {kF, kF, kF, kF, kF}, 7), "");
+}
+
+TEST(OlderForms, OfResizeRoundDownWhereTheyEnlargeAndUpWhereTheyShrink) {
+  const auto why = [](const std::vector<float>& scales, const char* nearest, uint32_t opset) {
+    TinyGraph graph;
+    const uint32_t x = graph.input("x", {4, 4});
+    graph.output(graph.node("Resize", 19, {x, BP_NONE, graph.weight("scales", {2}, scales)}, {4, 4}));
+    graph.attribute("mode", "nearest");
+    graph.attribute("coordinate_transformation_mode", "asymmetric");
+    graph.attribute("nearest_mode", nearest);
+    return Older(graph, opset).why;
+  };
+  EXPECT_EQ(why({1, 2}, "floor", 7), "");
+  EXPECT_THAT(why({1, 2}, "ceil", 10), HasSubstr("which rounds down where it enlarges, and up where it shrinks"));
+  EXPECT_EQ(why({1, 0.5f}, "ceil", 10), "");
+  EXPECT_THAT(why({1, 0.5f}, "floor", 10), HasSubstr("which rounds down where it enlarges, and up where it shrinks"));
+  EXPECT_THAT(why({2, 0.5f}, "floor", 10), HasSubstr("which either enlarges or shrinks"));
+  EXPECT_EQ(why({2, 0.5f}, "floor", 11), "");
 }
 
 TEST(OlderForms, OfClipHaveTheUpperBoundTwiceWhereTheBoundsContradict) {

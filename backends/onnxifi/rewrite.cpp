@@ -11,6 +11,8 @@ namespace {
 using Ints = std::vector<int64_t>;
 
 constexpr const char* kNeedsConstant = "which needs constants for inputs that are computed";
+constexpr const char* kNeedsFloat =
+    "which needs constants of type FLOAT for inputs that are computed or have another type";
 
 bool is_all(const Ints& values, int64_t one) {
   return std::all_of(values.begin(), values.end(), [one](int64_t value) { return value == one; });
@@ -31,12 +33,27 @@ bool to_attribute(Rewrite& r, size_t slot, std::string_view name) {
   return true;
 }
 
+bool have_one_type(const Rewrite& r, std::initializer_list<size_t> slots) {
+  const auto dtype = [&](size_t slot) { return r.node.input(slot).value.dtype(); };
+  return std::all_of(slots.begin(), slots.end(), [&](size_t slot) { return dtype(slot) == dtype(*slots.begin()); });
+}
+
 // The element of a constant FLOAT input, `otherwise` if the input is omitted; nullopt if the input is anything else.
 std::optional<float> number(Rewrite& r, size_t slot, float otherwise) {
   if (!r.node.input(slot)) return otherwise;
   const auto values = r.floats(slot);
   if (!values || values->size() != 1) return std::nullopt;
   return values->front();
+}
+
+// The element of a constant input of a type that the SDK reads as a number; nullopt for any other input.
+std::optional<double> any_number(const Rewrite& r, size_t slot) {
+  const Value value = r.node.input(slot).value;
+  if (!value || value.weight() == nullptr) return std::nullopt;
+  const bp_dtype_t dtype = value.dtype();
+  if (dtype == BP_DTYPE_FLOAT16 || dtype == BP_DTYPE_BFLOAT16) return std::nullopt;
+  const auto values = backplane::sdk::host_numbers(dtype, backplane::sdk::weight_data(value), value.weight()->bytes);
+  return values.size() == 1 ? std::optional(values.front()) : std::nullopt;
 }
 
 }  // namespace
@@ -108,6 +125,10 @@ std::string equal_shapes(Rewrite& r) {
   return {};
 }
 
+std::string equal_types(Rewrite& r) {
+  return have_one_type(r, {0, 1}) ? std::string() : r.refuse("which has one type for both inputs");
+}
+
 std::string grid_sample_20(Rewrite& r) {
   const std::string mode = r.node.text("mode", "linear");
   if (r.rank(0) != 4) return r.refuse("which needs four dimensions");
@@ -154,7 +175,12 @@ std::string per_tensor(Rewrite& r) {
 
 // ---- counts of operands --------------------------------------------------------------------------------------------
 
+std::string batch_normalization_15(Rewrite& r) {
+  return have_one_type(r, {0, 1, 2}) ? std::string() : r.refuse("whose scale and bias have the data's type");
+}
+
 std::string batch_normalization_14(Rewrite& r) {
+  if (!have_one_type(r, {0, 3, 4})) return r.refuse("whose mean and variance have the data's type");
   if (r.node.number("training_mode", 0) != 0) return r.refuse("whose training mode differs");
   r.node.erase("training_mode");
   r.node.outputs.resize(1);
@@ -186,14 +212,14 @@ std::string max_pool_8(Rewrite& r) {
 
 std::string clip_13(Rewrite& r) {
   // Where the bounds contradict each other, the newer form returns the upper one, and the older ones say nothing.
-  const auto least = number(r, 1, -FLT_MAX), most = number(r, 2, FLT_MAX);
+  const auto least = any_number(r, 1), most = any_number(r, 2);
   if (least && most && *least > *most) r.node.inputs[1] = r.node.inputs[2];
   return {};
 }
 
 std::string clip_11(Rewrite& r) {
   const auto least = number(r, 1, -FLT_MAX), most = number(r, 2, FLT_MAX);
-  if (!least || !most) return r.refuse(kNeedsConstant);
+  if (!least || !most) return r.refuse(kNeedsFloat);
   r.node.drop_inputs(1);
   r.node.set("min", std::vector<float>{*least});
   r.node.set("max", std::vector<float>{*most});
@@ -244,7 +270,8 @@ std::string pad_18(Rewrite& r) {
 
 std::string pad_11(Rewrite& r) {
   const auto value = number(r, 2, 0);
-  if (!value || !to_attribute(r, 1, "pads")) return r.refuse(kNeedsConstant);
+  if (!value) return r.refuse(kNeedsFloat);
+  if (!to_attribute(r, 1, "pads")) return r.refuse(kNeedsConstant);
   r.node.drop_inputs(1);
   r.node.set("value", std::vector<float>{*value});
   r.node.find("value")->type = BP_ATTR_FLOAT;
@@ -351,8 +378,15 @@ std::string resize_11(Rewrite& r) {
   if (mode == "cubic") return r.refuse("which has no cubic mode");
   if (r.node.text("coordinate_transformation_mode", "half_pixel") != "asymmetric")
     return r.refuse("which only has asymmetric coordinates");
-  if (mode == "nearest" && r.node.text("nearest_mode", "round_prefer_floor") != "floor")
-    return r.refuse("which rounds down");
+  if (mode == "nearest") {
+    // The older form does not state how it rounds; its implementations do it as the loader's upgrade of it assumes.
+    const std::string nearest = r.node.text("nearest_mode", "round_prefer_floor");
+    const bool grows = std::any_of(scales->begin(), scales->end(), [](float scale) { return scale > 1; });
+    const bool shrinks = std::any_of(scales->begin(), scales->end(), [](float scale) { return scale < 1; });
+    if (grows && shrinks) return r.refuse("which either enlarges or shrinks");
+    if (nearest != (shrinks ? "ceil" : "floor"))
+      return r.refuse("which rounds down where it enlarges, and up where it shrinks");
+  }
   if (r.node.number("exclude_outside", 0) != 0) return r.refuse("which has no exclude_outside");
   for (const char* const name :
        {"coordinate_transformation_mode", "cubic_coeff_a", "exclude_outside", "extrapolation_value", "nearest_mode"})

@@ -42,6 +42,9 @@ std::string ignore(Rewrite&);
 // axes that Unsqueeze inserts.
 std::string positive_axes(Rewrite&);
 std::string equal_shapes(Rewrite&);
+// Refuses inputs 0 and 1 of different types.
+std::string equal_types(Rewrite&);
+std::string batch_normalization_15(Rewrite&);
 std::string batch_normalization_14(Rewrite&);
 std::string clip_13(Rewrite&);
 std::string clip_11(Rewrite&);

@@ -38,16 +38,29 @@ std::string conv_transpose_11(Rewrite& r) {
 }
 
 std::string pool_22(Rewrite& r) {
-  if (r.node.number("ceil_mode", 0) == 0 || r.node.text("auto_pad", "NOTSET") != "NOTSET") return {};
+  const std::string how = r.node.text("auto_pad", "NOTSET");
+  if (how == "VALID") r.node.set("auto_pad", std::string("NOTSET"));
+  if (r.node.number("ceil_mode", 0) == 0) return {};
   const Ints in = r.extents(0), out = r.node.outputs[0].value.extents();
   const size_t dims = in.size() - 2;
+  bool is_floor = true, is_ceil = true;
   for (size_t i = 0; i < dims; ++i) {
     const int64_t reach = (at(r.node, "kernel_shape", i, 1) - 1) * at(r.node, "dilations", i, 1) + 1;
     const int64_t room = in[i + 2] + at(r.node, "pads", i, 0) + at(r.node, "pads", dims + i, 0) - reach;
     const int64_t stride = at(r.node, "strides", i, 1);
-    if ((room + stride - 1) / stride + 1 != out[i + 2]) return r.refuse("which has windows that begin in the padding");
+    is_floor = is_floor && room / stride + 1 == out[i + 2];
+    is_ceil = is_ceil && (room + stride - 1) / stride + 1 == out[i + 2];
   }
-  return {};
+  const bool is_same = how == "SAME_UPPER" || how == "SAME_LOWER";  // as many windows with and without ceil_mode
+  if (is_same || is_floor) {
+    r.node.set("ceil_mode", int64_t{0});
+    return {};
+  }
+  return is_ceil ? std::string() : r.refuse("which has windows that begin in the padding");
+}
+
+void drop_overridden_pads(OnnxNode& node) {
+  if (node.text("auto_pad", "NOTSET") != "NOTSET") node.erase("pads");
 }
 
 }  // namespace onnxifi_backend
