@@ -59,15 +59,21 @@ bool BackendId::release() {
 }
 
 const std::vector<std::pair<void*, std::shared_ptr<BackendId>>>& backend_ids() {
+  using Ids = std::vector<std::pair<void*, std::shared_ptr<BackendId>>>;
+  static std::atomic<const Ids*> made{nullptr};
+  if (const Ids* const ids = made) return *ids;
+  start_use();
+  // A thread of the parent was making the ids at the fork: it does not exist here, but their guard stays locked.
+  if (is_forked()) throw Failure{ONNXIFI_STATUS_BACKEND_UNAVAILABLE};
   // Never destroyed, because destructors of the program's static objects may still call this library.
   static const auto* const kIds = [] {
-    static_cast<void>(is_forked());  // records which process this is
-    auto* ids = new std::vector<std::pair<void*, std::shared_ptr<BackendId>>>;
+    auto* ids = new Ids;
     const Environment environment(environment_options());
     for (const Device& device : environment.devices())
       ids->emplace_back(next_handle(), std::make_shared<BackendId>(environment, device));
     return ids;
   }();
+  made = kIds;
   return *kIds;
 }
 

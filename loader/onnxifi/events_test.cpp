@@ -195,6 +195,46 @@ TEST(FirstUse, MayBeInAForkedChild) {
   _exit(is_right ? 0 : 1);
 }
 
+#if !defined(__SANITIZE_THREAD__)  // ThreadSanitizer does not support forking a multithreaded process
+// While one thread makes the first call, which takes long, another one forks. A child may find the library unusable,
+// but its calls return.
+TEST(FirstUse, MayCoincideWithForks) {
+  if (backplane::testing::is_emulated()) GTEST_SKIP() << "the emulated program cannot start itself";
+  if (getenv("BACKPLANE_TEST_FORK") == nullptr) {  // in a process that has not used the library
+    EXPECT_EQ(                                     // NOLINTNEXTLINE(bugprone-command-processor)
+        system("BACKPLANE_TEST_FORK=1 \"$(readlink /proc/$PPID/exe)\" --gtest_filter=FirstUse.MayCoincideWithForks"),
+        0);
+    return;
+  }
+  std::atomic<bool> starts{false}, ends{false};
+  std::thread first([&] {
+    starts = true;
+    null_device();
+    ends = true;
+  });
+  while (!starts) std::this_thread::yield();
+  std::vector<pid_t> children;
+  while (!ends && children.size() < 100) {
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      alarm(20);  // ends a child that hangs
+      size_t count = 0;
+      const onnxStatus status = onnxGetBackendIDs(nullptr, &count);
+      _exit(status == ONNXIFI_STATUS_FALLBACK || status == ONNXIFI_STATUS_BACKEND_UNAVAILABLE ? 0 : 1);
+    }
+    children.push_back(child);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  first.join();
+  for (const pid_t child : children) {
+    int status = 0;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
+}
+#endif
+
 // Releasing a graph waits for its runs even if calls on other threads keep the graph alive.
 TEST(Release, WaitsForRunsWhileOthersCall) {
   const std::string model = neg_model();

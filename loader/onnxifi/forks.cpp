@@ -2,27 +2,39 @@
 #include "onnxifi/forks.h"
 
 #include <pthread.h>
-#include <unistd.h>
+
+#include <atomic>
 
 namespace backplane::onnxifi {
 namespace {
 
-pid_t start_watching() {
-  const auto unlock = [] { handles_mutex().unlock(); };
-  pthread_atfork([] { handles_mutex().lock(); }, unlock, unlock);
-  return getpid();
+std::mutex mutex;
+std::atomic<bool> is_used{false}, is_child{false};
+
+void unlock() {
+  mutex.unlock();
 }
+void unlock_in_child() {
+  is_child = is_used.load();
+  mutex.unlock();
+}
+// Registered when the library is loaded: its first use may coincide with a fork.
+[[maybe_unused]] const int kRegistered = pthread_atfork([] { mutex.lock(); }, unlock, unlock_in_child);
 
 }  // namespace
 
+void start_use() {
+  if (is_used) return;
+  const std::lock_guard lock(mutex);
+  is_used = true;
+}
+
 bool is_forked() {
-  static const pid_t kProcess = start_watching();
-  return getpid() != kProcess;
+  return is_child;
 }
 
 std::mutex& handles_mutex() {
-  static auto* const kMutex = new std::mutex;  // never destroyed, like the tables of handles
-  return *kMutex;
+  return mutex;
 }
 
 }  // namespace backplane::onnxifi

@@ -7,8 +7,9 @@
 
 namespace backplane::onnxifi {
 
-// Whether this process is a fork of the one that first called this function. The library makes the first call when it
-// looks for devices.
+// Records that this process uses the library from now on. The library calls it before it looks for devices.
+void start_use();
+// Whether this process is a fork of one that had called start_use.
 bool is_forked();
 
 // The lock of all tables of handles. A fork waits for it, so that no thread holds it in the child.

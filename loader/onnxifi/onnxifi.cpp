@@ -12,16 +12,14 @@
 namespace backplane::onnxifi {
 namespace {
 
-// Never destroyed, because destructors of the program's static objects may still call this library.
+// Never destroyed, because destructors of the program's static objects may still call this library. Made when the
+// library is loaded: a fork during the first use of a static object in a function would leave its guard locked.
 template <class T>
-Handles<T>& handles() {
-  static auto* const kHandles = new Handles<T>;
-  return *kHandles;
-}
+Handles<T>& handles = *new Handles<T>;
 
 template <class T>
 std::shared_ptr<T> find(void* handle, onnxStatus otherwise) {
-  std::shared_ptr<T> object = handles<T>().find(handle);
+  std::shared_ptr<T> object = handles<T>.find(handle);
   if (object == nullptr) throw Failure{otherwise};
   if (is_forked()) throw Failure{ONNXIFI_STATUS_BACKEND_UNAVAILABLE};
   return object;
@@ -31,7 +29,7 @@ std::shared_ptr<T> find(void* handle, onnxStatus otherwise) {
 // thread or a lock of the parent.
 template <class T>
 std::shared_ptr<T> remove(void* handle) {
-  std::shared_ptr<T> object = handles<T>().remove(handle);
+  std::shared_ptr<T> object = handles<T>.remove(handle);
   if (object != nullptr && is_forked()) static_cast<void>(new std::shared_ptr<T>(object));
   return object;
 }
@@ -233,7 +231,7 @@ onnxStatus onnxInitBackend(onnxBackendID id, const uint64_t* properties, onnxBac
   return creating(out, [&] {
     const std::shared_ptr<BackendId> backend = find_id(id);
     if (out == nullptr) throw Failure{ONNXIFI_STATUS_INVALID_POINTER};
-    return handles<Backend>().add(std::make_shared<Backend>(*backend, properties));
+    return handles<Backend>.add(std::make_shared<Backend>(*backend, properties));
   });
 }
 
@@ -247,7 +245,7 @@ onnxStatus onnxInitEvent(onnxBackend backend, onnxEvent* out) {
   return creating(out, [&] {
     find<Backend>(backend, ONNXIFI_STATUS_INVALID_BACKEND);
     if (out == nullptr) throw Failure{ONNXIFI_STATUS_INVALID_POINTER};
-    return handles<Event>().add(std::make_shared<Event>());
+    return handles<Event>.add(std::make_shared<Event>());
   });
 }
 
@@ -285,7 +283,7 @@ onnxStatus onnxInitGraph(onnxBackend backend, const uint64_t* properties, size_t
     if (out == nullptr || model == nullptr) throw Failure{ONNXIFI_STATUS_INVALID_POINTER};
     const backplane::Model parsed = parse_with(found->environment(), properties, bytes, model, weight_count, weights);
     check_expressible(parsed);
-    return handles<Graph>().add(std::make_shared<Graph>(*found, parsed));
+    return handles<Graph>.add(std::make_shared<Graph>(*found, parsed));
   });
 }
 
@@ -309,7 +307,7 @@ onnxStatus onnxRunGraph(onnxGraph graph, const onnxMemoryFenceV1* before, onnxMe
     check_fence(*after);
     onnxEvent const input = before->event;  // `before` and `after` may be the same fence
     after->event = nullptr;
-    after->event = handles<Event>().add(found->run(find<Event>(input, ONNXIFI_STATUS_INVALID_EVENT)));
+    after->event = handles<Event>.add(found->run(find<Event>(input, ONNXIFI_STATUS_INVALID_EVENT)));
     return ONNXIFI_STATUS_SUCCESS;
   });
 }
@@ -355,7 +353,7 @@ onnxStatus onnxSetIOAndRunGraph(onnxGraph graph, uint32_t input_count, const onn
     check_fence(*after);
     after->event = nullptr;
     const std::vector<Described> in = read(inputs, input_count), out = read(outputs, output_count);
-    after->event = handles<Event>().add(found->set_io_and_run(in, out));
+    after->event = handles<Event>.add(found->set_io_and_run(in, out));
     return ONNXIFI_STATUS_SUCCESS;
   });
 }
