@@ -346,6 +346,18 @@ TEST_F(Sdk, CountsDevicesOnceForAllThreads) {
   slow->destroy(counted);
 }
 
+// What the SDK counts in a child that was forked before anything of this process used the SDK.
+const int kForksOfEarlyChild = [] {
+  const pid_t child = fork();
+  if (child == 0) _exit(static_cast<int>(fork_generation()));
+  int status = -1;
+  return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}();
+
+TEST(Forks, AreCountedFromTheLoadOfThePlugin) {
+  EXPECT_EQ(kForksOfEarlyChild, 1);
+}
+
 #if !defined(__SANITIZE_THREAD__)  // ThreadSanitizer does not support forking a multithreaded process
 TEST_F(Sdk, AForkedChildUsesNoBackendOfItsParent) {
   bp_backend_t* const unopened = create(plugin);

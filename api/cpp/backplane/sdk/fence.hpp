@@ -125,13 +125,13 @@ std::optional<Error> caught(Body&& body) noexcept {
   }
 }
 
-// The number of forks between the process that first called this function and this process.
+// The number of forks between the process that loaded the plugin and this process.
+inline std::atomic<uint32_t> forks_since_load{0};
+// Registered when the plugin is loaded: its first use may coincide with a fork.
+[[maybe_unused]] inline const int kForksCounted =
+    pthread_atfork(nullptr, nullptr, [] { forks_since_load.fetch_add(1, std::memory_order_relaxed); });
 inline uint32_t fork_generation() noexcept {
-  static std::atomic<uint32_t> generation{0};
-  static const int kRegistered =
-      pthread_atfork(nullptr, nullptr, [] { generation.fetch_add(1, std::memory_order_relaxed); });
-  static_cast<void>(kRegistered);
-  return generation.load(std::memory_order_relaxed);
+  return forks_since_load.load(std::memory_order_relaxed);
 }
 
 // The base of every handle. Drivers and threads do not survive a fork, so handles created before it are unusable in the

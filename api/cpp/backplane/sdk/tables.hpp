@@ -78,7 +78,6 @@ struct Tables {
       const bp_backend_create_t copy = read(how, "how");
       check_chain(copy.chain);
       if constexpr (HasOptions<B>::value) Host(copy.host).check_options(B::kOptions);
-      fork_generation();  // starts counting forks
       hand_over<B>(std::unique_ptr<Backend>(std::make_unique<B>(copy)), out);
     });
   }
