@@ -367,9 +367,9 @@ TEST_F(Sdk, AForkedChildUsesNoBackendOfItsParent) {
     for (bp_backend_t* const each : {backend, unopened}) {
       plugin->destroy(each);  // does nothing
       uint32_t count = 0;
-      bp_device_t* opened = nullptr;
+      bp_device_t* opened = device;
       refused = refused && plugin->device->count(each, &count, nullptr) == BP_FORKED &&
-                plugin->device->open(each, 0, nullptr, &opened, nullptr) == BP_FORKED;
+                plugin->device->open(each, 0, nullptr, &opened, nullptr) == BP_FORKED && opened == nullptr;
     }
     _exit(refused ? 0 : 1);
   }
@@ -379,6 +379,29 @@ TEST_F(Sdk, AForkedChildUsesNoBackendOfItsParent) {
   plugin->destroy(unopened);
 }
 #endif
+
+TEST_F(Sdk, WithoutAHandleNothingIsCreated) {
+  bp_device_t* opened = device;
+  EXPECT_EQ(plugin->device->open(nullptr, 0, nullptr, &opened, nullptr), BP_INVALID_ARGUMENT);
+  EXPECT_EQ(opened, nullptr);
+  bp_compile_t what{};
+  what.size = sizeof what;
+  int other = 0;  // what the caller's variables point to before the calls
+  auto* program = reinterpret_cast<bp_program_t*>(&other);
+  EXPECT_EQ(plugin->program->compile(nullptr, &what, &program, nullptr), BP_INVALID_ARGUMENT);
+  EXPECT_EQ(program, nullptr);
+  program = reinterpret_cast<bp_program_t*>(&other);
+  EXPECT_EQ(plugin->cache->deserialize(nullptr, &what, {}, &program, nullptr), BP_INVALID_ARGUMENT);
+  EXPECT_EQ(program, nullptr);
+  auto* instance = reinterpret_cast<bp_instance_t*>(&other);
+  EXPECT_EQ(plugin->instance->create(nullptr, nullptr, &instance, nullptr), BP_INVALID_ARGUMENT);
+  EXPECT_EQ(instance, nullptr);
+  bp_stream_create_t how{};
+  how.size = sizeof how;
+  auto* stream = reinterpret_cast<bp_stream_t*>(&other);
+  EXPECT_EQ(plugin->sync->stream_create(nullptr, &how, &stream, nullptr), BP_INVALID_ARGUMENT);
+  EXPECT_EQ(stream, nullptr);
+}
 
 TEST_F(Sdk, RefusesUnknownSettings) {
   const bp_option_t options[] = {{text("speed"), text("1")}, {text("colour"), text("red")}};

@@ -65,6 +65,16 @@ struct Tables {
   static void hand_over(std::unique_ptr<Base> base, Handle** out) {
     *out = reinterpret_cast<Handle*>(static_cast<T*>(&required(base.release(), "the object that the backend created")));
   }
+  // Calls `body`, which creates a handle, within `fence`. `*out` is NULL after any failure, even of the fence.
+  template <class Self, class Handle, class Body>
+  static bp_status_t creating(const Self* self, Handle** out, const char* name, bp_error_t* error,
+                              Body&& body) noexcept {
+    if (out != nullptr) *out = nullptr;
+    return fence(self, error, [&] {
+      required(out, name);
+      body();
+    });
+  }
   // In a forked child, does nothing to a handle of the parent, whose driver and threads exist only there.
   static void destroy(Object* object) noexcept {
     if (object != nullptr && !object->forked()) delete object;
@@ -114,8 +124,7 @@ struct Tables {
   }
   static bp_status_t BP_CALL open(bp_backend_t* h, uint32_t index, const bp_device_open_t* how, bp_device_t** out,
                                   bp_error_t* error) noexcept {
-    return fence(backend(h), error, [&] {
-      required(out, "out_device") = nullptr;
+    return creating(backend(h), out, "out_device", error, [&] {
       check_index(h, index);
       bp_device_open_t copy{};
       if (how != nullptr) copy = read(how, "how");
@@ -192,8 +201,7 @@ struct Tables {
 
   static bp_status_t BP_CALL compile(bp_device_t* h, const bp_compile_t* what, bp_program_t** out,
                                      bp_error_t* error) noexcept {
-    return fence(device(h), error, [&] {
-      required(out, "out_program") = nullptr;
+    return creating(device(h), out, "out_program", error, [&] {
       const bp_compile_t copy = read_compile(what);
       hand_over<P>(device(h)->compile(Compile(device(h)->host(), copy)), out);
     });
@@ -252,8 +260,7 @@ struct Tables {
 
   static bp_status_t BP_CALL create_instance(const bp_program_t* h, const bp_instance_create_t* how,
                                              bp_instance_t** out, bp_error_t* error) noexcept {
-    return fence(program(h), error, [&] {
-      required(out, "out_instance") = nullptr;
+    return creating(program(h), out, "out_instance", error, [&] {
       if (how != nullptr) {
         const bp_instance_create_t copy = read(how, "how");
         check_chain(copy.chain);
@@ -396,8 +403,7 @@ struct Tables {
 
   static bp_status_t BP_CALL stream_create(bp_device_t* h, const bp_stream_create_t* how, bp_stream_t** out,
                                            bp_error_t* error) noexcept {
-    return fence(device(h), error, [&] {
-      required(out, "out_stream") = nullptr;
+    return creating(device(h), out, "out_stream", error, [&] {
       bp_stream_create_t copy = read(how, "how");
       check_chain(copy.chain);
       bp_native_t native;
@@ -414,8 +420,7 @@ struct Tables {
   }
   static bp_status_t BP_CALL semaphore_create(bp_device_t* h, const bp_semaphore_create_t* how,
                                               bp_native_semaphore_t** out, bp_error_t* error) noexcept {
-    return fence(device(h), error, [&] {
-      required(out, "out_semaphore") = nullptr;
+    return creating(device(h), out, "out_semaphore", error, [&] {
       bp_semaphore_create_t copy = read(how, "how");
       check_chain(copy.chain);
       check_flags(copy.flags, 0, "how.flags");
@@ -469,8 +474,7 @@ struct Tables {
   }
   static bp_status_t BP_CALL deserialize(bp_device_t* h, const bp_compile_t* what, bp_bytes_t blob, bp_program_t** out,
                                          bp_error_t* error) noexcept {
-    return fence(device(h), error, [&] {
-      required(out, "out_program") = nullptr;
+    return creating(device(h), out, "out_program", error, [&] {
       const bp_compile_t copy = read_compile(what);
       const Compile compile(device(h)->host(), copy);
       hand_over<P>(device(h)->deserialize(compile, {static_cast<const char*>(blob.data), blob.size}), out);
