@@ -592,6 +592,9 @@ TEST_F(Sdk, RefusesBindingsThatNoRunCouldUse) {
     extents[0] = impossible;
     EXPECT_EQ(bind(), BP_TYPE_MISMATCH);
   }
+  extents[0] = 2;
+  tensor.layout = BP_LAYOUT_STRIDED;  // without strides
+  EXPECT_EQ(bind(), BP_INVALID_ARGUMENT);
   plugin->instance->destroy(instance);
   plugin->program->destroy(program);
 }

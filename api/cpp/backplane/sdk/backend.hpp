@@ -238,7 +238,7 @@ class Instance : public Object {
     }
     if (is_tensor) {
       const bp_tensor_t tensor = read(binding.tensor, "binding.tensor");
-      static_cast<void>(check_buffer(&tensor.buffer, "binding.tensor.buffer"));
+      check_tensor(tensor, "binding.tensor");
       check(binding.slot, tensor.dtype, tensor.rank, tensor.extents, capacity(tensor));
       if (!reaches(tensor)) {
         throw Error(BP_UNSUPPORTED, where(binding.slot) + " was bound to space " + std::to_string(tensor.buffer.space) +
