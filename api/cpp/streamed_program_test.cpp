@@ -59,13 +59,14 @@ struct Signalled {
   struct What {
     bp_status_t status;
     uint64_t run;
+    uint32_t flags;
   };
   std::promise<What> promise;
   bp_point_t point() { return bp_host_point(reinterpret_cast<bp_semaphore_t*>(this), 1); }
   What get() { return promise.get_future().get(); }
   static void BP_CALL signal(const bp_host_t*, bp_semaphore_t* semaphore, uint64_t, const bp_error_t* failure) {
     auto& promise = reinterpret_cast<Signalled*>(semaphore)->promise;
-    promise.set_value(failure == nullptr ? What{BP_OK, 0} : What{failure->status, failure->run});
+    promise.set_value(failure == nullptr ? What{} : What{failure->status, failure->run, failure->flags});
   }
 };
 
@@ -214,8 +215,10 @@ TEST_F(Streamed, AHostPointCarriesAFailureAndDoesNotReportIt) {
     const auto of_first = first.get(), of_second = second.get();
     EXPECT_EQ(of_first.status, BP_TIMED_OUT);
     EXPECT_EQ(of_first.run, 0u);  // 0: the run that signals the point
+    EXPECT_EQ(of_first.flags, 0u);
     EXPECT_EQ(of_second.status, BP_TIMED_OUT);
     EXPECT_EQ(of_second.run, 77u);
+    EXPECT_EQ(of_second.flags, BP_ERROR_OF_RUN);
     if (by_done) {
       Ended ended;
       Signalled third;
@@ -240,6 +243,14 @@ TEST_F(Streamed, AHostPointCarriesAFailureAndDoesNotReportIt) {
   start(77, nullptr, &whole, stream.get());
   EXPECT_EQ(whole.status(), BP_TIMED_OUT);
   EXPECT_EQ(whole.run, 0u);
+  // Runs without an id are different runs.
+  launches = 0;
+  Signalled unnamed, later;
+  start(0, &unnamed, nullptr, stream.get());
+  EXPECT_EQ(unnamed.get().flags, 0u);
+  start(0, &later, nullptr, stream.get());
+  EXPECT_EQ(later.get().flags, BP_ERROR_OF_RUN);
+  EXPECT_EQ(status_of_wait(*stream), BP_TIMED_OUT);
   // Without a stream, no later run reports the failure that a point of this run carries.
   launches = 0;
   Signalled alone;

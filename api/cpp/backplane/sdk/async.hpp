@@ -143,12 +143,14 @@ class RunSync {
 // Stores the first failure in a stream that has not been reported yet, because its run had no `done`. Thread-safe.
 class Unreported {
  public:
-  void add(Error failure, uint64_t run) {
+  // Returns false if there is one already: later failures usually follow from the first.
+  bool add(Error failure, uint64_t run) {
     const std::lock_guard lock(mutex_);
-    if (failure_) return;  // later failures usually follow from the first
+    if (failure_) return false;
     failure_ = std::move(failure);
     failure_->run = run;
     failure_->flags |= BP_ERROR_OF_RUN;
+    return true;
   }
   std::optional<Error> take() {
     const std::lock_guard lock(mutex_);
@@ -173,10 +175,13 @@ inline void end_in_stream(const RunSync& sync, Unreported& unreported, std::opti
   if (!failure) failure = sync.dependency();
   if (run.stream == nullptr)
     return sync.end(failure ? &*failure : nullptr);  // the instance's own stream: no later run reports the failure
-  if (run.done == nullptr && failure) unreported.add(std::move(*failure), run.id);
+  const bool is_first = run.done == nullptr && failure && unreported.add(std::move(*failure), run.id);
   if (std::optional<Error> before = run.done != nullptr ? unreported.take() : unreported.get())
     failure = std::move(before);
-  if (failure && failure->run == run.id) failure->run = 0;  // the failure is this run's own
+  if (failure && (is_first || (run.id != 0 && failure->run == run.id))) {  // the failure is this run's own
+    failure->run = 0;
+    failure->flags &= ~BP_ERROR_OF_RUN;
+  }
   sync.end(failure ? &*failure : nullptr);
 }
 
