@@ -13,7 +13,7 @@ namespace backplane::model {
 namespace {
 
 Fit fits_if(bool condition) {
-  return condition ? Fit::kYes : Fit::kNo;
+  return condition ? Fit::kAlways : Fit::kNever;
 }
 
 // Null if the input is omitted.
@@ -50,7 +50,7 @@ Fit input_not_negative(const Candidate& c, size_t slot) {
   constexpr bp_dtype_set_t kUnsigned =
       1u << BP_DTYPE_UINT8 | 1u << BP_DTYPE_UINT16 | 1u << BP_DTYPE_UINT32 | 1u << BP_DTYPE_UINT64;
   const Type* type = input_type(c, slot);
-  if (!type || (type->dtype < 64 && (kUnsigned >> type->dtype & 1))) return Fit::kYes;
+  if (!type || (type->dtype < 64 && (kUnsigned >> type->dtype & 1))) return Fit::kAlways;
   const Weight* weight = constant(c, slot);
   if (!weight) return Fit::kUnknown;
   if (const auto integers = model::integers(*weight)) return fits_if(none_negative(*integers));
@@ -60,13 +60,13 @@ Fit input_not_negative(const Candidate& c, size_t slot) {
 
 Fit same_extent(const bp_dim_t& a, const bp_dim_t& b) {
   if (a.extent >= 0 && b.extent >= 0) return fits_if(a.extent == b.extent);
-  return a.extent < 0 && b.extent < 0 && a.symbol != BP_NONE && a.symbol == b.symbol ? Fit::kYes : Fit::kUnknown;
+  return a.extent < 0 && b.extent < 0 && a.symbol != BP_NONE && a.symbol == b.symbol ? Fit::kAlways : Fit::kUnknown;
 }
 
 Fit same_shape(const Type& a, const Type& b) {
   if (a.rank < 0 || b.rank < 0) return Fit::kUnknown;
   Fit fit = fits_if(a.rank == b.rank);
-  for (int32_t i = 0; i < a.rank && fit != Fit::kNo; ++i) fit = std::min(fit, same_extent(a.dims[i], b.dims[i]));
+  for (int32_t i = 0; i < a.rank && fit != Fit::kNever; ++i) fit = std::min(fit, same_extent(a.dims[i], b.dims[i]));
   return fit;
 }
 
@@ -77,8 +77,8 @@ Fit axis_at_least(const Candidate& c) {
 
 Fit one_mask(const Candidate& c) {
   const Type *mask = input_type(c, 3), *key = input_type(c, 1);
-  if (!mask) return Fit::kYes;
-  if (c.node.attr("is_causal", int64_t{0}) != 0) return Fit::kNo;
+  if (!mask) return Fit::kAlways;
+  if (c.node.attr("is_causal", int64_t{0}) != 0) return Fit::kNever;
   // A mask that is shorter than the keys is extended.
   bp_dim_t total{-1, BP_NONE, 0};
   if (!input_type(c, 4)) {
@@ -92,7 +92,7 @@ Fit one_mask(const Candidate& c) {
 // Each window starts in the input or in the padding before it: older forms also count windows that start after it.
 Fit windows_start_inside(const Candidate& c) {
   const std::string auto_pad = c.node.attr("auto_pad", "");
-  if (c.node.attr("ceil_mode", int64_t{0}) == 0 || auto_pad.starts_with("SAME_")) return Fit::kYes;
+  if (c.node.attr("ceil_mode", int64_t{0}) == 0 || auto_pad.starts_with("SAME_")) return Fit::kAlways;
   const Type* x = input_type(c, 0);
   const auto kernels = integer_list(c.node, "kernel_shape");
   auto strides = integer_list(c.node, "strides"), dilations = integer_list(c.node, "dilations");
@@ -107,7 +107,7 @@ Fit windows_start_inside(const Candidate& c) {
   if (strides.size() != kernels.size() || dilations.size() != kernels.size() || pads.size() != 2 * kernels.size() ||
       !fits_int32(kernels, 1) || !fits_int32(strides, 1) || !fits_int32(dilations, 1) || !fits_int32(pads, INT32_MIN))
     return Fit::kUnknown;
-  Fit fit = Fit::kYes;
+  Fit fit = Fit::kAlways;
   for (size_t i = 0; i < kernels.size(); ++i) {
     const int64_t stride = strides[i], reach = (kernels[i] - 1) * dilations[i] + 1;
     const int64_t begin = pads[i], end = pads[i + kernels.size()];
@@ -119,7 +119,7 @@ Fit windows_start_inside(const Candidate& c) {
       continue;
     }
     const int64_t rest = (x->dims[i + 2].extent % stride + (begin + end - reach) % stride) % stride;  // of either sign
-    if ((stride - rest) % stride >= reach - end) return Fit::kNo;
+    if ((stride - rest) % stride >= reach - end) return Fit::kNever;
   }
   return fit;
 }
@@ -132,17 +132,17 @@ bool distinct(const std::vector<T>& keys) {
 // No key is repeated, and none is NaN: older forms compare the bits of NaN.
 Fit keys_are_distinct(const Candidate& c) {
   for (const Attribute& attribute : c.node.attributes) {
-    if (attribute.name == "keys_strings" && !distinct(attribute.strings())) return Fit::kNo;
-    if (attribute.name == "keys_int64s" && !distinct(attribute.ints())) return Fit::kNo;
+    if (attribute.name == "keys_strings" && !distinct(attribute.strings())) return Fit::kNever;
+    if (attribute.name == "keys_int64s" && !distinct(attribute.ints())) return Fit::kNever;
     if (attribute.name != "keys_floats") continue;
-    if (std::ranges::any_of(attribute.floats(), [](float key) { return std::isnan(key); })) return Fit::kNo;
-    if (!distinct(attribute.floats())) return Fit::kNo;
+    if (std::ranges::any_of(attribute.floats(), [](float key) { return std::isnan(key); })) return Fit::kNever;
+    if (!distinct(attribute.floats())) return Fit::kNever;
   }
-  return Fit::kYes;
+  return Fit::kAlways;
 }
 
 Fit equal_shapes(const Candidate& c) {
-  Fit fit = Fit::kYes;
+  Fit fit = Fit::kAlways;
   for (size_t slot = 1; slot < c.node.inputs.size(); ++slot)
     fit = std::min(fit, same_shape(*input_type(c, slot), *input_type(c, 0)));
   return fit;
@@ -151,12 +151,12 @@ Fit equal_shapes(const Candidate& c) {
 Fit branches_have_equal_shapes(const Candidate& c) {
   const Graph& taken = *c.graph.subgraphs[c.node.find("then_branch")->indices()[0]];
   const Graph& other = *c.graph.subgraphs[c.node.find("else_branch")->indices()[0]];
-  Fit fit = Fit::kYes;
+  Fit fit = Fit::kAlways;
   for (size_t i = 0; i < std::min(taken.outputs.size(), other.outputs.size()); ++i) {
     const ValueId a = taken.outputs[i], b = other.outputs[i];
     fit = a == BP_NONE || b == BP_NONE ? Fit::kUnknown
                                        : std::min(fit, same_shape(taken.values[a].type, other.values[b].type));
-    if (fit == Fit::kNo) return fit;
+    if (fit == Fit::kNever) return fit;
   }
   return fit;
 }
@@ -164,7 +164,7 @@ Fit branches_have_equal_shapes(const Candidate& c) {
 // The older form says how pads are divided if they are computed, but the newer one exchanged the two cases.
 Fit pads_are_given(const Candidate& c) {
   const std::string auto_pad = c.node.attr("auto_pad", "");
-  return c.node.find("output_shape") || auto_pad.starts_with("SAME_") ? Fit::kUnknown : Fit::kYes;
+  return c.node.find("output_shape") || auto_pad.starts_with("SAME_") ? Fit::kUnknown : Fit::kAlways;
 }
 
 // Infinity became the largest number if saturation is on; it was NaN in the types without an infinity.
@@ -172,13 +172,13 @@ Fit infinity_is_saturated_alike(const Candidate& c) {
   const ValueId y = c.node.output(0);
   const bp_dtype_t to = y == BP_NONE ? bp_dtype_t{BP_DTYPE_UNDEFINED} : c.graph.values[y].type.dtype;
   const bool changed = to == BP_DTYPE_FLOAT8E4M3FNUZ || to == BP_DTYPE_FLOAT8E5M2FNUZ;
-  return changed && c.node.attr("saturate", int64_t{1}) != 0 ? Fit::kUnknown : Fit::kYes;
+  return changed && c.node.attr("saturate", int64_t{1}) != 0 ? Fit::kUnknown : Fit::kAlways;
 }
 
 Fit scale_is_scalar(const Candidate& c) {
   const Type& scale = *input_type(c, 1);
   if (scale.rank < 0) return Fit::kUnknown;
-  Fit fit = Fit::kYes;
+  Fit fit = Fit::kAlways;
   for (const bp_dim_t& dim : scale.dims) fit = std::min(fit, same_extent(dim, {1, BP_NONE, 0}));
   return fit;
 }

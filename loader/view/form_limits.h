@@ -17,7 +17,7 @@ using ReplacedWeights = std::map<WeightId, std::shared_ptr<const Weight>>;
 
 // Whether an older form can express a node. kUnknown: that depends on extents or elements that only a run determines,
 // or the older version of ONNX leaves the result open.
-enum class Fit { kNo, kUnknown, kYes };
+enum class Fit { kNever, kUnknown, kAlways };
 
 // A node that is to be shown in an older form.
 struct Candidate {

@@ -72,7 +72,7 @@ const ops::Schema* older_form(const Candidate& candidate, uint32_t newest, uint3
     if (change && change->function != ops::unchanged) return nullptr;
     if (const Limit* limit = find_limit(*form)) {
       const Fit fit = limit->fits(candidate);
-      if (fit == Fit::kNo || (fit == Fit::kUnknown && written >= limit->version)) return nullptr;
+      if (fit == Fit::kNever || (fit == Fit::kUnknown && written >= limit->version)) return nullptr;
     }
     form = form->older;
   }
