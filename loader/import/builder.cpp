@@ -141,11 +141,6 @@ Result<uint32_t> Builder::add_attribute_body(Builder& body) {
   return static_cast<uint32_t>(graph_->subgraphs.size() - 1);
 }
 
-uint32_t Builder::add_attribute_type(Type type) {
-  graph_->attribute_types.push_back(std::move(type));
-  return static_cast<uint32_t>(graph_->attribute_types.size() - 1);
-}
-
 Result<ValueId> Builder::add_node(Node node, size_t outputs, std::span<const std::string_view> names) {
   BP_TRY(taken());
   if (node.domain == "ai.onnx") node.domain.clear();

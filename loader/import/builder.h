@@ -37,12 +37,11 @@ class Builder {
   // Adds a dense constant. Its bytes are borrowed for the lifetime of the model.
   Result<ValueId> add_weight(std::string_view name, bp_dtype_t dtype, std::span<const int64_t> dims, const void* data,
                              uint64_t bytes);
-  // Add the value of an attribute of type TENSOR, GRAPH or TYPE, and return its index. The bytes of a tensor are
+  // Add the value of an attribute of type TENSOR or GRAPH, and return its index. The bytes of a tensor are
   // borrowed, as by add_weight. `body` is empty afterwards.
   Result<uint32_t> add_attribute_tensor(bp_dtype_t dtype, std::span<const int64_t> dims, const void* data,
                                         uint64_t bytes);
   Result<uint32_t> add_attribute_body(Builder& body);
-  uint32_t add_attribute_type(Type type);
   // `node` has operator, domain, name, inputs and attributes. Creates its outputs, numbered consecutively, and returns
   // the first. `names` may be shorter than `outputs`; unnamed outputs get a generated name.
   Result<ValueId> add_node(Node node, size_t outputs, std::span<const std::string_view> names);
