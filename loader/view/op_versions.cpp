@@ -38,7 +38,7 @@ bool allows(const ops::Formal& formal, const Type& type) {
   const Type* inner = &type;
   while (inner->element && inner->kind != BP_KIND_MAP) inner = inner->element.get();
   if (inner->dtype == BP_DTYPE_UNDEFINED || (inner != &type && formal.dtypes == 0)) return true;
-  return inner->kind == BP_KIND_MAP || (formal.dtypes >> inner->dtype & 1);
+  return inner->kind == BP_KIND_MAP || (inner->dtype < 64 && (formal.dtypes >> inner->dtype & 1));
 }
 
 // The types that the form's parameters ("T") have in a node.
