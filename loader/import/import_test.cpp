@@ -199,6 +199,21 @@ TEST(Import, TurnsConstantNodesIntoWeights) {
   EXPECT_THAT(*integers(*g.weight_of(g.nodes[1].inputs[1])), ElementsAre(2, -1));
 }
 
+TEST(Import, AttributesForToolsAreNoValuesOfConstants) {
+  const auto constant = [](const Texts& attributes) {
+    return read(relu({node("Constant", {}, {"k"}, attributes), node("Reshape", {"y", "k"}, {"r"})}, {},
+                     {{field::graph::kOutput, value("r")}}));
+  };
+  const std::string number = ints_attribute("value_ints", {2, -1}), tool = int_attribute("__tool", 7);
+  auto result = constant({tool, number});
+  ASSERT_TRUE(result.ok()) << result.status().text();
+  const Graph& g = (*result)->graph;
+  EXPECT_THAT(*integers(*g.weight_of(g.nodes[1].inputs[1])), ElementsAre(2, -1));
+  EXPECT_THAT(std::string(constant({tool}).status().text()), HasSubstr("0 are given"));
+  EXPECT_THAT(std::string(constant({tool, number, int_attribute("value_int", 1)}).status().text()),
+              HasSubstr("2 are given"));
+}
+
 TEST(Import, InlinesFunctionsWithTheirAttributes) {
   const std::string leaky =
       function("my", "Leaky", {"v"}, {"w"},

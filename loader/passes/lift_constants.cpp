@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "base/names.h"
 #include "ir/tensor.h"
 #include "passes/passes.h"
@@ -25,9 +27,11 @@ Weight of_numbers(Model& model, bp_dtype_t dtype, const std::vector<T>& numbers,
   return of_bytes(model, dtype, std::move(dims), std::vector<char>(first, first + numbers.size() * sizeof(T)));
 }
 
-// Returns the value of a Constant node. The node must have exactly one attribute, which holds the value.
+// Returns the value of a Constant node. Exactly one of its attributes must hold the value; others are for tools.
 Result<Weight> constant(Model& model, const Graph& graph, const Node& node) {
-  const Attribute* a = node.attributes.size() == 1 ? &node.attributes.front() : nullptr;
+  const auto is_value = [](const Attribute& attribute) { return !attribute.name.starts_with("__"); };
+  const auto given = std::ranges::count_if(node.attributes, is_value);
+  const Attribute* a = given == 1 ? &*std::ranges::find_if(node.attributes, is_value) : nullptr;
   if (a && a->type == BP_ATTR_TENSOR) return graph.weights[a->indices().front()];
   if (a && (a->type == BP_ATTR_INT || a->type == BP_ATTR_INTS)) {
     return of_numbers(model, BP_DTYPE_INT64, a->ints(), a->type == BP_ATTR_INT);
@@ -41,8 +45,8 @@ Result<Weight> constant(Model& model, const Graph& graph, const Node& node) {
     if (a->type == BP_ATTR_STRINGS) dims.push_back(static_cast<int64_t>(strings.size()));
     return of_bytes(model, BP_DTYPE_STRING, std::move(dims), pack_strings(strings));
   }
-  return Status(BP_INVALID_MODEL, node.label() + ": exactly one attribute must hold its value; " +
-                                      std::to_string(node.attributes.size()) + " are given")
+  return Status(BP_INVALID_MODEL,
+                node.label() + ": exactly one attribute must hold its value; " + std::to_string(given) + " are given")
       .with_node(node.id);
 }
 
