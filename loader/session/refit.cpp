@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/abi.h"
 #include "base/dtype.h"
 #include "ir/tensor.h"
 #include "run/memory.h"
@@ -147,6 +148,21 @@ Status check_consumed(std::string_view name, const model::Weight& fresh, const m
                               "the new weight"};
 }
 
+// Returns an error if the device of `program`, whose graph has the new weights, knows a node only in an older form that
+// cannot express them.
+Status check_forms(const Program& program) {
+  const bp_graph_t& graph = *program.view->abi();
+  for (uint32_t n = 0; n < graph.node_count; ++n) {
+    if (!program.view->too_new(n)) continue;
+    const bp_node_t& node = *bp_graph_node(&graph, n);
+    return Status(BP_UNSUPPORTED, "device '" + program.device->name() + "' supports " + abi::string(node.op_type) +
+                                      " only in an older form, which cannot express the new weights: keep to elements "
+                                      "that the form allows, or open the model again with the new weights")
+        .with_node(node.id);
+  }
+  return {};
+}
+
 }  // namespace
 
 Status Session::refit(const std::vector<std::pair<std::string, bp_tensor_t>>& weights) const {
@@ -179,6 +195,12 @@ Status Session::refit(const std::vector<std::pair<std::string, bp_tensor_t>>& we
       wanted[program].slots.push_back({slot, 0, &weights[i].second});
       wanted[program].present.push_back(&present);
     }
+  }
+  model::Refit shown = refit_;
+  for (const auto& [index, weight] : fresh) shown.replaced[index] = weight;
+  for (size_t k = 0; k < programs_.size(); ++k) {
+    if (!wanted.contains(programs_[k].get())) continue;
+    BP_TRY(check_forms(*propose(model_, coverage_[placement_.islands[k].device], placement_.islands[k], shown)));
   }
   // Compiles first, because a failure to compile leaves the session unchanged.
   std::shared_ptr<Session> next;

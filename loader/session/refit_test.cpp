@@ -179,6 +179,31 @@ TEST(Session, WeightsThatTheImportFoldedAreRefused) {
   EXPECT_THAT(output(1), ElementsAre(5, 7, 8, 9));
 }
 
+// Gather counts indices from the back since opset 11. A device that is shown an older form gets no such indices.
+TEST(Session, RefitsKeepToTheFormsThatDevicesKnow) {
+  for (const char* opset : {"10", "11"}) {
+    Graph graph;
+    const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {3});
+    const uint32_t indices = graph.weight("indices", Tensor::of<int64_t>({2}, {0, 2}));
+    const Model model = graph.finish({graph.node("Gather", "y", {x, indices})});
+    const Environment env = environment({kFake}, {{"fake.ops", "Gather"}, {"fake.opset", opset}});
+    SessionOptions how;
+    how.devices = {"fake"};
+    how.flags = BP_SESSION_REFIT;
+    const Session session = env.compile(model, how);
+    session.refit("indices", Tensor::of<int64_t>({2}, {1, 0}));
+    const Tensor negative = Tensor::of<int64_t>({2}, {1, -1});
+    if (std::string_view(opset) == "11") {
+      session.refit("indices", negative);
+      continue;
+    }
+    const Error refused = failure([&] { session.refit("indices", negative); });
+    EXPECT_EQ(refused.status(), BP_UNSUPPORTED);
+    EXPECT_THAT(refused.what(), ::testing::HasSubstr("supports Gather only in an older form"));
+    session.refit("indices", Tensor::of<int64_t>({2}, {2, 2}));
+  }
+}
+
 // The text that bp_session_node returned stays valid as long as the session, even after refits that compiled its
 // programs again.
 TEST(Session, RefitsLeaveTheReasonsOfThePlacement) {
