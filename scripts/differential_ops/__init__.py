@@ -10,7 +10,10 @@ from .casts import cast, dynamic_quantize, quantize
 from .elementwise import binary, clip, unary, variadic, where
 from .index import compress, gather, gather_elements, gather_nd, non_zero, scatter_elements, scatter_nd, top_k, unique
 from .ml import ml_features, ml_labels, ml_linear, ml_maps, ml_scale, ml_svm, ml_trees
-from .microsoft import dynamic_quantize_lstm, embed_layer_norm, nhwc_conv, qattention, spelled_out
+from .microsoft import (
+    dynamic_quantize_lstm, embed_layer_norm, fused_product, gelu, matmul_nbits, multi_head_attention, nhwc_conv, qattention, skip_layer_norm,
+    spelled_out,
+)
 from .movement import (
     blocks, concat, constant_of_shape, crop_pad, expand, eye_like, flatten, one_hot, pad, range_, reshape,
     reverse_sequence, shape_of, slice_, split, squeeze, tile, transpose, trilu, unsqueeze,
@@ -55,4 +58,6 @@ FAMILIES = [
 FOREIGN = [
     (embed_layer_norm, "EmbedLayerNormalization"), (nhwc_conv, "NhwcConv"), (qattention, "QAttention Attention"),
     (dynamic_quantize_lstm, "DynamicQuantizeLSTM"),
+    (gelu, "BiasGelu FastGelu Gelu QuickGelu"), (skip_layer_norm, "SkipLayerNormalization SkipSimplifiedLayerNormalization"),
+    (fused_product, "FusedGemm FusedMatMul"), (matmul_nbits, "MatMulNBits"), (multi_head_attention, "MultiHeadAttention"),
 ]

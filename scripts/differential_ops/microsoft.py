@@ -116,3 +116,62 @@ def spelled_out(model):
     back = helper.make_node("Transpose", ["conv"], [node.output[0]], perm=[0, 2, 3, 1])
     copy.graph.node.extend([first(node.input[0]), first(node.input[1]), conv, back])
     return copy
+
+
+def gelu(d):
+    """Numbers above 0, as terms cancel below."""
+    x = d.array(d.shape(1, 4), np.float32, 0.5, 4)
+    bias = d.array(x.shape[-1:], np.float32, 0, 1)
+    inputs = [x, bias] if d.op == "BiasGelu" or (d.op == "FastGelu" and d.chance(0.5)) else [x]
+    return Node(d.op, inputs, {"alpha": d.one([1.702, 1.0, -0.5])} if d.op == "QuickGelu" else {}, 1, MICROSOFT)
+
+
+def skip_layer_norm(d):
+    batch, length, width = d.size(1, 3), d.size(1, 5), d.one([1, 3, 8, 17, 64])
+    vector = lambda low, high, p: d.array([width], np.float32, low, high) if d.chance(p) else None
+    skip = d.one([[batch, length, width], [1, length, width], [length, width]])
+    inputs = [d.array([batch, length, width], np.float32), d.array(skip, np.float32), vector(0.5, 1, 1)]
+    inputs += [vector(8, 9, 0.7)] if d.op == "SkipLayerNormalization" else []
+    inputs.append(vector(-2, 2, 0.5))
+    known = tuple(i for i in range(2, len(inputs)) if inputs[i] is not None) if d.chance(0.5) else ()
+    return Node(d.op, inputs, {"epsilon": d.one([1e-5, 0.1])}, 1, MICROSOFT, known)
+
+
+def fused_product(d):
+    m, k, n, turned, b_turned = d.size(1, 9), d.size(1, 20), d.size(1, 19), d.size(0, 1), d.size(0, 1)
+    batch = d.shape(0, 2, empty=0, large=0) if d.op == "FusedMatMul" else []
+    a, b = batch + ([k, m] if turned else [m, k]), (d.broadcast(batch) if batch else []) + ([n, k] if b_turned else [k, n])
+    attributes = {"transA": turned, "transB": b_turned, "alpha": d.one([1.0, 0.25, -2.0])}
+    inputs = [d.exact(a), d.exact(b)]
+    if d.op == "FusedGemm":
+        inputs.append(d.exact(d.one([[], [n], [1, n], [m, 1], [m, n]])) if d.chance(0.7) else None)
+        attributes |= {"beta": d.one([1.0, 2.0]), "activation": d.one(["Relu", "LeakyRelu"]), "activation_alpha": 0.25}
+    return Node(d.op, inputs, attributes, 1, MICROSOFT, (1,) if d.chance(0.5) else ())
+
+
+def matmul_nbits(d):
+    bits, block, k, n = d.one([2, 4, 4, 8]), d.one([16, 32, 64]), d.size(1, 150), d.size(1, 40)
+    blocks = -(-k // block)
+    zeros = d.array([n * -(-blocks * bits // 8)], np.uint8, 0, 255) if d.chance(0.5) else None
+    inputs = [d.exact(d.shape(0, 2, empty=0, large=0) + [d.size(1, 9), k]), d.array([n, blocks, block * bits // 8], np.uint8, 0, 255),
+              np.full([n * blocks], 0.25, np.float32), zeros, None, d.exact([n]) if d.chance(0.3) else None]
+    known = tuple(i for i in (1, 2, 3, 5) if inputs[i] is not None)
+    return Node(d.op, inputs, {"K": k, "N": n, "bits": bits, "block_size": block}, 1, MICROSOFT, known)
+
+
+def multi_head_attention(d):
+    """Values are far from 0, where terms would cancel."""
+    batch, heads, length, keys, size = d.size(1, 3), d.size(1, 3), d.one([1, 2, 5, 70]), d.one([1, 3, 9]), d.one([4, 8])
+    past = d.size(1, 4) if d.chance(0.3) else None
+    values, total = size if past or d.chance(0.7) else 16, keys + (past or 0)
+    x = lambda low, *extents: d.array(list(extents), np.float32, low, low + 4)
+    mask = d.array(d.one([[batch], [batch, total]]), np.int32, 1, 2) - (0 if total == 1 else 1) if d.chance(0.4) else None
+    if mask is not None and mask.ndim == 1:
+        mask = d.array([batch], np.int32, 1, total)
+    bias = x(-2, d.one([1, batch]), d.one([1, heads]), length, total) if d.chance(0.4) else None
+    inputs = [x(-2, batch, length, heads * size), x(-2, batch, keys, heads * size), x(4, batch, keys, heads * values),
+              x(-2, heads * (2 * size + values)) if d.chance(0.4) else None, mask, bias]
+    if past:
+        inputs += [x(-2, batch, heads, past, size), x(4, batch, heads, past, size)]
+    attributes = {"num_heads": heads} | ({"scale": 0.3, "mask_filter_value": -5.0} if d.chance(0.3) else {})
+    return Node(d.op, inputs, attributes, 3 if past else 1, MICROSOFT)

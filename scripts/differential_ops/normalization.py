@@ -23,10 +23,13 @@ def layer_norm(d):
     shape = d.shape(1, 4, empty=0, large=0.1)
     shape[-1] = max(shape[-1], 3)
     axis = d.axis(len(shape))
-    scale = d.array(shape[axis:], np.float32, 1, 3)
-    inputs = [d.array(shape, np.float32), scale]
+    by_rows = d.chance(0.4)
+    if by_rows:  # of equal extents, so that a row has as many elements as there are rows
+        shape = [d.size(2, 3)] * len(shape)
+    affine = lambda: (d.broadcast(shape) or [1]) if by_rows else shape[axis:]
+    inputs = [d.array(shape, np.float32), d.array(affine(), np.float32, 1, 3)]
     if d.op == "LayerNormalization" and d.chance(0.5):
-        inputs.append(d.array(shape[axis:], np.float32))
+        inputs.append(d.array(affine(), np.float32))
     return Node(d.op, inputs, {"axis": axis, "epsilon": d.one([1e-5, 1e-2])})
 
 
