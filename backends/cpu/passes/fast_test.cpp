@@ -406,6 +406,16 @@ const Case kCases[] = {
        n.node("Softmax", 13, {"a"}, {"w"}).node("MatMul", 13, {"w", "v"}, {"m"});
        n.node("Transpose", 13, {"m"}, {"y"}, BP_DTYPE_FLOAT, {{"perm", Extents{0, 2, 1, 3}}}).output("y");
      }},
+    {"AttentionOfHeadsOfOneElement",  // the transposed keys are one row, whose stride is 1
+     {2, 3, 7, 1},
+     [](Network& n) {
+       n.typed("x", {2, 3, 7, 1}).typed("k", {2, 3, 1, 7}).typed("v", {2, 3, 7, 1});
+       n.typed("s", {2, 3, 7, 7}).typed("w", {2, 3, 7, 7}).scalar("two", 2);
+       n.node("Mul", 14, {"x", "two"}, {"v"});
+       n.node("Transpose", 13, {"x"}, {"k"}, BP_DTYPE_FLOAT, {{"perm", Extents{0, 1, 3, 2}}});
+       n.node("MatMul", 13, {"x", "k"}, {"s"}).node("Softmax", 13, {"s"}, {"w"});
+       n.node("MatMul", 13, {"w", "v"}, {"y"}).output("y");
+     }},
     {"AttentionWhoseKeysAreAnOutput",
      {1, 2, 9, 8},
      [](Network& n) {

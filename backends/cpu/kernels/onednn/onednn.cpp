@@ -228,8 +228,12 @@ void sgemm_here(int64_t m, int64_t n, int64_t k, float alpha, Matrix a, Matrix b
     for (int64_t i = 0; i < m; ++i) std::fill_n(c + i * c_stride, n, row_bias[i]);
     beta = 1;
   }
-  dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', m, n, k, alpha, a.data, std::max<int64_t>(a.stride, 1),
-             b.data, std::max<int64_t>(b.stride, 1), beta, c, c_stride);
+  // oneDNN requires strides of at least the length of a stored row, even if there is only one row.
+  const int64_t a_stride = std::max(a.stride, a.transposed ? m : k),
+                b_stride = std::max(b.stride, b.transposed ? k : n);
+  dnnl::error::wrap_c_api(dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', m, n, k, alpha, a.data,
+                                     a_stride, b.data, b_stride, beta, c, std::max(c_stride, n)),
+                          "a oneDNN matrix product failed");
 }
 
 void sgemm(int64_t m, int64_t n, int64_t k, float alpha, Matrix a, Matrix b, float beta, float* c, int64_t c_stride,
