@@ -11,9 +11,9 @@
 
 namespace backplane::sdk {
 
-// The number of arithmetic operations of a node; a multiply-add counts as two. 0 if extents are unknown. MatMul,
-// Gemm, Conv, ConvTranspose, MatMulInteger and ConvInteger are counted by their definition, every other operator as one
-// operation per output element.
+// The number of arithmetic operations of a node; a multiply-add counts as two. 0 if extents that it depends on are
+// unknown. MatMul, Gemm, Conv, ConvTranspose, MatMulInteger and ConvInteger are counted by their definition, every
+// other operator as one operation per output element.
 inline double operations(const Node& node) {
   const auto is = [&](std::initializer_list<std::string_view> names) {
     return std::find(names.begin(), names.end(), node.op_type()) != names.end();
@@ -25,15 +25,18 @@ inline double operations(const Node& node) {
     outputs += static_cast<double>(elements(node.output(i)));
   }
   const Value x = node.input(0), w = node.input(1);
-  // The number of multiplications for each output element or, in a transposed convolution, for each input element.
+  // The number of multiplications for each output element or, in a transposed convolution, for each input element. Does
+  // not overflow, because a graph may declare any extents.
   const auto filter = [&] {
-    const Shape shape = w.extents();
-    return static_cast<double>(elements(shape, 1, shape.size()));
+    double product = 1;
+    for (uint32_t i = 1; i < static_cast<uint32_t>(w.rank()); ++i) product *= static_cast<double>(w.extent(i));
+    return product;
   };
-  const bool weights = w && w.has_static_shape() && w.rank() > 1;
-  if (is({"Conv", "ConvInteger"}) && weights) return 2 * outputs * filter();
-  if (is({"ConvTranspose"}) && weights && x.has_static_shape()) return 2 * static_cast<double>(elements(x)) * filter();
-  if (is({"MatMul", "Gemm", "MatMulInteger"}) && x && x.rank() > 0) {
+  const bool is_known = x && w && w.has_static_shape();
+  if (is({"Conv", "ConvInteger"})) return is_known ? 2 * outputs * filter() : 0;
+  if (is({"ConvTranspose"})) return is_known ? 2 * static_cast<double>(elements(x)) * filter() : 0;
+  if (is({"MatMul", "Gemm", "MatMulInteger"})) {
+    if (!x || x.rank() <= 0) return 0;
     const bool transposed = node.int_attribute("transA", 0) != 0;
     const int64_t depth = x.extent(static_cast<uint32_t>(transposed ? 0 : x.rank() - 1));
     return 2 * outputs * static_cast<double>(std::max<int64_t>(depth, 0));
