@@ -98,6 +98,9 @@ TEST_F(Expects, ChecksAttributesForOnnxTypes) {
   call({x});
   graph.attribute("of_the_vendor", 1.0f);
   EXPECT_TRUE(expect(node()).attributes().ok());
+  call({x});
+  graph.attribute("scale", std::vector<int64_t>{1, 2});  // numbers in some operators, a number in others
+  EXPECT_TRUE(expect(node()).attributes().ok());
 }
 
 TEST_F(Expects, TheFirstFailureCounts) {

@@ -11,8 +11,8 @@ namespace backplane::sdk {
 // Returns the type (BP_ATTR_*) of attributes with this name, or 0 if the name is not listed.
 inline uint32_t attribute_type(std::string_view name) {
   using Names = const std::string_view[];
-  static constexpr Names kFloats = {"alpha", "beta",  "bias",  "cubic_coeff_a", "epsilon", "extrapolation_value",
-                                    "gamma", "lambd", "scale", "softcap"};
+  static constexpr Names kFloats = {"alpha", "beta",  "bias",   "cubic_coeff_a", "epsilon", "extrapolation_value",
+                                    "gamma", "lambd", "softcap"};
   static constexpr Names kInts = {"align_corners",
                                   "allowzero",
                                   "antialias",
