@@ -86,7 +86,8 @@ TEST_F(Expects, ChecksAttributes) {
   refused(expect(n).integer("axis", 0, 3), BP_REASON_ATTRIBUTE, "axis is 5; supported: 0 to 3");
   refused(expect(n).number("alpha", 1, 2), BP_REASON_ATTRIBUTE, "alpha is 0.5");
   refused(expect(n).choice("mode", {"linear", "nearest"}), BP_REASON_ATTRIBUTE, "'cubic'; supported: linear, nearest");
-  refused(expect(n).integers("pads", 2, 0, 9), BP_REASON_ATTRIBUTE, "pads is [0,-1]; supported: 2 integers from 0 on");
+  refused(expect(n).integers("pads", 2, 0, 9), BP_REASON_ATTRIBUTE,
+          "pads is [0,-1]; supported: 2 integers from 0 to 9");
   refused(expect(n).integers("pads", 4, -9, 9), BP_REASON_ATTRIBUTE, "supported: 4 integers");
   refused(expect(n).integer("alpha", 0, 1), BP_REASON_ATTRIBUTE, "attribute alpha has the wrong type");
 }

@@ -192,8 +192,9 @@ class Expect {
     if (values.empty()) return *this;
     const auto outside = [&](int64_t value) { return value < least || value > most; };
     if (values.size() != count || std::any_of(values.begin(), values.end(), outside))
-      fail(BP_REASON_ATTRIBUTE, std::string(name) + " is " + to_string(values) + "; supported: " +
-                                    std::to_string(count) + " integers from " + std::to_string(least) + " on");
+      fail(BP_REASON_ATTRIBUTE, std::string(name) + " is " + to_string(values) +
+                                    "; supported: " + std::to_string(count) + " integers from " +
+                                    std::to_string(least) + " to " + std::to_string(most));
     return *this;
   }
 
