@@ -324,6 +324,11 @@ TEST(ClientRefit, KeepsNoProgramsThatWereReplaced) {
 
 TEST(ClientTensor, ChecksShapesTypesAndStrings) {
   EXPECT_THROW(Tensor(BP_DTYPE_FLOAT, {-1}), std::invalid_argument);
+  EXPECT_THROW(Tensor(BP_DTYPE_FLOAT, {0, -1}), std::invalid_argument);
+  const int64_t negative[] = {0, -1};
+  bp_tensor_t raw = Tensor(BP_DTYPE_FLOAT, {0, 1}).abi();
+  raw.extents = negative;
+  EXPECT_THROW(Tensor::copy(raw), std::invalid_argument);
   EXPECT_THROW(Tensor(BP_DTYPE_FLOAT, {INT64_MAX, 2}), std::invalid_argument);
   EXPECT_THROW(Tensor::of<float>({3}, {1, 2}), std::invalid_argument);
   EXPECT_THROW(Tensor(BP_DTYPE_FLOAT, {2}).data<int32_t>(), std::invalid_argument);

@@ -2,6 +2,7 @@
 // A dense tensor in host memory that owns its bytes. Copies of the object share the bytes; clone() copies them.
 #pragma once
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -125,7 +126,7 @@ class Tensor {
     tensor.extents_.assign(from.extents, from.extents + from.rank);
     const bool strings = from.dtype == BP_DTYPE_STRING;
     const auto dense = view::dense_bytes(strings ? BP_DTYPE_INT64 : from.dtype, from.extents, from.rank);
-    if (from.layout != BP_LAYOUT_DENSE || !dense) {
+    if (from.layout != BP_LAYOUT_DENSE || !dense || tensor.has_negative_extent()) {
       throw std::invalid_argument("a tensor of layout " + std::to_string(from.layout) + " and extents " +
                                   tensor.shape() + " cannot be copied as it is: it must be dense and of known extents");
     }
@@ -216,11 +217,14 @@ class Tensor {
   // Returns the size of dense elements of `dtype`. Throws std::invalid_argument if the shape is impossible.
   uint64_t checked_bytes(bp_dtype_t dtype) const {
     const auto bytes = view::dense_bytes(dtype, extents_.data(), static_cast<uint32_t>(extents_.size()));
-    if (!bytes || extents_.size() > BP_MAX_RANK) {
+    if (!bytes || extents_.size() > BP_MAX_RANK || has_negative_extent()) {
       throw std::invalid_argument("a tensor of " + std::string(view::dtype_name(dtype_)) + " and extents " + shape() +
                                   ": it must fit in memory, with at most 32 extents of 0 or more");
     }
     return *bytes;
+  }
+  bool has_negative_extent() const {  // of which an extent of 0 elsewhere makes an empty tensor for dense_bytes
+    return std::any_of(extents_.begin(), extents_.end(), [](int64_t extent) { return extent < 0; });
   }
   void allocate(uint64_t bytes) {
     const uint64_t rounded = bytes / kAlignment * kAlignment + kAlignment;
