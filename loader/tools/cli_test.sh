@@ -243,7 +243,7 @@ wrong 1 "missing.onnx" diff "$work/missing.onnx" --device null,null
 cpu=$(dirname "$BACKPLANE_BACKEND_FILES")/cpu.json
 if [ -f "$cpu" ]; then
     right 0 "null and cpu agree on all 2 values" diff "$model" --backend "$cpu" --device null,cpu --input a=2x3xf32=1
-    both_devices=(--backend "$cpu" --device null:0,cpu:0)
+    both_devices=(--backend "$cpu" --device "null:0,cpu:0")
     right 0 "null and cpu agree on all 2 values; 2 of 2 nodes ran on cpu" diff "$model" "${both_devices[@]}" --pin op=Relu=cpu
     right 0 "null and cpu agree on all 2 values; 1 of 2 nodes ran on cpu" diff "$model" "${both_devices[@]}" --pin op=Relu=null
     wrong 2 "--pin op=Relu=cpu: the device is not among those of --device, null" run "$model" --backend "$cpu" --device null --pin op=Relu=cpu
