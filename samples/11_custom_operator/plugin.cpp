@@ -13,13 +13,15 @@ namespace acme {
 
 using Kernel = std::function<void(const sdk::NodeCall& call)>;
 
-// Checks only the input, because the output has no type until the loader has called `infer`.
+// Checks only the input, because the output has no type until the loader has called `infer`. The loader does not know
+// the operator, so the model may omit the input.
 sdk::Verdict floats(const sdk::Node& node) {
+  const view::Value x = node.input(0);
   return sdk::expect(node)
       .inputs(1)
       .outputs(1)
       .input_dtype(0, sdk::one(BP_DTYPE_FLOAT))
-      .that(node.input(0).has_static_shape(), BP_REASON_SHAPE, "the input's shape is not known")
+      .that(x && x.has_static_shape(), BP_REASON_SHAPE, "the input's shape is not known")
       .yes(1e-9, 0.3f);
 }
 

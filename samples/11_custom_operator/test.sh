@@ -19,4 +19,11 @@ expect "  0  0  0  1  3  5" run "$model" --input "a=$values"
 # If the user forbids Twice on this device, the nodes of its body run elsewhere.
 expect "  0  0  0  1  3  5" run "$model" --input "a=$values" --pin op=Twice=cpu
 if BACKPLANE_BACKEND_FILES=$cpu "$backplane" run "$model" 2>/dev/null; then echo "Shift ran without its backend"; exit 1; fi
+# y = Shift() over float[2]: a model may call the operator without its input
+bare=$(mktemp)
+trap 'rm -f "$bare"' EXIT
+printf '\010\010:*\012\024\022\001y"\005Shift:\010com.acme\022\001gb\017\012\001y\022\012\012\010\010\001\022\004\012\002\010\002B\004\012\000\020\021B\014\012\010com.acme\020\001' >"$bare"
+status=0
+output=$("$backplane" explain "$bare" --device acme 2>&1) || status=$?
+[[ $status -eq 1 && $output == *"it has 0 inputs; supported: 1"* ]] || { echo "status $status without an input:"; echo "$output"; exit 1; }
 echo "11_custom_operator: as expected"
