@@ -2,13 +2,14 @@
 #include "convert.h"
 
 #include <fmt/format.h>
+#include <locale.h>
+#include <stdlib.h>
 
 #include <algorithm>
 #include <bit>
 #include <cfenv>
 #include <charconv>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -109,12 +110,14 @@ bool is_real_number(std::string_view text) {
   return error != std::errc::invalid_argument && at == end;
 }
 
-// Rounds such a text to a double, in this direction (FE_*); to infinity if it is beyond the range.
+// Rounds such a text to a double, in this direction (FE_*). Does not depend on the process's locale, which a plugin may
+// have set.
 double read_real(std::string_view text, int direction) {
+  static const locale_t kPlain = newlocale(LC_ALL_MASK, "C", nullptr);
   const std::string copy(text);
   const int before = std::fegetround();
   std::fesetround(direction);
-  const double value = std::strtod(copy.c_str(), nullptr);
+  const double value = strtod_l(copy.c_str(), nullptr, kPlain);
   std::fesetround(before);
   return value;
 }
