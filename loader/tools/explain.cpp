@@ -55,7 +55,7 @@ std::string others_text(const Json& node) {
 
 std::string place_text(const Json& node) {
   if (node.at("device").is_null()) return "uncovered";
-  const std::string where = node.at("island").is_number() ? "island " + cell(node.at("island")) : "before the runs";
+  const std::string where = "island " + cell(node.at("island"));
   return node.contains("call") ? where + ", within " + cell(node.at("call")) : where;
 }
 
