@@ -40,7 +40,8 @@ double peak_rss_mb() {
   return 0;
 }
 
-// Measures `runs` runs, distributed over the execs. Each exec has its own thread. Rethrows an exception of a run.
+// Measures `runs` runs, distributed over the execs. If there are several, each has its own thread. Rethrows an
+// exception of a run.
 std::vector<double> measure(std::vector<BoundExec>& bound, uint32_t runs) {
   std::vector<double> times(runs);
   std::atomic<uint32_t> next = 0, done = 0;
