@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "base/abi.h"
 #include "base/dtype.h"
@@ -71,7 +72,7 @@ Exec::~Exec() {
   drop_run();
 }
 
-void Exec::drop_run() {
+void Exec::drop_run() noexcept {
   if (abandoned_device()) return keep_run_forever();
   planned_ = false;
   run_.reset();
@@ -83,15 +84,20 @@ const Device* Exec::abandoned_device() const {
   return found != run_->graph->devices.end() ? *found : nullptr;
 }
 
-void Exec::keep_run_forever() {
-  struct Kept {
-    Kept(std::shared_ptr<const CompiledModel> of, std::unique_ptr<Run> what)
-        : model(std::move(of)), run(std::move(what)) {}
-    std::shared_ptr<const CompiledModel> model;
-    std::unique_ptr<Run> run;
-  };
-  keep_for_good(std::make_shared<const Kept>(model_, std::move(run_)));
+void Exec::keep_run_forever() noexcept {
   planned_ = false;
+  try {
+    keep_for_good(std::shared_ptr<const Run>(std::move(run_)));
+  } catch (const std::bad_alloc&) {  // without memory for the reference, leaks the run
+    static_cast<void>(run_.release());
+  }
+}
+
+// After a run that has ended, also with an exception.
+void Exec::lose_abandoned() noexcept {
+  if (!run_ || !run_->runner->abandoned()) return;
+  keep_run_forever();
+  lost_ = true;
 }
 
 Status Exec::make_run() {
@@ -100,6 +106,7 @@ Status Exec::make_run() {
   for (const Binding& binding : inputs_) locations.inputs.push_back(binding.location());
   for (const Binding& binding : outputs_) locations.outputs.push_back(binding.location());
   auto run = std::make_unique<Run>();
+  run->model = model_;
   BP_ASSIGN(run->graph,
             RunGraph::make(model_->model().graph, model_->programs(), model_->environment().services(), locations));
   BP_ASSIGN(run->state, RunState::make(*run->graph));
@@ -120,9 +127,13 @@ std::string Exec::slot_name(uint32_t slot) const {
   return (slot >= BP_SLOT_OUTPUT ? "output '" : "input '") + model_->model().graph.values[value_of(slot)].name + "'";
 }
 
+Status Exec::usable() const {
+  if (busy_.load(std::memory_order_acquire)) return {BP_BUSY, "a run is in flight: wait for it first"};
+  return lost_ ? lost() : Status();
+}
+
 Result<Exec::Binding*> Exec::binding(uint32_t slot) {
-  if (busy_.load(std::memory_order_acquire)) return Status(BP_BUSY, "a run is in flight: wait for it first");
-  if (lost_) return lost();
+  BP_TRY(usable());
   const bool is_output = slot >= BP_SLOT_OUTPUT;
   auto& bindings = is_output ? outputs_ : inputs_;
   const uint32_t index = is_output ? slot - BP_SLOT_OUTPUT : slot;
@@ -195,6 +206,7 @@ Status Exec::bind_container(uint32_t slot, bp_container_t* container) {
     return {BP_TYPE_MISMATCH, slot_name(slot) + " is a tensor: use bp_exec_bind"};
   if (!container) return {BP_INVALID_ARGUMENT, slot_name(slot) + ": the container is NULL"};
   BP_TRY(wait_for_stream());
+  if (slot >= BP_SLOT_OUTPUT) ran_ = false;  // the last result is in the container that was bound before
   binding->bound = true;
   binding->container = container;
   planned_ = false;
@@ -223,27 +235,31 @@ Status Exec::check_extents(uint32_t slot, uint32_t rank, const int64_t* extents)
   return {};
 }
 
-void Exec::set_extents(uint32_t slot, std::span<const int64_t> extents) {
-  Binding& binding = slot >= BP_SLOT_OUTPUT ? outputs_[slot - BP_SLOT_OUTPUT] : inputs_[slot];
-  if (std::ranges::equal(binding.extents, extents)) return;
+// Allocates nothing once the first extents are set, so that an error leaves all of them unchanged.
+void Exec::set_extents(std::vector<SlotExtents> slots) {
+  const auto binding_of = [this](uint32_t slot) -> Binding& {
+    return slot >= BP_SLOT_OUTPUT ? outputs_[slot - BP_SLOT_OUTPUT] : inputs_[slot];
+  };
+  if (std::ranges::all_of(slots, [&](const SlotExtents& one) { return binding_of(one.first).extents == one.second; }))
+    return;
   static_cast<void>(wait_for_stream());  // cannot fail without a deadline
-  binding.extents.assign(extents.begin(), extents.end());
+  for (auto& [slot, extents] : slots) binding_of(slot).extents.swap(extents);
   planned_ = false;
 }
 
 Status Exec::extents(const bp_slot_extents_t* slots, uint32_t count, uint32_t stride) {
+  std::vector<SlotExtents> changed;
   for (uint32_t i = 0; i < count; ++i) {
     const bp_slot_extents_t slot = abi::element(slots, i, stride);
     BP_TRY(check_extents(slot.slot, slot.rank, slot.extents));
+    changed.emplace_back(slot.slot, std::vector<int64_t>(slot.extents, slot.extents + slot.rank));
   }
-  for (uint32_t i = 0; i < count; ++i) {
-    const bp_slot_extents_t slot = abi::element(slots, i, stride);
-    set_extents(slot.slot, {slot.extents, slot.rank});
-  }
+  set_extents(std::move(changed));
   return {};
 }
 
 Status Exec::symbols(const bp_symbol_extent_t* symbols, uint32_t count, uint32_t stride) {
+  BP_TRY(usable());  // first, because a run may change to another model
   const model::Graph& graph = model_->model().graph;
   std::vector<std::optional<int64_t>> wanted(graph.symbols.size());
   for (uint32_t i = 0; i < count; ++i) {
@@ -255,7 +271,7 @@ Status Exec::symbols(const bp_symbol_extent_t* symbols, uint32_t count, uint32_t
       return {BP_INVALID_ARGUMENT, "dimension '" + graph.symbols[given.symbol].name + "' has two extents"};
     wanted[given.symbol] = given.extent;
   }
-  std::vector<std::pair<uint32_t, std::vector<int64_t>>> changed;
+  std::vector<SlotExtents> changed;
   for (uint32_t i = 0; i < inputs_.size(); ++i) {
     const model::Type& type = graph.values[graph.inputs[i]].type;
     if (!inputs_[i].bound || !is_tensor(type)) continue;
@@ -271,7 +287,7 @@ Status Exec::symbols(const bp_symbol_extent_t* symbols, uint32_t count, uint32_t
     BP_TRY(check_extents(i, static_cast<uint32_t>(extents.size()), extents.data()));
     changed.emplace_back(i, std::move(extents));
   }
-  for (const auto& [slot, extents] : changed) set_extents(slot, extents);
+  set_extents(std::move(changed));
   return {};
 }
 
@@ -348,12 +364,14 @@ Status Exec::attempt(const bp_run_t& options) {
       fault.status = device->lost();
       fault.device = device;
     } else if (fault.status = prepare(); fault.status.ok()) {
-      fault.status = run_->runner->run(options);
-      if (run_->runner->abandoned()) {
-        keep_run_forever();
-        lost_ = true;
-        return std::move(fault.status);
+      try {
+        fault.status = run_->runner->run(options);
+      } catch (...) {
+        lose_abandoned();
+        throw;
       }
+      lose_abandoned();
+      if (lost_) return std::move(fault.status);
       fault.device = run_->runner->failed_device();
       fault.island = run_->runner->failed_step();
       is_spoiled = run_->plan->updates_inputs();
@@ -403,16 +421,18 @@ Status Exec::enqueue_in(const bp_run_t& options) {
   adopt_current_model();
   if (const Device* const device = abandoned_device()) return device->lost();
   BP_TRY(prepare());
-  if (Status status = run_->runner->enqueue_in(*stream, options); !status.ok()) {
-    if (run_->runner->abandoned()) {
-      keep_run_forever();
-      lost_ = true;
-    }
+  const std::shared_ptr<FrameworkStream> before = std::exchange(stream_, stream);
+  try {
+    Status status = run_->runner->enqueue_in(*stream, options);
+    ran_ = status.ok();
+    if (!ran_) stream_ = before;  // nothing of the run is left in the stream
+    lose_abandoned();
     return status;
+  } catch (...) {  // part of the run may be in the stream
+    static_cast<void>(wait_for_stream());
+    lose_abandoned();
+    throw;
   }
-  stream_ = stream;
-  ran_ = true;
-  return {};
 }
 
 void Exec::release() {
@@ -479,11 +499,13 @@ Status Exec::submit(const bp_run_t* run) {
     submitted_ = {options.waits, options.waits + options.wait_count};
     submitted_.insert(submitted_.end(), options.signals, options.signals + options.signal_count);
     // At the end, `done` is called first, then the exec accepts the next run, then the signals advance.
-    worker_->post([this, own = options]() mutable {
+    worker_->post([this, own = options, no_memory = Status(BP_RESOURCE_EXHAUSTED, {})]() mutable {
       own.waits = submitted_.data();
       Status status;
       try {
         status = execute(own);
+      } catch (const std::bad_alloc&) {
+        status = std::move(no_memory);  // there may be no memory for another one
       } catch (const std::exception& thrown) {
         status = Status(BP_RESOURCE_EXHAUSTED, thrown.what());
       }

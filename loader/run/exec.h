@@ -6,8 +6,8 @@
 
 #include <atomic>
 #include <memory>
-#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -61,6 +61,7 @@ class Exec {
   // Everything derived from the model and from the memories of the bindings. Each member refers to the members above
   // it.
   struct Run {
+    std::shared_ptr<const CompiledModel> model;
     std::unique_ptr<const RunGraph> graph;
     std::unique_ptr<RunState> state;
     std::unique_ptr<RunPlan> plan;
@@ -72,16 +73,19 @@ class Exec {
 
   explicit Exec(std::shared_ptr<const CompiledModel> model) : model_(std::move(model)) {}
   Status make_run();
-  void drop_run();
-  void keep_run_forever();                 // because a device may still write to its memory
+  void drop_run() noexcept;
+  void keep_run_forever() noexcept;        // because a device may still write to its memory
+  void lose_abandoned() noexcept;          // if the run was abandoned: keeps it, and the exec is lost
   const Device* abandoned_device() const;  // a device that the run uses and that was given up; null: none
+  Status usable() const;                   // BP_BUSY: a run is in flight; BP_DEVICE_LOST: the exec is lost
   Result<Binding*> binding(uint32_t slot);
   Result<uint32_t> output_slot(uint32_t index);
   model::ValueId value_of(uint32_t slot) const;
   Status check(model::ValueId value, bp_dtype_t dtype, uint32_t rank, const int64_t* extents) const;
   std::string slot_name(uint32_t slot) const;
   Status check_extents(uint32_t slot, uint32_t rank, const int64_t* extents);
-  void set_extents(uint32_t slot, std::span<const int64_t> extents);
+  using SlotExtents = std::pair<uint32_t, std::vector<int64_t>>;
+  void set_extents(std::vector<SlotExtents> slots);
 
   Status check_symbols() const;
   void apply_bindings();       // copies the bindings to the run's state

@@ -67,8 +67,6 @@ Status RunPlan::make() {
   state_.forget_plan();
   BP_TRY(infer_extents());
   BP_TRY(place_buffers());
-  for (uint32_t s = 0; s < graph_.steps.size(); ++s)
-    if (!dynamic_steps_[s]) BP_TRY(state_.bind(s));
   after_.clear();
   for (const Task& task : graph_.tasks) after_.push_back(task.after);
   bool is_chain = true;
@@ -76,6 +74,8 @@ Status RunPlan::make() {
     is_chain = std::ranges::find(after_[t], t - 1) != after_[t].end();
   if (!is_chain) order_buffers();
   BP_TRY(check_in_place());
+  for (uint32_t s = 0; s < graph_.steps.size(); ++s)
+    if (!dynamic_steps_[s]) BP_TRY(state_.bind(s));
   const auto remove_repetitions = [](std::vector<uint32_t>& tasks) {
     std::ranges::sort(tasks);
     tasks.erase(std::unique(tasks.begin(), tasks.end()), tasks.end());
@@ -368,6 +368,15 @@ std::vector<uint32_t> RunPlan::readers_of(uint32_t input) const {
   return readers;
 }
 
+// Whether the framework bound the same container, or memory that overlaps, to an input and an output.
+bool RunPlan::share_memory(uint32_t input, uint32_t output) const {
+  const RunState::Value &read = state_.value(input), &written = state_.value(output);
+  if (written.container) return read.container == written.container;
+  if (read.container || !state_.is_bound(input) || !state_.is_bound(output)) return false;
+  return overlap(read.replicas[graph_.values[input].user_replica].buffer,
+                 written.replicas[graph_.values[output].user_replica].buffer);
+}
+
 // If the framework bound an output to the memory of an input, the output may be written only after all other tasks have
 // read the input, and if the writing island reads the input itself, it must be able to update it in place. Also checks
 // that each input that a program can only update in place has the same buffer as its output.
@@ -375,14 +384,14 @@ Status RunPlan::check_in_place() {
   updates_inputs_ = false;
   for (uint32_t o : graph_.outputs) {
     const RunValue& output = graph_.values[o];
-    if (!state_.is_bound(o) || output.producer == BP_NONE) continue;
-    const bp_buffer_t& written = state_.replica({o, output.user_replica}).buffer;
-    const uint32_t writer = writer_of(o);
+    if (output.producer == BP_NONE) continue;
     for (uint32_t i : graph_.inputs) {
+      if (!share_memory(i, o)) continue;
       const RunValue& input = graph_.values[i];
-      if (!state_.is_bound(i) || input.kind != BP_KIND_TENSOR) continue;
-      const bp_buffer_t& read = state_.replica({i, input.user_replica}).buffer;
-      if (!overlap(read, written)) continue;
+      if (output.kind != BP_KIND_TENSOR)
+        return {BP_UNSUPPORTED, "input '" + graph_.name_of(input) + "' and output '" + graph_.name_of(output) +
+                                    "' are bound to the same container: bind two containers"};
+      const uint32_t writer = writer_of(o);
       const std::vector<uint32_t> readers = readers_of(i);
       updates_inputs_ = true;
       const std::string pair =
@@ -400,7 +409,8 @@ Status RunPlan::check_in_place() {
       const auto slot = [&](const std::vector<ReplicaRef>& slots, uint32_t value) {
         return static_cast<uint32_t>(std::ranges::find(slots, value, &ReplicaRef::value) - slots.begin());
       };
-      if (begin(read) != begin(written) ||
+      if (begin(state_.replica({i, input.user_replica}).buffer) !=
+              begin(state_.replica({o, output.user_replica}).buffer) ||
           rule_of(step.program->info, slot(step.inputs, i), slot(step.outputs, o)) == BP_DONATE_NEVER)
         return {BP_UNSUPPORTED,
                 pair + "device '" + step.program->device->name() + "' does not update it in place: bind two buffers"};
@@ -428,19 +438,20 @@ Status RunPlan::check_in_place() {
 Status RunPlan::check_passthroughs() {
   for (size_t k = 0; k < graph_.passthroughs.size(); ++k) {
     const PassthroughOutput& output = graph_.passthroughs[k];
-    if (!state_.is_bound(output.value)) continue;
-    const bp_buffer_t& written = state_.replica({output.value, graph_.values[output.value].user_replica}).buffer;
+    const RunValue& copied = graph_.values[output.value];
     for (uint32_t i : graph_.inputs) {
+      if (!share_memory(i, output.value)) continue;
       const RunValue& input = graph_.values[i];
-      if (!state_.is_bound(i) || input.kind != BP_KIND_TENSOR) continue;
-      const bp_buffer_t& read = state_.replica({i, input.user_replica}).buffer;
-      if (!overlap(read, written) || (output.source == i && begin(read) == begin(written))) continue;
+      // Then the copy changes nothing.
+      if (output.source == i &&
+          (input.kind != BP_KIND_TENSOR || begin(state_.replica({i, input.user_replica}).buffer) ==
+                                               begin(state_.replica({output.value, copied.user_replica}).buffer)))
+        continue;
       updates_inputs_ = true;
       const auto later = graph_.passthroughs.begin() + static_cast<std::ptrdiff_t>(k) + 1;
       if (std::find_if(later, graph_.passthroughs.end(),
                        [&](const PassthroughOutput& one) { return one.source == i; }) != graph_.passthroughs.end())
-        return {BP_UNSUPPORTED, "input '" + graph_.name_of(input) + "' and output '" +
-                                    graph_.name_of(graph_.values[output.value]) +
+        return {BP_UNSUPPORTED, "input '" + graph_.name_of(input) + "' and output '" + graph_.name_of(copied) +
                                     "' share memory, but another output is a copy of the input: bind two buffers"};
     }
   }

@@ -63,6 +63,7 @@ class RunPlan {
   void order_buffers();
   uint32_t writer_of(uint32_t output) const;
   std::vector<uint32_t> readers_of(uint32_t input) const;
+  bool share_memory(uint32_t input, uint32_t output) const;
   Status check_in_place();
   Status check_passthroughs();
   void make_tasks();

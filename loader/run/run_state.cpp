@@ -126,7 +126,7 @@ bp_tensor_t RunState::tensor(ReplicaRef ref) const {
 
 void RunState::bind_container(uint32_t index, bp_container_t* container) {
   Value& value = values_[index];
-  value.own_container.reset();
+  value.own_container->clear();
   value.container = container;
   value.known = true;
 }
@@ -271,10 +271,40 @@ Status RunState::bind(uint32_t number) {
   if (is_bound) drop_instance(number);
   if (!steps_[number].instance) BP_TRY(create_instance(number));
   BP_TRY(bind_scratch(number));
+  BP_TRY(free_exchanged(number));
   for (uint32_t i = 0; i < inputs; ++i) BP_TRY(bind_slot(number, i, step.inputs[i], slots[i]));
   for (uint32_t o = 0; o < step.outputs.size(); ++o)
     if (values_[step.outputs[o].value].known)
       BP_TRY(bind_slot(number, BP_SLOT_OUTPUT + o, step.outputs[o], slots[inputs + o]));
+  return {};
+}
+
+// A plugin may refuse an input's container that is still bound to an output. Where the framework has bound the
+// container of an output to an input, the output therefore first gets the value's own container.
+Status RunState::free_exchanged(uint32_t number) {
+  const Step& step = graph_.steps[number];
+  const uint32_t inputs = static_cast<uint32_t>(step.inputs.size());
+  for (uint32_t o = 0; o < step.outputs.size(); ++o) {
+    Slot& bound = steps_[number].slots[inputs + o];
+    const auto is_input = [&](const ReplicaRef& input) { return values_[input.value].container == bound.container; };
+    if (!bound.container || std::ranges::none_of(step.inputs, is_input)) continue;
+    BP_TRY(bind_container(number, BP_SLOT_OUTPUT + o, values_[step.outputs[o].value].own_container.get(), bound));
+  }
+  return {};
+}
+
+Status RunState::bind_container(uint32_t number, uint32_t slot, bp_container_t* container, Slot& bound) {
+  const Program& program = *graph_.steps[number].program;
+  if (program.device->given_up()) return program.device->lost();
+  bp_binding_t binding{};
+  binding.size = sizeof binding;
+  binding.slot = slot;
+  binding.container = container;
+  PluginError error;
+  BP_TRY(device_status(*program.device, error,
+                       program.plugin->instance->bind(steps_[number].instance, &binding, error.get())));
+  bound.container = container;
+  bound.bound = true;
   return {};
 }
 
@@ -283,12 +313,12 @@ Status RunState::bind_slot(uint32_t number, uint32_t slot, ReplicaRef ref, Slot&
   const bp_instance_api_t& api = *program.plugin->instance;
   bp_instance_t* const instance = steps_[number].instance;
   const Value& value = values_[ref.value];
-  const bool is_tensor = graph_.values[ref.value].kind == BP_KIND_TENSOR;
+  if (graph_.values[ref.value].kind != BP_KIND_TENSOR) return bind_container(number, slot, value.container, bound);
   if (program.device->given_up()) return program.device->lost();
   bp_tensor_t tensor = this->tensor(ref);
   const uint64_t generation = ref.replica == BP_NONE ? 0 : replica(ref).generation;
   PluginError error;
-  if (bound.bound && is_tensor && bound.generation == generation && same_buffer(bound.buffer, tensor.buffer)) {
+  if (bound.bound && bound.generation == generation && same_buffer(bound.buffer, tensor.buffer)) {
     if (bound.extents == value.extents) return {};
     if (api.extents) {
       bound.bound = false;
@@ -302,11 +332,10 @@ Status RunState::bind_slot(uint32_t number, uint32_t slot, ReplicaRef ref, Slot&
   bp_binding_t binding{};
   binding.size = sizeof binding;
   binding.slot = slot;
-  binding.tensor = is_tensor ? &tensor : nullptr;
-  binding.container = value.container;
+  binding.tensor = &tensor;
   bound.bound = false;
   BP_TRY(device_status(*program.device, error, api.bind(instance, &binding, error.get())));
-  bound = {tensor.buffer, generation, value.extents, true};
+  bound = {tensor.buffer, generation, value.extents, true, nullptr};
   return {};
 }
 

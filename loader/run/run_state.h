@@ -35,7 +35,7 @@ class RunState {
     bool known = false;            // for a tensor: whether `extents` are known; for a container: true
     std::vector<Buffer> replicas;  // as in RunValue
     bp_container_t* container = nullptr;
-    std::unique_ptr<bp_container_t> own_container;  // null if the framework bound a container
+    std::unique_ptr<bp_container_t> own_container;  // used if the framework bound none; null for a tensor
   };
 
   // Creates the instances and streams. `graph` must outlive the result. Returns the errors of the devices.
@@ -98,6 +98,7 @@ class RunState {
     uint64_t generation = 0;
     std::vector<int64_t> extents;
     bool bound = false;
+    bp_container_t* container = nullptr;
   };
   struct StepState {
     bp_instance_t* instance = nullptr;
@@ -121,7 +122,9 @@ class RunState {
   static void end_imports(Value& value);
   Buffer& at(ReplicaRef ref) { return values_[ref.value].replicas[ref.replica]; }
   Status bind_scratch(uint32_t step);
+  Status free_exchanged(uint32_t step);
   Status bind_slot(uint32_t step, uint32_t slot, ReplicaRef ref, Slot& bound);
+  Status bind_container(uint32_t step, uint32_t slot, bp_container_t* container, Slot& bound);
 
   const RunGraph& graph_;
   std::vector<Block> arenas_;   // by memory: one block for values between islands
