@@ -48,6 +48,7 @@ struct Settings {
   CacheSettings cache;
   ImportLimits import;
   bool refuses_contradictions = false;
+  std::string ignored;  // a line about a variable whose value is invalid and is not used; empty: none
   std::map<std::string, Host::Options, std::less<>> backends;  // by backend id; names lack the prefix "<id>."
 };
 
@@ -131,11 +132,11 @@ Result<Settings> read_settings(const bp_env_desc_t& desc) {
   if (const char* patterns = variable("BACKPLANE_DISABLE")) settings.selection.disable(patterns);
   if (const char* patterns = variable("BACKPLANE_SELECT")) settings.selection.select(patterns);
   if (const char* folder = variable("BACKPLANE_REQUIRE_SIGNED"); folder && *folder)
-    BP_TRY(loader_option("require_signed", folder, settings));
+    BP_TRY(loader_option("require_signed", folder, settings).context("BACKPLANE_REQUIRE_SIGNED"));
   for (const auto& [name, option] :
        {std::pair("BACKPLANE_ISOLATE", "isolate"), std::pair("BACKPLANE_ISOLATE_SANDBOX", "isolate_sandbox"),
         std::pair("BACKPLANE_ISOLATE_PATHS", "isolate_paths")})
-    if (const char* value = variable(name)) BP_TRY(loader_option(option, value, settings));
+    if (const char* value = variable(name)) BP_TRY(loader_option(option, value, settings).context(name));
   if (const char* text = variable("BACKPLANE_SCAN_TIMEOUT_MS")) {
     uint32_t limit = 0;
     const std::string_view digits = text;
@@ -143,6 +144,11 @@ Result<Settings> read_settings(const bp_env_desc_t& desc) {
     // An invalid value does not make the program fail: the default is used.
     if (error == std::errc() && end == digits.data() + digits.size() && limit > 0)
       settings.probe.limit = std::chrono::milliseconds(std::min<uint32_t>(limit, 3'600'000));
+    else
+      settings.ignored = fmt::format(
+          "BACKPLANE_SCAN_TIMEOUT_MS is \"{}\" and is ignored: set it to a number of milliseconds, at least 1; the "
+          "limit is {} ms",
+          digits, settings.probe.limit.count());
   }
   BP_TRY(abi::check_array(desc.options, desc.option_count, desc.option_stride, "desc.options"));
   for (uint32_t i = 0; i < desc.option_count; ++i) {
@@ -441,6 +447,7 @@ Result<std::shared_ptr<Environment>> Environment::create(const bp_env_desc_t& de
   env->import_limits_ = settings.import;
   env->refuses_contradictions_ = settings.refuses_contradictions;
   Maker maker{*env, std::move(settings)};
+  if (const std::string& ignored = maker.settings.ignored; !ignored.empty()) maker.log().warning(ignored);
   const auto enter = [&](Candidate candidate, Refusal refusal, bool named) {
     candidate.refusal = refusal.code;
     const std::string text = refusal ? std::move(refusal.text)

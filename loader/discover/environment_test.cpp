@@ -66,6 +66,40 @@ TEST(Environment, DevicesAreNumberedAndNamed) {
   EXPECT_EQ((*env)->device(4).status().code(), BP_NOT_FOUND);
 }
 
+TEST(Environment, VariablesWithInvalidValuesAreNamed) {
+  Sandbox sandbox;
+  for (const auto& [name, value] :
+       {std::pair("BACKPLANE_ISOLATE_SANDBOX", "none"), std::pair("BACKPLANE_ISOLATE_PATHS", "relative/path")}) {
+    sandbox.set(name, value);
+    const auto env = Request().only_given().file(kFake).create();
+    EXPECT_EQ(env.status().code(), BP_INVALID_ARGUMENT);
+    EXPECT_THAT(std::string(env.status().text()), HasSubstr(name));
+    sandbox.set(name, std::nullopt);
+  }
+}
+
+TEST(Environment, AnInvalidTimeLimitIsLogged) {
+  Sandbox sandbox;
+  const auto lines_with = [&](const char* limit) {
+    sandbox.set("BACKPLANE_SCAN_TIMEOUT_MS", limit);
+    std::vector<std::string> lines;
+    const auto env = Request().only_given().file(kFake).with([&](bp_env_desc_t desc) {
+      desc.log_level = BP_LOG_WARNING;
+      desc.self = &lines;
+      desc.log = [](void* self, uint32_t, bp_text_t text) {
+        static_cast<std::vector<std::string>*>(self)->push_back(abi::string(text));
+      };
+      return Environment::create(desc);
+    });
+    EXPECT_TRUE(env.ok()) << env.status().text();
+    EXPECT_TRUE(env.ok() && (*env)->candidates()[0].refusal == BP_REFUSED_NONE);
+    return lines;
+  };
+  for (const char* invalid : {"20s", "0", "", "-1", "99999999999"})
+    EXPECT_THAT(lines_with(invalid), ElementsAre(HasSubstr("BACKPLANE_SCAN_TIMEOUT_MS is \"" + std::string(invalid))));
+  EXPECT_THAT(lines_with("30000"), ::testing::IsEmpty());
+}
+
 std::vector<uint64_t> ids_of(const std::string& option, const std::string& value) {
   auto env = Request().only_given().file(kFake).option("fake.devices", "2").option("fake." + option, value).create();
   EXPECT_TRUE(env.ok()) << env.status().text();
