@@ -21,7 +21,8 @@ TEST(Staging, SmallPiecesShareABlockAndDoNotOverlap) {
   EXPECT_EQ(pool.blocks(), 1u);
   EXPECT_GE(second.offset, first.offset + first.bytes);
   EXPECT_GE(third.offset, second.offset + second.bytes);
-  EXPECT_EQ(second.bytes, 128u);
+  EXPECT_EQ(second.bytes, 4096u);
+  for (const Piece& piece : {first, second, third}) EXPECT_EQ(reinterpret_cast<uintptr_t>(piece.data()) % 4096, 0u);
   EXPECT_NE(taken(pool, (64 << 10) + 1).staging, first.staging);
 }
 

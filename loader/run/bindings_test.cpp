@@ -83,6 +83,69 @@ TEST(Exec, ScratchMemoryIsBound) {
   }
 }
 
+// A device may refuse memory of the framework, but the loader's own starts where the device requires it: outputs,
+// values between islands, copies.
+TEST(Exec, OnlyTheFrameworksMemoryMayBeUnaligned) {
+  for (const char* memory : {"host", "own", "shared", "flushed"}) {
+    for (const char* async : {"0", "1"}) {
+      SCOPED_TRACE(std::string(memory) + ", async " + async);
+      const Environment env =
+          streaming({{"partial.memory", memory}, {"partial.async", async}, {"partial.align", "4096"}});
+      Exec exec = env.compile(chain(3), pinned({{"*", "partial"}})).exec();
+      alignas(4096) float x[1024] = {0, 1, -2, 3};
+      alignas(4096) float y[1024] = {};
+      const int64_t extents[] = {3};
+      const auto bind = [&](uint32_t slot, float* values) {
+        bp_tensor_t tensor{};
+        tensor.size = sizeof tensor;
+        tensor.dtype = BP_DTYPE_FLOAT;
+        tensor.rank = 1;
+        tensor.extents = extents;
+        tensor.buffer.address = values;
+        tensor.buffer.bytes = 12;
+        exec.bind_memory(slot, tensor);
+      };
+      // Devices with memory of their own get copies.
+      const bp_status_t unaligned = memory == std::string("host") ? BP_UNSUPPORTED : BP_OK;
+      bind(0, x + 1);
+      const Error refused = failure([&] { exec.run(); });
+      EXPECT_EQ(refused.status(), unaligned);
+      if (unaligned != BP_OK) {
+        EXPECT_THAT(refused.text(), HasSubstr("slot 0 does not start at a multiple of 4096"));
+      }
+      std::copy_n(x + 1, 3, x);
+      bind(0, x);
+      exec.run();
+      EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(-1, 2, -3));
+      bind(BP_SLOT_OUTPUT, y + 1);
+      EXPECT_EQ(failure([&] { exec.run(); }).status(), unaligned);
+      bind(BP_SLOT_OUTPUT, y);
+      exec.run();
+      EXPECT_THAT(std::vector<float>(y, y + 3), ElementsAre(-1, 2, -3));
+    }
+  }
+}
+
+TEST(Exec, IsolatedDevicesGetAlignedMemory) {
+  const Environment env = partial_environment({{"loader.isolate", "partial"},
+                                               {"loader.isolate_sandbox", "off"},
+                                               {"partial.align", "4096"},
+                                               {"partial.max_nodes", "1"}});
+  Exec exec = env.compile(chain(3), pinned({{"*", "partial"}})).exec();
+  alignas(64) float x[] = {0, 1, -2, 3};
+  const int64_t extents[] = {3};
+  bp_tensor_t tensor{};
+  tensor.size = sizeof tensor;
+  tensor.dtype = BP_DTYPE_FLOAT;
+  tensor.rank = 1;
+  tensor.extents = extents;
+  tensor.buffer.address = x + 1;
+  tensor.buffer.bytes = 12;
+  exec.bind_memory(0, tensor);
+  exec.run();
+  EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(-1, 2, -3));
+}
+
 // Other memory and extents may follow only once the run has ended.
 TEST(Exec, DimensionsAreNotSetDuringARun) {
   const Environment env = streaming({{"partial.run_us", "100000"}});

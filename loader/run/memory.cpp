@@ -36,7 +36,10 @@ Result<Memory> Memory::of(Device& device, Services& services) {
   Memory memory(services);
   BP_ASSIGN(bp_device_t * handle, device.open());
   const bp_memory_api_t* api = device.backend().plugin->memory;
-  if (!api || !api->space) return memory;
+  if (!api || !api->space) {
+    if (device.backend().isolated) memory.alignment_ = kMaxHostAlignment;  // what the device requires is not known here
+    return memory;
+  }
 
   bool chosen = false;
   const uint32_t count = std::max(1u, device.info().space_count);

@@ -40,6 +40,20 @@ struct Counters {
   std::atomic<uint64_t> instances{0};  // currently existing
 };
 
+// Counts work in a stream, unless the stream does not take it.
+class BeginInStream {
+ public:
+  explicit BeginInStream(std::atomic<uint64_t>& in_streams) : in_streams_(&in_streams) { ++in_streams; }
+  BeginInStream(const BeginInStream&) = delete;
+  ~BeginInStream() {
+    if (in_streams_ != nullptr) --*in_streams_;
+  }
+  void keep() { in_streams_ = nullptr; }
+
+ private:
+  std::atomic<uint64_t>* in_streams_;
+};
+
 // Counts work in a stream as ended when it is destroyed.
 struct EndInStream {
   std::atomic<uint64_t>& in_streams;

@@ -64,6 +64,7 @@ void Instance::bind(const bp_binding_t& binding, bp_error_t* error) {
   if (binding.tensor != nullptr) {
     tensor = reached(*program_.device, sdk::read(binding.tensor, "binding.tensor"));
     passed.tensor = &tensor;
+    bound_[binding.slot] = static_cast<const char*>(tensor.buffer.address);
   }
   if (binding.slot == BP_SLOT_SCRATCH) {
     if (tensor.buffer.bytes < program_.device->script().scratch) throw Error(BP_BUFFER_TOO_SMALL, "too little scratch");
@@ -89,6 +90,14 @@ void Instance::fail(const bp_run_t& run) {
     if (run.deadline != 0 && now() >= run.deadline) throw Error(BP_TIMED_OUT, "the deadline passed while it hung");
     take_time(200);
   }
+}
+
+void Instance::check_alignment() const {
+  const Script& script = program_.device->script();
+  for (const auto& [slot, address] : bound_)
+    if (script.refuses_unaligned && reinterpret_cast<uintptr_t>(address) % script.align != 0)
+      throw Error(BP_UNSUPPORTED, "the memory of slot " + std::to_string(slot) + " does not start at a multiple of " +
+                                      std::to_string(script.align) + " bytes");
 }
 
 void Instance::work(const bp_run_t& run) {
@@ -132,6 +141,7 @@ void Instance::run(const bp_run_t& run) {
   const Device& device = *program_.device;
   device.called();
   device.check();
+  check_alignment();
   if (run.done != nullptr) ++device.counters().reports;
   if (!device.script().async) {
     number_ = ++program_.runs;
@@ -154,21 +164,28 @@ void Instance::run(const bp_run_t& run) {
   }
   number_ = ++program_.runs;
   run_ = run;  // `work` reads it; the stream handles its points
-  ++device.counters().in_streams;
-  stream->submit(*device.backend->sdk_host, run, [this](const sdk::RunSync& sync) {
-    const EndInStream end{program_.device->counters().in_streams};
-    // The caller may run the instance again as soon as the end is reported.
-    struct Ended {
-      Instance& instance;
-      ~Ended() {
-        const std::lock_guard lock(instance.mutex_);
-        instance.in_flight_ = false;
-        instance.changed_.notify_all();
-      }
-    } ended{*this};
-    sync.wait();
-    work(run_);
-  });
+  try {
+    BeginInStream begun(device.counters().in_streams);
+    stream->submit(*device.backend->sdk_host, run, [this](const sdk::RunSync& sync) {
+      const EndInStream end{program_.device->counters().in_streams};
+      // The caller may run the instance again as soon as the end is reported.
+      struct Ended {
+        Instance& instance;
+        ~Ended() {
+          const std::lock_guard lock(instance.mutex_);
+          instance.in_flight_ = false;
+          instance.changed_.notify_all();
+        }
+      } ended{*this};
+      sync.wait();
+      work(run_);
+    });
+    begun.keep();
+  } catch (...) {  // the stream has not taken it
+    const std::lock_guard lock(mutex_);
+    in_flight_ = false;
+    throw;
+  }
 }
 
 namespace {

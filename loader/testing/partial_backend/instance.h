@@ -3,6 +3,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <map>
 #include <mutex>
 #include <optional>
 
@@ -24,6 +25,7 @@ class Instance {
 
  private:
   void work(const bp_run_t& run);
+  void check_alignment() const;
   void fail(const bp_run_t& run);
 
   const Program& program_;
@@ -33,6 +35,7 @@ class Instance {
   bp_run_t run_{};       // the run in flight
   uint64_t number_ = 0;  // the current run's number among all runs of the program
   char* scratch_ = nullptr;
+  std::map<uint32_t, const char*> bound_;  // the first byte of the memory in each slot
   std::optional<sdk::HostStream> own_;
 };
 

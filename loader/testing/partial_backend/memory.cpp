@@ -22,7 +22,7 @@ bp_status_t BP_CALL space(bp_device_t* handle, uint32_t index, bp_space_t* out, 
     const Memory kind = of(handle).script().memory;
     if (index != 0) throw Error(BP_NOT_FOUND, "a partial device has one memory space, number 0");
     bp_space_t space{};
-    space.alignment = 64;
+    space.alignment = of(handle).script().align;
     if (kind == Memory::kHost) {
       space.name = {"host", 4};
       space.flags = BP_SPACE_HOST | BP_SPACE_MAPPABLE | BP_SPACE_COHERENT;
@@ -39,14 +39,19 @@ bp_status_t BP_CALL space(bp_device_t* handle, uint32_t index, bp_space_t* out, 
   });
 }
 
+char* aligned(uint64_t bytes, uint64_t alignment) {
+  const uint64_t whole = (std::max<uint64_t>(bytes, 1) + alignment - 1) / alignment * alignment;
+  if (void* const memory = std::aligned_alloc(alignment, whole)) return static_cast<char*>(memory);
+  throw std::bad_alloc();
+}
+
 bp_status_t BP_CALL allocate(bp_device_t* handle, const bp_allocate_t* what, bp_buffer_t* out, bp_error_t* error) {
   return fence(error, [&] {
     const uint64_t bytes = what->bytes;
     Device& device = of(handle);
     device.called();
     device.check();
-    auto* data = static_cast<char*>(std::aligned_alloc(64, (std::max<uint64_t>(bytes, 1) + 63) / 64 * 64));
-    if (data == nullptr) throw std::bad_alloc();
+    char* const data = aligned(bytes, device.script().align);
     ++device.counters().allocations;
     *out = {};
     if (device.script().memory == Memory::kHost)
@@ -105,8 +110,7 @@ bp_status_t BP_CALL copy(bp_device_t* handle, const bp_copy_t* what, bp_error_t*
     };
     if (!run) return work();
     if (run->stream == nullptr) throw Error(BP_INVALID_ARGUMENT, "a copy with a run but without a stream");
-    ++device.counters().stream_copies;
-    ++device.counters().in_streams;
+    BeginInStream begun(device.counters().in_streams);
     if (run->done != nullptr) ++device.counters().reports;
     static_cast<sdk::HostStream*>(sdk::stream_of(run->stream))
         ->submit(*device.backend->sdk_host, *run, [work, &device](const sdk::RunSync& sync) {
@@ -114,6 +118,8 @@ bp_status_t BP_CALL copy(bp_device_t* handle, const bp_copy_t* what, bp_error_t*
           sync.wait();
           work();
         });
+    begun.keep();
+    ++device.counters().stream_copies;
   });
 }
 
@@ -159,10 +165,14 @@ bp_status_t BP_CALL import(bp_device_t* handle, const bp_import_t* what, bp_buff
     if (external->kind != BP_EXTERNAL_HOST_POINTER || kind == Memory::kHost)
       throw Error(BP_UNSUPPORTED, "this partial device does not import such memory");
     char* host = reinterpret_cast<char*>(external->handle) + external->offset;
-    if (reinterpret_cast<uintptr_t>(host) % 64 != 0)
-      throw Error(BP_UNSUPPORTED, "imported memory must start on a multiple of 64 bytes");
+    if (reinterpret_cast<uintptr_t>(host) % device.script().align != 0)
+      throw Error(BP_UNSUPPORTED,
+                  "imported memory must start on a multiple of " + std::to_string(device.script().align) + " bytes");
     auto* allocation = new Allocation{&device, host, external->bytes, host, external->release, external->self};
-    if (kind == Memory::kFlushed) allocation->data = static_cast<char*>(std::calloc(1, external->bytes));
+    if (kind == Memory::kFlushed) {
+      allocation->data = aligned(external->bytes, device.script().align);
+      std::memset(allocation->data, 0, external->bytes);
+    }
     ++device.counters().imports;
     *out = {};
     out->memory = reinterpret_cast<bp_memory_t*>(allocation);

@@ -135,6 +135,8 @@ Script read_script(const bp_host_t* host, uint32_t device) {
     else
       script.seconds = std::strtod(seconds->c_str(), nullptr);
   }
+  script.refuses_unaligned = reader.text("align").has_value();
+  reader.read("align", script.align);
   uint64_t kind = script.kind;
   reader.read("reject", script.reject);
   reader.read("split", script.split);

@@ -15,6 +15,8 @@
 //             "flushed": host memory, but it sees the host's writes only after a flush
 //   peers     1: the devices copy directly between each other. Each also reports a device   0
 //             with index 8, which does not exist
+//   align     bytes, a power of two: its allocations start at multiples of it, and a run refuses    64, and runs
+//             memory that does not                                                           accept any memory
 //   scratch   bytes that each instance needs bound, and overwrites in each run               0
 //   forgets   the call of output_extents, counted from 1, from which on it reports BP_NONE    none
 //   async     1: `run` returns at once, a thread does the work, and there are streams        0
@@ -70,6 +72,8 @@ struct Script {
   Memory memory = Memory::kHost;
   bool groups = false;
   bool peers = false;
+  uint64_t align = 64;
+  bool refuses_unaligned = false;
   uint64_t scratch = 0;
   uint64_t forgets = UINT64_MAX;
   bool async = false;
