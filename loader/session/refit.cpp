@@ -56,33 +56,59 @@ Status refit_program(const Program& program, const std::vector<bp_refit_weight_t
 
 }  // namespace
 
-// If a program refuses its new weights, restores the previous weights of the programs before it.
+namespace {
+
+// Tensors that describe the present elements of weights, and a request with them.
+struct Restoration {
+  std::vector<bp_tensor_t> tensors;
+  std::vector<bp_refit_weight_t> weights;
+};
+
+// Calls refit_program. std::bad_alloc, which may be thrown for the text of an error, becomes an error without a text.
+Status try_refit(const Program& program, const std::vector<bp_refit_weight_t>& weights, Status& no_memory) noexcept {
+  try {
+    return refit_program(program, weights);
+  } catch (...) {
+    return std::move(no_memory);
+  }
+}
+
+}  // namespace
+
+// If a program refuses its new weights, restores the previous weights of the programs before it. Allocates what that
+// requires before the first program changes.
 Status Session::refit_programs(const Replacements& wanted) const {
-  std::vector<const Replacements::value_type*> done;
+  std::vector<std::pair<const Program*, Restoration>> natives;
   for (const auto& program : programs_) {
     const auto one = wanted.find(program.get());
     if (one == wanted.end() || !native(*program)) continue;
-    Status status = refit_program(*program, one->second.slots);
-    if (status.ok()) {
-      done.push_back(&*one);
-      continue;
+    const auto& [slots, present] = one->second;
+    Restoration& before = natives.emplace_back(program.get(), Restoration()).second;
+    before.tensors.reserve(slots.size());
+    for (size_t i = 0; i < slots.size(); ++i) {
+      const model::Weight& weight = *present[i];
+      bp_tensor_t& tensor = before.tensors.emplace_back(*slots[i].tensor);
+      tensor.buffer =
+          bp_buffer_t{0, 0, 0, nullptr, const_cast<void*>(static_cast<const void*>(weight.data)), 0, weight.bytes};
+      before.weights.push_back({slots[i].weight, 0, &tensor});
     }
-    for (const auto* before : done) {
-      std::vector<bp_tensor_t> tensors;
-      std::vector<bp_refit_weight_t> weights;
-      tensors.reserve(before->second.slots.size());
-      for (size_t i = 0; i < before->second.slots.size(); ++i) {
-        const model::Weight& weight = *before->second.present[i];
-        bp_tensor_t& tensor = tensors.emplace_back(*before->second.slots[i].tensor);
-        tensor.buffer =
-            bp_buffer_t{0, 0, 0, nullptr, const_cast<void*>(static_cast<const void*>(weight.data)), 0, weight.bytes};
-        weights.push_back({before->second.slots[i].weight, 0, &tensor});
-      }
-      if (const Status undone = refit_program(*before->first, weights); !undone.ok())
-        return std::move(status).context("the weights of device '" + before->first->device->name() +
-                                         "' were replaced and cannot be restored (" + std::string(undone.text()) + ")");
+  }
+  Status no_memory(BP_RESOURCE_EXHAUSTED, {}), not_restored(BP_RESOURCE_EXHAUSTED, {});
+  for (size_t k = 0; k < natives.size(); ++k) {
+    const Program& program = *natives[k].first;
+    Status status = try_refit(program, wanted.find(&program)->second.slots, no_memory);
+    if (status.ok()) continue;
+    Status undone;
+    const Program* changed = nullptr;  // a program whose weights cannot be restored
+    for (size_t j = 0; j < k; ++j) {
+      Status restored = try_refit(*natives[j].first, natives[j].second.weights, not_restored);
+      if (restored.ok() || changed) continue;
+      undone = std::move(restored);
+      changed = natives[j].first;
     }
-    return status;
+    if (!changed) return status;
+    return std::move(status).context("the weights of device '" + changed->device->name() +
+                                     "' were replaced and cannot be restored (" + std::string(undone.text()) + ")");
   }
   return {};
 }
@@ -209,12 +235,14 @@ Status Session::refit(const std::vector<std::pair<std::string, bp_tensor_t>>& we
     for (const auto& [index, weight] : fresh) next->refit_.replaced[index] = weight;
     BP_TRY(next->compile_again([&](const Program& program) { return wanted.contains(&program) && !native(program); }));
   }
+  auto replaced = next ? decltype(refit_.replaced)() : refit_.replaced;  // complete before any program changes
+  for (const auto& [index, weight] : fresh)
+    if (!next) replaced[index] = weight;
   BP_TRY(refit_programs(wanted));
-  if (!next) {
-    for (auto& [index, weight] : fresh) refit_.replaced[index] = std::move(weight);
-    return {};
-  }
-  replace_by(std::move(next));
+  if (next)
+    replace_by(std::move(next));
+  else
+    refit_.replaced.swap(replaced);
   return {};
 }
 
