@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <mutex>
+#include <new>
 #include <utility>
 
 #include "base/abi.h"
@@ -71,20 +72,27 @@ Device::~Device() {
     call_plugin([&] { backend_->plugin->device->close(handle_); });
 }
 
-void Device::give_up(std::string_view why) {
+void Device::give_up(std::string_view why) noexcept {
   backend_->given_up = true;
   bp_device_t* opened = nullptr;
   std::map<const void*, Listener> listeners;
   {
     const std::lock_guard lock(handle_mutex_);
     if (given_up_) return;
-    why_ = why;
+    try {
+      why_ = why;
+    } catch (const std::bad_alloc&) {
+      why_ = "hangs";  // needs no memory
+    }
     given_up_ = true;
     opened = handle_;
     listeners = std::move(listeners_);
   }
   if (opened) abandon(opened);
-  for (const auto& [key, listener] : listeners) listener(lost());
+  try {
+    for (const auto& [key, listener] : listeners) listener(lost());
+  } catch (const std::bad_alloc&) {  // the framework learns it from its next call
+  }
 }
 
 void Device::listen(const void* key, Listener listener) {

@@ -85,7 +85,7 @@ class Device {
   const KnownOpsets& newest() const { return newest_; }
   // Abandons the device because it hangs; it is never used again. `why` completes "device cpu …" in later errors. Does
   // not wait for an `open` in progress. Thread-safe.
-  void give_up(std::string_view why = "did not return from a run");
+  void give_up(std::string_view why = "did not return from a run") noexcept;
   // Callers check this before each call of a plugin's function with an object of this device.
   bool given_up() const { return given_up_; }
   // The listener is called with `lost()` when the device is given up, on the thread that gives it up. If the device was

@@ -166,14 +166,10 @@ Status Runner::abandon() {
     while (std::ranges::any_of(calls_, ends) && monotonic_now() < end)
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
-  std::string names;
-  const Device* named = nullptr;
   for (Call& call : calls_) {
     if (!is_under_way(call) && !is_stuck(call)) continue;
     abandoned_ = true;
     call.device->give_up();
-    if (call.device != std::exchange(named, call.device))
-      names += (names.empty() ? "'" : ", '") + call.device->name() + "'";
   }
   if (!abandoned_) {  // meanwhile all calls have ended
     if (at_once_) plan_.tasks().wait();
@@ -182,7 +178,14 @@ Status Runner::abandon() {
     if (!late && lost != graph_.devices.end()) return (*lost)->lost();
     return {BP_TIMED_OUT, "the deadline passed"};
   }
-  return did_not_return(late, names);
+  try {
+    std::string names;
+    for (const Device* device : graph_.devices)
+      if (device->given_up()) names += (names.empty() ? "'" : ", '") + device->name() + "'";
+    return did_not_return(late, names);
+  } catch (const std::bad_alloc&) {  // the framework must learn that the memory is still in use
+    return std::move(late ? abandoned_late_ : abandoned_lost_);
+  }
 }
 
 // After a failure, waits for work in streams that was started without `done`. Returns false if the run must be
@@ -385,7 +388,12 @@ Status Runner::leave(FrameworkStream& stream, uint64_t id, uint64_t deadline, St
   }
   stream.device().give_up();
   abandoned_ = true;
-  return did_not_return(end.status.code() == BP_TIMED_OUT, "'" + stream.device().name() + "'");
+  const bool late = end.status.code() == BP_TIMED_OUT;
+  try {
+    return did_not_return(late, "'" + stream.device().name() + "'");
+  } catch (const std::bad_alloc&) {
+    return std::move(late ? abandoned_late_ : abandoned_lost_);
+  }
 }
 
 // ---- islands --------------------------------------------------------------------------------------------------------

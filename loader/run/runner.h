@@ -119,6 +119,9 @@ class Runner {
   uint32_t failed_step_ = BP_NONE;
   const Device* failed_device_ = nullptr;
   std::atomic<bool> abandoned_{false};
+  // The errors of an abandoned run, if there is no memory for a text.
+  Status abandoned_late_ = Status(BP_TIMED_OUT, {}).with_flags(BP_ERROR_ABANDONED);
+  Status abandoned_lost_ = Status(BP_DEVICE_LOST, {}).with_flags(BP_ERROR_ABANDONED);
   // Memory for copies after all tasks. Kept as members, because a device that was given up may use it indefinitely.
   Block between_;
   std::shared_ptr<const model::Weight> passed_;
