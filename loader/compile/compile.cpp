@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/abi.h"
+#include "base/callback.h"
 #include "base/keep.h"
 #include "compile/cache.h"
 #include "host/cancel.h"
@@ -62,6 +63,7 @@ struct ReviewResult {
   bp_review_t review{};
   std::vector<std::vector<uint32_t>> split;  // node numbers in the island; one list per part
   std::string why;                           // the backend's reason for not accepting the island; may be empty
+  CallbackGuard callbacks;
 };
 
 // The arguments for compiling an island, and the memory that they point to.
@@ -88,13 +90,15 @@ Result<ReviewResult> query_review(const DeviceCoverage& coverage, const Program&
   const Request request(program, how);
   ReviewResult result;
   result.review.size = sizeof result.review;
-  result.review.split_self = &result.split;
+  result.review.split_self = &result;
   result.review.split = [](void* self, const uint32_t* nodes, uint32_t count) {
-    static_cast<std::vector<std::vector<uint32_t>>*>(self)->emplace_back(nodes, nodes + count);
+    ReviewResult& review = *static_cast<ReviewResult*>(self);
+    review.callbacks.run([&] { review.split.emplace_back(nodes, nodes + (nodes ? count : 0)); });
   };
   PluginError error;
   const bp_status_t code =
       program.plugin->coverage->review(coverage.handle, &request.what, &result.review, error.get());
+  result.callbacks.rethrow();
   BP_TRY(error.status(code, "device '" + coverage.device->name() + "': review failed"));
   result.why = error.text();
   return result;
@@ -186,14 +190,21 @@ Status load(Program& program, const DeviceCoverage& device, const bp_compile_t& 
 void store(Program& program, const ProgramCache& cache, const std::string& key) {
   const bp_cache_api_t& api = *program.plugin->cache;
   if (!api.serialize) return;
-  std::string blob;
-  const auto sink = [](void* self, bp_text_t piece) { *static_cast<std::string*>(self) += abi::view(piece); };
+  struct Blob {
+    std::string bytes;
+    CallbackGuard callbacks;
+  } blob;
+  const auto sink = [](void* self, bp_text_t piece) {
+    Blob& blob = *static_cast<Blob*>(self);
+    blob.callbacks.run([&] { blob.bytes += abi::view(piece); });
+  };
   PluginError error;
-  if (api.serialize(program.handle, sink, &blob, error.get()) != BP_OK) {
+  const bp_status_t code = api.serialize(program.handle, sink, &blob, error.get());
+  if (code != BP_OK || blob.callbacks.failed()) {
     if (program.cache_reason.empty()) program.cache_reason = error.text();
     return;
   }
-  if (cache.write(key, blob)) program.cache = "stored";
+  if (cache.write(key, blob.bytes)) program.cache = "stored";
 }
 
 }  // namespace

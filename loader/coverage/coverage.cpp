@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/abi.h"
+#include "base/callback.h"
 #include "host/cancel.h"
 #include "ops/schema/schema.h"
 
@@ -17,6 +18,9 @@ bool is_foreign(const bp_node_t& node) {
   return node.domain.size && ops::newest_opset(abi::view(node.domain)) == 0;
 }
 
+// The detail of a refusal for which the backend sent none.
+constexpr std::string_view kNoReason = "not supported; the backend gave no reason";
+
 // Implements bp_coverage_sink_t: copies the device's verdicts and checks every index.
 struct Sink {
   const bp_graph_t& graph;
@@ -25,6 +29,7 @@ struct Sink {
   uint32_t allowed = 0;  // BP_COMPUTE_* that the session allows
   std::vector<bool> too_new = std::vector<bool>(nodes.size(), false);
   std::vector<uint32_t> forbidden = {};  // nodes of atomic groups that would compute in a type that is not allowed
+  CallbackGuard callbacks = {};
 
   static bool holds(const bp_graph_t& graph, const bp_range_t& range) {
     if (range.symbol >= graph.symbol_count) return false;
@@ -95,10 +100,16 @@ class CoverageQuery {
     sink.size = sizeof sink;
     sink.self = &self;
     sink.verdicts = [](void* self, const bp_verdict_t* verdicts, uint32_t count, uint32_t stride) {
-      for (uint32_t i = 0; i < count; ++i) static_cast<Sink*>(self)->verdict(abi::element(verdicts, i, stride));
+      Sink& sink = *static_cast<Sink*>(self);
+      sink.callbacks.run([&] {
+        for (uint32_t i = 0; i < count; ++i) sink.verdict(abi::element(verdicts, i, stride));
+      });
     };
     sink.groups = [](void* self, const bp_group_t* groups, uint32_t count, uint32_t stride) {
-      for (uint32_t i = 0; i < count; ++i) static_cast<Sink*>(self)->group(abi::element(groups, i, stride));
+      Sink& sink = *static_cast<Sink*>(self);
+      sink.callbacks.run([&] {
+        for (uint32_t i = 0; i < count; ++i) sink.group(abi::element(groups, i, stride));
+      });
     };
     bp_coverage_query_t query{};
     query.size = sizeof query;
@@ -113,6 +124,7 @@ class CoverageQuery {
     self.allowed = options_.compute_types;
     PluginError error;
     const bp_status_t code = device_.backend().plugin->coverage->query(handle_, &query, &sink, error.get());
+    self.callbacks.rethrow();
     for (const uint32_t node : self.forbidden)
       if (self.nodes[node].usable()) self.forbid(node);
     return error.status(code, "device '" + device_.name() + "': coverage query failed");
@@ -183,7 +195,7 @@ class CoverageQuery {
         refusal = "in its body " + abi::string(node.op_type);
         if (node.name.size) refusal += " '" + abi::string(node.name) + "'";
         refusal += " (" + std::string(reason_name(nodes[i].reason)) +
-                   "): " + (nodes[i].detail.empty() ? "not supported; the backend gave no reason" : nodes[i].detail);
+                   "): " + (nodes[i].detail.empty() ? std::string(kNoReason) : nodes[i].detail);
       }
     }
     return refusal;
@@ -204,6 +216,8 @@ void explain(const bp_node_t& node, NodeVerdict& verdict) {
         op + " in its form of version " + std::to_string(node.since_version) + " is newer than this backend knows";
   else if (verdict.reason == BP_REASON_OPERATOR)
     verdict.detail = "operator " + op + " is not known";
+  else
+    verdict.detail = kNoReason;
 }
 
 // Copies a verdict on a node of the view to every graph node that it represents. (A call represents all nodes of its

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the loader uses the verdicts of devices: tested through the public API, with partial devices
 // (testing/partial_backend) and the CPU backend.
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <span>
 
 #include "backplane/client.hpp"
 #include "testing/client_fixture.h"
@@ -249,6 +251,65 @@ TEST_F(CoverageCosts, CopiesAreMeasuredOnce) {
   EXPECT_GT(before, 0u);
   env.compile(model, how);
   EXPECT_EQ(copies(), before);
+}
+
+// The CPU backend, but it refuses every node, for its type and without a text.
+const bp_plugin_t* BP_CALL query_silent_plugin(const bp_host_offer_t* offer) {
+  static const auto kQuery = reinterpret_cast<bp_plugin_query_t>(
+      ::dlsym(::dlopen(kCpu.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE), BP_PLUGIN_SYMBOL));
+  static bp_plugin_t silent;
+  static bp_coverage_api_t coverage;
+  static decltype(coverage.query) inner;
+  silent = *kQuery(offer);
+  coverage = *silent.coverage;
+  inner = coverage.query;
+  coverage.query = [](bp_device_t* device, const bp_coverage_query_t* what, const bp_coverage_sink_t* sink,
+                      bp_error_t* error) {
+    bp_coverage_sink_t own = *sink;
+    own.self = const_cast<bp_coverage_sink_t*>(sink);
+    own.verdicts = [](void* self, const bp_verdict_t* verdicts, uint32_t count, uint32_t) {
+      const auto& host = *static_cast<const bp_coverage_sink_t*>(self);
+      for (bp_verdict_t verdict : std::span(verdicts, count)) {
+        verdict.answer = BP_ANSWER_NO;
+        verdict.reason = BP_REASON_DTYPE;
+        verdict.detail = {};
+        host.verdicts(host.self, &verdict, 1, sizeof verdict);
+      }
+    };
+    own.groups = [](void*, const bp_group_t*, uint32_t, uint32_t) {};
+    return inner(device, what, &own, error);
+  };
+  silent.coverage = &coverage;
+  return &silent;
+}
+
+TEST(Coverage, ARefusalHasATextWhateverItsReason) {
+  const bp_plugin_query_t plugin = query_silent_plugin;
+  bp_env_desc_t desc{};
+  desc.size = sizeof desc;
+  desc.flags = BP_ENV_ONLY_GIVEN;
+  desc.plugins = &plugin;
+  desc.plugin_count = 1;
+  bp_env_t* env = nullptr;
+  detail::call(api().env_create, static_cast<const bp_env_desc_t*>(&desc), &env);
+  Graph graph;
+  const Model model = graph.finish({graph.node("Relu", "y", {graph.input("x", BP_DTYPE_FLOAT, {2})})});
+  bp_session_desc_t how{};
+  how.size = sizeof how;
+  how.flags = BP_SESSION_PLACE_ONLY;
+  bp_session_t* session = nullptr;
+  detail::call(api().session_create, env, model.get(), static_cast<const bp_session_desc_t*>(&how), &session);
+  bp_device_info_t device{};
+  device.size = sizeof device;
+  detail::call(api().env_device, static_cast<const bp_env_t*>(env), 1u, &device, static_cast<bp_text_t*>(nullptr));
+  bp_node_verdict_t verdict{};
+  verdict.size = sizeof verdict;
+  detail::call(api().session_verdict, static_cast<const bp_session_t*>(session), 0u, device.id, &verdict);
+  EXPECT_EQ(verdict.answer, BP_ANSWER_NO);
+  EXPECT_EQ(verdict.reason, BP_REASON_DTYPE);
+  EXPECT_EQ(view::text(verdict.detail), "not supported; the backend gave no reason");
+  api().session_destroy(session);
+  api().env_destroy(env);
 }
 
 }  // namespace

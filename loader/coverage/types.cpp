@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/abi.h"
+#include "base/callback.h"
 #include "ops/infer/infer.h"
 
 namespace backplane {
@@ -26,6 +27,7 @@ struct Sink {
   std::vector<Type>& outputs;
   size_t symbols;
   std::string problem;
+  CallbackGuard callbacks = {};
 
   void output(uint32_t slot, bp_dtype_t dtype, int32_t rank, const bp_dim_t* dims) {
     if (slot >= outputs.size()) {
@@ -52,12 +54,13 @@ Status query_types(const DeviceCoverage& device, const std::shared_ptr<const Mod
                    uint32_t n, std::vector<Type>& outputs) {
   if (device.device->given_up()) return device.device->lost();
   const auto view = model::View::node(model, graph, n, device.device->newest());
-  Sink reported{outputs, model->graph.symbols.size(), {}};
+  Sink reported{outputs, model->graph.symbols.size(), {}, {}};
   bp_infer_sink_t sink{};
   sink.size = sizeof sink;
   sink.self = &reported;
   sink.output = [](void* self, uint32_t slot, bp_dtype_t dtype, int32_t rank, const bp_dim_t* dims) {
-    static_cast<Sink*>(self)->output(slot, dtype, rank, dims);
+    Sink& sink = *static_cast<Sink*>(self);
+    sink.callbacks.run([&] { sink.output(slot, dtype, rank, dims); });
   };
   PluginError error;
   bp_infer_t what{};
@@ -65,6 +68,7 @@ Status query_types(const DeviceCoverage& device, const std::shared_ptr<const Mod
   what.graph = view->abi();
   what.option_stride = sizeof(bp_option_t);
   const bp_status_t code = device.device->backend().plugin->coverage->infer(device.handle, &what, &sink, error.get());
+  reported.callbacks.rethrow();
   if (code == BP_UNSUPPORTED) {
     outputs.assign(outputs.size(), {});
     return {};

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/abi.h"
+#include "base/callback.h"
 #include "discover/call.h"
 #include "isolate/serve/server.h"
 
@@ -58,6 +59,7 @@ Status Server::coverage(Lane& lane, Message& request, Writer& out) const {
     Writer verdicts, groups;
     uint64_t verdict_count = 0, group_count = 0;
     std::string wrong;  // describes an impossible count that the plugin passed; empty: none
+    CallbackGuard callbacks;
     bool full() const { return verdicts.bytes().size() + groups.bytes().size() > kMostAnswers; }
   } collected;
   bp_coverage_sink_t sink{};
@@ -65,34 +67,39 @@ Status Server::coverage(Lane& lane, Message& request, Writer& out) const {
   sink.self = &collected;
   sink.verdicts = [](void* self, const bp_verdict_t* verdicts, uint32_t count, uint32_t stride) {
     Collected& to = *static_cast<Collected*>(self);
-    for (uint32_t i = 0; i < count && !to.full(); ++i) {
-      const bp_verdict_t verdict = abi::element(verdicts, i, stride);
-      if (verdict.ranges && verdict.range_count > kMostRanges) {
-        to.wrong = std::to_string(verdict.range_count) + " ranges for a node";
-        return;
+    to.callbacks.run([&] {
+      for (uint32_t i = 0; i < count && !to.full(); ++i) {
+        const bp_verdict_t verdict = abi::element(verdicts, i, stride);
+        if (verdict.ranges && verdict.range_count > kMostRanges) {
+          to.wrong = std::to_string(verdict.range_count) + " ranges for a node";
+          return;
+        }
+        to.verdicts.put(verdict.node).put(verdict.answer).put(verdict.reason).put(verdict.compute_types);
+        to.verdicts.text(cut(verdict.detail)).put(verdict.seconds).put(verdict.bytes).put(verdict.confidence);
+        to.verdicts.array(verdict.ranges, verdict.ranges ? verdict.range_count : 0);
+        ++to.verdict_count;
       }
-      to.verdicts.put(verdict.node).put(verdict.answer).put(verdict.reason).put(verdict.compute_types);
-      to.verdicts.text(cut(verdict.detail)).put(verdict.seconds).put(verdict.bytes).put(verdict.confidence);
-      to.verdicts.array(verdict.ranges, verdict.ranges ? verdict.range_count : 0);
-      ++to.verdict_count;
-    }
+    });
   };
   sink.groups = [](void* self, const bp_group_t* groups, uint32_t count, uint32_t stride) {
     Collected& to = *static_cast<Collected*>(self);
-    for (uint32_t i = 0; i < count && !to.full(); ++i) {
-      const bp_group_t group = abi::element(groups, i, stride);
-      if (group.nodes && group.node_count > kMostNodes) {
-        to.wrong = "a group of " + std::to_string(group.node_count) + " nodes";
-        return;
+    to.callbacks.run([&] {
+      for (uint32_t i = 0; i < count && !to.full(); ++i) {
+        const bp_group_t group = abi::element(groups, i, stride);
+        if (group.nodes && group.node_count > kMostNodes) {
+          to.wrong = "a group of " + std::to_string(group.node_count) + " nodes";
+          return;
+        }
+        to.groups.array(group.nodes, group.nodes ? group.node_count : 0).put(group.flags).put(group.seconds);
+        to.groups.put(group.bytes).put(group.compute_types).put(group.confidence).text(cut(group.name));
+        ++to.group_count;
       }
-      to.groups.array(group.nodes, group.nodes ? group.node_count : 0).put(group.flags).put(group.seconds);
-      to.groups.put(group.bytes).put(group.compute_types).put(group.confidence).text(cut(group.name));
-      ++to.group_count;
-    }
+    });
   };
   PluginError error;
   const bp_coverage_api_t& api = *tables_->plugin.coverage;
   const bp_status_t code = call_plugin(error, [&] { return api.query(device->handle, &query, &sink, error.get()); });
+  collected.callbacks.rethrow();
   if (code != BP_OK) return Status::reported(code, error.get());
   if (!collected.wrong.empty()) return {BP_INTERNAL, "its plugin returned " + collected.wrong};
   if (collected.full()) return {BP_INTERNAL, "its plugin returned more than 64 MiB of verdicts and groups"};
@@ -124,6 +131,7 @@ Status Server::review(Lane& lane, Message& request, Writer& out) const {
   struct Parts {
     Writer nodes;
     uint64_t count = 0;
+    CallbackGuard callbacks;
   } parts;
   bp_review_t review{};
   review.size = sizeof review;
@@ -131,12 +139,15 @@ Status Server::review(Lane& lane, Message& request, Writer& out) const {
   review.split = [](void* self, const uint32_t* nodes, uint32_t count) {
     Parts& to = *static_cast<Parts*>(self);
     if (to.nodes.bytes().size() > kMostAnswers || (count && !nodes)) return;
-    to.nodes.array(nodes, count);
-    ++to.count;
+    to.callbacks.run([&] {
+      to.nodes.array(nodes, count);
+      ++to.count;
+    });
   };
   PluginError error;
   const bp_status_t code =
       call_plugin(error, [&] { return api.review(device->handle, &compile, &review, error.get()); });
+  parts.callbacks.rethrow();
   if (code != BP_OK) return Status::reported(code, error.get());
   out.put(review.answer).put(review.reason).put(review.seconds).put(review.bytes).text(error.text());
   out.put(parts.count).append(parts.nodes.bytes());
@@ -166,6 +177,7 @@ Status Server::infer(Lane& lane, Message& request, Writer& out) const {
   struct Outputs {
     Writer written;
     uint64_t count = 0;
+    CallbackGuard callbacks;
   } outputs;
   bp_infer_sink_t sink{};
   sink.size = sizeof sink;
@@ -173,11 +185,14 @@ Status Server::infer(Lane& lane, Message& request, Writer& out) const {
   sink.output = [](void* self, uint32_t slot, bp_dtype_t dtype, int32_t rank, const bp_dim_t* dims) {
     Outputs& to = *static_cast<Outputs*>(self);
     if (rank > BP_MAX_RANK || (rank > 0 && !dims) || to.written.bytes().size() > kMostAnswers) return;
-    to.written.put(slot).put(dtype).put(rank).array(dims, rank > 0 ? static_cast<uint64_t>(rank) : 0);
-    ++to.count;
+    to.callbacks.run([&] {
+      to.written.put(slot).put(dtype).put(rank).array(dims, rank > 0 ? static_cast<uint64_t>(rank) : 0);
+      ++to.count;
+    });
   };
   PluginError error;
   const bp_status_t code = call_plugin(error, [&] { return api.infer(device->handle, &infer, &sink, error.get()); });
+  outputs.callbacks.rethrow();
   if (code != BP_OK) return Status::reported(code, error.get());
   out.put(outputs.count).append(outputs.written.bytes());
   return {};

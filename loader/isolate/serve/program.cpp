@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/abi.h"
+#include "base/callback.h"
 #include "discover/call.h"
 #include "isolate/serve/server.h"
 
@@ -85,9 +86,12 @@ Status Server::make_program(Lane& lane, Message& request, Writer& out, bool from
     what.progress_self = &progress;
     what.progress = [](void* self, uint32_t done, uint32_t total) {
       const Progress& to = *static_cast<Progress*>(self);
-      Writer question;
-      question.put(done).put(total);
-      static_cast<void>(to.lane.ask(to.call, Operation::kProgress, question.bytes()));
+      CallbackGuard callback;  // without memory, this report is lost
+      callback.run([&] {
+        Writer question;
+        question.put(done).put(total);
+        static_cast<void>(to.lane.ask(to.call, Operation::kProgress, question.bytes()));
+      });
     };
   }
   PluginError error;
@@ -177,17 +181,24 @@ Status Server::serialize(Lane& lane, Reader& in, Writer& out) const {
   const bp_plugin_t& plugin = tables_->plugin;
   if (!plugin.cache || !plugin.cache->serialize) return {BP_UNSUPPORTED, "its plugin has no `serialize`"};
   const GraphLane::During during(program->lane, lane);
-  std::string blob;
+  struct Blob {
+    std::string bytes;
+    CallbackGuard callbacks;
+  } blob;
   const auto sink = [](void* self, bp_text_t piece) {
-    auto& to = *static_cast<std::string*>(self);
-    if (to.size() <= kMostBlob) to += std::string_view(piece.data, std::min(piece.size, kMostBlob + 1));
+    Blob& to = *static_cast<Blob*>(self);
+    to.callbacks.run([&] {
+      if (to.bytes.size() <= kMostBlob) to.bytes += std::string_view(piece.data, std::min(piece.size, kMostBlob + 1));
+    });
   };
   PluginError error;
   const bp_status_t code =
       call_plugin(error, [&] { return plugin.cache->serialize(program->handle, sink, &blob, error.get()); });
+  blob.callbacks.rethrow();
   if (code != BP_OK) return Status::reported(code, error.get());
-  if (blob.size() > kMostBlob) return {BP_UNSUPPORTED, "the program is too large for the cache of an isolated backend"};
-  out.append(blob);
+  if (blob.bytes.size() > kMostBlob)
+    return {BP_UNSUPPORTED, "the program is too large for the cache of an isolated backend"};
+  out.append(blob.bytes);
   return {};
 }
 
