@@ -2,64 +2,18 @@
 // Fails one allocation at a time while an environment, a model or a session is created, and during a run. Each call
 // must succeed or return an error, and later calls must work. Only allocations of the calling thread fail: those of the
 // client, the loader and the backends; in one test, those of a thread of the framework.
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <functional>
-#include <new>
 #include <string>
 #include <thread>
 
 #include "backplane/client.hpp"
+#include "backplane/sdk/fence.hpp"
+#include "testing/allocation_failure.h"
 #include "testing/partial.h"
-
-namespace {
-
-thread_local int64_t until_failure = -1;  // allocations that still succeed; negative: all of them
-thread_local uint64_t allocations = 0;
-
-void* allocate(size_t size, size_t alignment) {
-  ++allocations;
-  if (until_failure == 0) {
-    until_failure = -1;
-    return nullptr;
-  }
-  if (until_failure > 0) --until_failure;
-  if (size == 0) size = 1;
-  return alignment <= alignof(std::max_align_t)
-             ? std::malloc(size)
-             : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-}
-
-void* allocate_or_throw(size_t size, size_t alignment) {
-  if (void* memory = allocate(size, alignment)) return memory;
-  throw std::bad_alloc();
-}
-
-}  // namespace
-
-void* operator new(size_t size) {
-  return allocate_or_throw(size, 1);
-}
-void* operator new(size_t size, std::align_val_t alignment) {
-  return allocate_or_throw(size, static_cast<size_t>(alignment));
-}
-void* operator new(size_t size, const std::nothrow_t&) noexcept {
-  return allocate(size, 1);
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, size_t) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::align_val_t) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, size_t, std::align_val_t) noexcept {
-  std::free(memory);
-}
 
 namespace backplane {
 namespace {
@@ -186,6 +140,71 @@ TEST_F(Allocation, FailsInTheFrameworksLoop) {
     until_failure_in_loop = n;
     bp_session_t* session = nullptr;
     const bp_status_t status = api().session_create(env, model.get(), nullptr, &session, nullptr);
+    EXPECT_TRUE(status == BP_OK || status == BP_RESOURCE_EXHAUSTED) << "allocation " << n << ": " << status;
+    failed += status != BP_OK;
+    api().session_destroy(session);
+  }
+  EXPECT_GT(failed, 0u);
+  api().env_destroy(env);
+}
+
+// A plugin in which no exception may arrive: the CPU backend's, with a coverage query that calls the loader's sink from
+// noexcept functions.
+const bp_plugin_t* BP_CALL query_strict_plugin(const bp_host_offer_t* offer) {
+  static const auto kQuery = reinterpret_cast<bp_plugin_query_t>(
+      ::dlsym(::dlopen(kCpuFile.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE), BP_PLUGIN_SYMBOL));
+  static bp_plugin_t strict;
+  static bp_coverage_api_t coverage;
+  static decltype(coverage.query) kInner;
+  strict = *kQuery(offer);
+  coverage = *strict.coverage;
+  kInner = coverage.query;
+  coverage.query = [](bp_device_t* device, const bp_coverage_query_t* what, const bp_coverage_sink_t* sink,
+                      bp_error_t* error) {
+    bp_coverage_sink_t own{};
+    own.size = sizeof own;
+    own.self = const_cast<bp_coverage_sink_t*>(sink);
+    own.verdicts = [](void* self, const bp_verdict_t* verdicts, uint32_t count, uint32_t stride) noexcept {
+      const auto& host = *static_cast<const bp_coverage_sink_t*>(self);
+      for (uint32_t i = 0; i < count; ++i) {
+        bp_verdict_t verdict = sdk::element(verdicts, i, stride);
+        verdict.detail = view::text(std::string_view("a text that the loader has to allocate memory for"));
+        host.verdicts(host.self, &verdict, 1, sizeof verdict);
+      }
+    };
+    own.groups = [](void* self, const bp_group_t* groups, uint32_t count, uint32_t stride) noexcept {
+      const auto& host = *static_cast<const bp_coverage_sink_t*>(self);
+      host.groups(host.self, groups, count, stride);
+    };
+    return kInner(device, what, &own, error);
+  };
+  strict.coverage = &coverage;
+  return &strict;
+}
+
+TEST_F(Allocation, FailsInCallbacksOfAPlugin) {
+  const bp_plugin_query_t plugin = query_strict_plugin;
+  bp_env_desc_t desc{};
+  desc.size = sizeof desc;
+  desc.flags = BP_ENV_ONLY_GIVEN;
+  desc.plugins = &plugin;
+  desc.plugin_count = 1;
+  bp_env_t* env = nullptr;
+  detail::call(api().env_create, static_cast<const bp_env_desc_t*>(&desc), &env);
+  Builder builder(21);
+  builder.output(builder.node("Relu", {builder.input("x", BP_DTYPE_FLOAT, {2})}));
+  const Model model = builder.finish();
+  bp_session_desc_t how{};
+  how.size = sizeof how;
+  how.flags = BP_SESSION_PLACE_ONLY;
+  uint64_t failed = 0;
+  bool is_over = false;
+  for (int64_t n = 0; !is_over; ++n) {
+    until_failure = n;
+    bp_session_t* session = nullptr;
+    const bp_status_t status = api().session_create(env, model.get(), &how, &session, nullptr);
+    is_over = until_failure >= 0;
+    until_failure = -1;
     EXPECT_TRUE(status == BP_OK || status == BP_RESOURCE_EXHAUSTED) << "allocation " << n << ": " << status;
     failed += status != BP_OK;
     api().session_destroy(session);

@@ -61,7 +61,7 @@ void FrameworkStream::close() noexcept {
 }
 
 Status FrameworkStream::wait(uint64_t deadline) {
-  StreamEnd end = wait_for_work(*device_, stream_, deadline);
+  StreamEnd end = work_end(deadline, nullptr);
   // Work is still running. Reporting an earlier failure here would suggest that all work has ended.
   if (!end.ended) return std::move(end.status);
   Status kept = runs_->take_failure();
@@ -70,19 +70,19 @@ Status FrameworkStream::wait(uint64_t deadline) {
   return std::move(kept).with_flags(flags);  // the first failure; a later one is not reported
 }
 
-StreamEnd FrameworkStream::work_end(uint64_t deadline, const bp_cancel_t* cancel) const {
+StreamEnd FrameworkStream::work_end(uint64_t deadline, const bp_cancel_t* cancel) const try {
   return wait_for_work(*device_, stream_, deadline, cancel);
+} catch (...) {  // out of memory for the error message; the plugin reports a failure only once
+  runs_->keep_unknown();
+  throw;
 }
 
-Status FrameworkStream::drain(uint64_t deadline, const bp_cancel_t* cancel) try {
+Status FrameworkStream::drain(uint64_t deadline, const bp_cancel_t* cancel) {
   if (!stream_) return {};  // `close` has already waited
   StreamEnd end = work_end(deadline, cancel);
   if (!end.ended) return std::move(end.status);
   runs_->keep(std::move(end.status));
   return {};
-} catch (...) {  // out of memory for the error message
-  runs_->keep(Status(BP_RESOURCE_EXHAUSTED, {}));
-  throw;
 }
 
 Status FrameworkStream::export_native(bp_native_t& out) const {

@@ -103,6 +103,7 @@ StreamRuns::Offer StreamRuns::offer(const bp_run_t& order, bp_run_t& run) {
     unused_.push_back(runs_.back().get());
   }
   Run& next = *unused_.back();
+  next.host_points.clear();  // an earlier call may have run out of memory below
   for (uint32_t i = 0; i < order.signal_count; ++i)
     if (order.signals[i].kind == BP_POINT_HOST) next.host_points.push_back(order.signals[i]);
   unused_.pop_back();
@@ -127,13 +128,16 @@ void StreamRuns::keep_locked(Status failure) noexcept {
   if (!kept_) kept_ = shared(std::move(failure));
 }
 
+void StreamRuns::keep_unknown() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (!kept_) kept_ = no_memory();
+}
+
 Status StreamRuns::take_failure() {
-  std::shared_ptr<const Status> kept;
-  {
-    const std::lock_guard lock(mutex_);
-    kept = std::exchange(kept_, nullptr);
-  }
-  return kept ? *kept : Status();
+  const std::lock_guard lock(mutex_);
+  Status failure = kept_ ? *kept_ : Status();  // without memory for the copy, it stays kept
+  kept_ = nullptr;
+  return failure;
 }
 
 void StreamRuns::give_up(const Status& lost) noexcept {

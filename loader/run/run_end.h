@@ -56,6 +56,8 @@ class StreamRuns : public std::enable_shared_from_this<StreamRuns> {
   Offer offer(const bp_run_t& order, bp_run_t& run);
   // Keeps a failure for the next run that has `done`, or for `take_failure`, unless an earlier one is kept.
   void keep(Status failure) noexcept;
+  // The same for work that may have failed: there was no memory to describe what the plugin reported.
+  void keep_unknown() noexcept;
   // Returns the failure that is kept, if any, and forgets it.
   Status take_failure();
   // Ends all accepted runs, and those accepted later, with `lost`, because the device was given up. If the plugin ends

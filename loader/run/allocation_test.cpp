@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+// What holds after a lack of memory: in runs, in streams of the framework, and while weights are replaced.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "backplane/client.hpp"
+#include "testing/allocation_failure.h"
+#include "testing/onnx_writer.h"
+#include "testing/partial.h"
+
+namespace backplane {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Makes a call of the API, in which allocation `n` (from 0) fails. `is_over` is set if there were fewer.
+template <class Call>
+bp_status_t with_failure(int64_t n, bool& is_over, Call call) {
+  until_failure = n;
+  const bp_status_t status = call();
+  is_over = until_failure >= 0;
+  until_failure = -1;
+  return status;
+}
+
+class HostSemaphore {
+ public:
+  HostSemaphore() { detail::call(api().semaphore_create, uint64_t{0}, &semaphore_); }
+  HostSemaphore(const HostSemaphore&) = delete;
+  ~HostSemaphore() { api().semaphore_destroy(semaphore_); }
+  bp_point_t point(uint64_t value) const { return bp_host_point(semaphore_, value); }
+  void wait(uint64_t value) const { api().semaphore_wait(semaphore_, value, BP_FOREVER, nullptr, nullptr); }
+  uint64_t value() const {
+    uint64_t value = 0;
+    api().semaphore_query(semaphore_, &value, nullptr);
+    return value;
+  }
+
+ private:
+  bp_semaphore_t* semaphore_ = nullptr;
+};
+
+bp_run_t run_in(bp_stream_t* stream, const std::vector<bp_point_t>& signals = {}) {
+  bp_run_t run{};
+  run.size = sizeof run;
+  run.stream = stream;
+  run.signals = signals.data();
+  run.signal_count = static_cast<uint32_t>(signals.size());
+  return run;
+}
+
+// A chain of nodes on an asynchronous device, bound to tensors, and a stream of the device. It has run once.
+struct Streaming {
+  explicit Streaming(std::map<std::string, std::string> options = {})
+      : env(streaming(std::move(options))),
+        session(env.compile(chain(2), pinned({{"*", "partial"}}))),
+        exec(session.exec()),
+        stream(env.stream(env.devices()[1].info.id)) {
+    exec.bind("x", x);
+    exec.bind_output(0u, y);
+    const bp_run_t run = run_in(stream.get());
+    detail::call(api().exec_run, exec.get(), &run);
+    stream.wait();
+  }
+
+  Environment env;
+  Session session;
+  Exec exec;
+  Stream stream;
+  const Tensor x = Tensor::of<float>({3}, {1, -2, 3}), y = Tensor::of<float>({3}, {0, 0, 0});
+};
+
+// The semaphores of a run that was refused are not signaled by a later run.
+TEST(AllocationInAStream, ARefusedRunSignalsNothing) {
+  const Streaming on;
+  uint64_t refused = 0;
+  bool is_over = false;
+  for (int64_t n = 0; !is_over; ++n) {
+    const HostSemaphore failed, later;
+    // Several points, because the record of an earlier run has room for as many as that had.
+    std::vector<bp_point_t> points;
+    for (uint64_t value = 1; value <= 3 + static_cast<uint64_t>(n); ++value) points.push_back(failed.point(value));
+    bp_run_t run = run_in(on.stream.get(), points);
+    const bp_status_t status = with_failure(n, is_over, [&] { return api().exec_run(on.exec.get(), &run, nullptr); });
+    const std::vector<bp_point_t> one{later.point(1)};
+    run = run_in(on.stream.get(), one);
+    detail::call(api().exec_run, on.exec.get(), static_cast<const bp_run_t*>(&run));
+    later.wait(1);
+    static_cast<void>(api().stream_wait(on.stream.get(), BP_FOREVER, nullptr));
+    EXPECT_EQ(failed.value(), status == BP_OK ? points.size() : 0) << "allocation " << n;
+    refused += status != BP_OK;
+  }
+  EXPECT_GT(refused, 0u);
+}
+
+// A failure that the device reported is not forgotten.
+TEST(AllocationInAStream, AFailureIsReportedByTheNextWait) {
+  const Streaming on;
+  bp_cancel_t* cancel = nullptr;
+  detail::call(api().cancel_create, &cancel);
+  api().cancel_set(cancel);
+  uint64_t later = 0;
+  bool is_over = false;
+  for (int64_t n = 0; !is_over; ++n) {
+    bp_run_t run = run_in(on.stream.get());
+    run.cancel = cancel;  // the device ends the run with BP_CANCELLED
+    detail::call(api().exec_run, on.exec.get(), static_cast<const bp_run_t*>(&run));
+    while (counters(on.env).in_streams != 0) std::this_thread::yield();
+    bp_error_t error{};
+    error.size = sizeof error;
+    const bp_status_t status =
+        with_failure(n, is_over, [&] { return api().stream_wait(on.stream.get(), BP_FOREVER, &error); });
+    if (status == BP_CANCELLED) continue;
+    EXPECT_EQ(status, BP_RESOURCE_EXHAUSTED);
+    if (error.text_size != 0) continue;  // it was the device that had no memory for its failure
+    EXPECT_THAT(api().stream_wait(on.stream.get(), BP_FOREVER, nullptr), AnyOf(BP_CANCELLED, BP_RESOURCE_EXHAUSTED))
+        << "allocation " << n;
+    ++later;
+  }
+  EXPECT_GT(later, 0u);
+  api().cancel_destroy(cancel);
+}
+
+// The copy of the input is in the stream when the island's instance is found to be busy.
+TEST(AllocationInAStream, ARefusedRunLeavesNoWorkThere) {
+  const Streaming on(std::map<std::string, std::string>{{"partial.run_us", "20000"}});
+  const partial::Counters& counted = counters(on.env);
+  uint64_t refused = 0;
+  bool is_over = false;
+  for (int64_t n = 0; !is_over; ++n) {
+    const bp_run_t run = run_in(on.stream.get());
+    detail::call(api().exec_run, on.exec.get(), &run);
+    const uint64_t copies = counted.stream_copies;
+    const bp_status_t status = with_failure(n, is_over, [&] { return api().exec_run(on.exec.get(), &run, nullptr); });
+    if (status != BP_OK && counted.stream_copies != copies) {
+      EXPECT_EQ(counted.in_streams, 0u) << "allocation " << n;
+      ++refused;
+    }
+    static_cast<void>(api().stream_wait(on.stream.get(), BP_FOREVER, nullptr));
+  }
+  EXPECT_GT(refused, 0u);
+}
+
+// Otherwise the device no longer uses the bound memory.
+TEST(AllocationInARun, AnAbandonedRunIsReported) {
+  uint64_t abandoned = 0;
+  bool is_over = false;
+  for (int64_t n = 0; !is_over; ++n) {
+    const Environment env = streaming({{"partial.fault", "late@n0#2"}});
+    Exec exec = env.compile(chain(1), pinned({{"*", "partial"}})).exec();
+    const Tensor x = Tensor::of<float>({3}, {1, -2, 3}), y = Tensor::of<float>({3}, {0, 0, 0});
+    exec.bind("x", x);
+    exec.bind_output(0u, y);
+    exec.run();
+    bp_run_t run = run_in(nullptr);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(10);
+    run.deadline = static_cast<uint64_t>(std::chrono::nanoseconds(deadline.time_since_epoch()).count());
+    bp_error_t error{};
+    error.size = sizeof error;
+    const bp_status_t status = with_failure(n, is_over, [&] { return api().exec_run(exec.get(), &run, &error); });
+    EXPECT_NE(status, BP_OK);
+    if ((error.flags & BP_ERROR_ABANDONED) == 0) {
+      EXPECT_EQ(counters(env).in_streams, 0u) << "allocation " << n;
+      continue;
+    }
+    ++abandoned;
+    EXPECT_EQ(status, BP_TIMED_OUT);
+    const Error lost = failure([&] { exec.run(); });
+    EXPECT_EQ(lost.status(), BP_DEVICE_LOST);
+    EXPECT_THAT(lost.text(), HasSubstr("create another exec"));
+    wait_until_idle(counters(env));
+  }
+  EXPECT_GT(abandoned, 1u);  // one of them without memory for the text
+}
+
+// Ends with `done` and its signals, although not even their text can be allocated.
+TEST(AllocationInARun, ASubmittedRunEnds) {
+  static std::atomic<bool> armed{false};
+  const std::string file = kCpuFile;
+  const bp_text_t files = view::text(file);
+  bp_env_desc_t desc{};
+  desc.size = sizeof desc;
+  desc.flags = BP_ENV_ONLY_GIVEN;
+  desc.backend_files = &files;
+  desc.backend_file_count = 1;
+  desc.allocate = [](void*, uint64_t bytes, uint64_t alignment) -> void* {
+    if (armed.exchange(false)) {
+      no_memory = true;  // from now on, in the exec's own thread
+      return nullptr;
+    }
+    return std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+  };
+  desc.release = [](void*, void* memory, uint64_t, uint64_t) { std::free(memory); };
+  bp_env_t* env = nullptr;
+  detail::call(api().env_create, static_cast<const bp_env_desc_t*>(&desc), &env);
+  bp_session_t* session = nullptr;
+  const Model model = chain(1);
+  detail::call(api().session_create, env, model.get(), static_cast<const bp_session_desc_t*>(nullptr), &session);
+  bp_exec_t* exec = nullptr;
+  detail::call(api().exec_create, session, static_cast<const bp_exec_desc_t*>(nullptr), &exec);
+  const Tensor x = Tensor::of<float>({3}, {1, -2, 3});
+  const bp_tensor_t tensor = x.abi();
+  detail::call(api().exec_bind, exec, 0u, &tensor);
+  const HostSemaphore ended;
+  const std::vector<bp_point_t> signals{ended.point(1)}, next{ended.point(2)};
+  bp_run_t run = run_in(nullptr, signals);
+  bp_status_t seen = BP_OK;
+  run.self = &seen;
+  run.done = [](void* self, bp_status_t status, const bp_error_t*) { *static_cast<bp_status_t*>(self) = status; };
+  armed = true;
+  detail::call(api().exec_submit, exec, static_cast<const bp_run_t*>(&run));
+  ended.wait(1);
+  EXPECT_EQ(seen, BP_RESOURCE_EXHAUSTED);
+  EXPECT_EQ(api().semaphore_query(reinterpret_cast<bp_semaphore_t*>(signals[0].handle), &run.id, nullptr),
+            BP_DEPENDENCY_FAILED);
+  api().exec_destroy(exec);
+  api().session_destroy(session);
+  api().env_destroy(env);
+}
+
+std::string value_of_any_shape(std::string_view name) {
+  using namespace testing::onnx;
+  std::string tensor, type, out = value(name);
+  Writer(tensor).add_int32(field::tensor_type::kElemType, BP_DTYPE_FLOAT);
+  Writer(type).add_message(field::type::kTensor, tensor);
+  Writer(out).add_message(field::value_info::kType, type);
+  return out;
+}
+
+TEST(AllocationInARun, ExtentsOfSeveralInputsAreAllOrNone) {
+  using namespace testing::onnx;
+  const Environment env = partial_environment({});
+  const Model model = env.parse(
+      model_bytes({{"", 17}}, graph({node("Neg", {"a"}, {"y"}), node("Neg", {"b"}, {"z"})},
+                                    {value_of_any_shape("a"), value_of_any_shape("b")}, {value("y"), value("z")})));
+  Exec exec = env.compile(model).exec();
+  const Tensor a = Tensor::of<float>({2}, {1, 2}), b = Tensor::of<float>({2}, {3, 4});
+  const int64_t wide[] = {1, 1, 2};
+  const bp_slot_extents_t both[] = {{0, 3, wide}, {1, 3, wide}};
+  uint64_t failed = 0;
+  bool is_over = false;
+  for (int64_t n = 0; !is_over; ++n) {
+    exec.bind("a", a);
+    exec.bind("b", b);
+    const bp_status_t status =
+        with_failure(n, is_over, [&] { return api().exec_extents(exec.get(), both, 2, sizeof *both, nullptr); });
+    exec.run();
+    const size_t rank = status == BP_OK ? 3 : 1;
+    EXPECT_EQ(exec.output(0u).extents().size(), rank) << "allocation " << n;
+    EXPECT_EQ(exec.output(1u).extents().size(), rank) << "allocation " << n;
+    failed += status != BP_OK;
+  }
+  EXPECT_GT(failed, 0u);
+}
+
+// Two programs, each with one of the weights.
+TEST(AllocationInARefit, AllWeightsAreReplacedOrNone) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2});
+  const uint32_t s = graph.node("Add", "s", {x, graph.weight("b", Tensor::of<float>({2}, {0, 0}))});
+  const Model model = graph.finish({graph.node("Add", "y", {s, graph.weight("c", Tensor::of<float>({2}, {0, 0}))})});
+  const Environment env = environment({BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_null.so"});
+  SessionOptions how;
+  how.flags = BP_SESSION_REFIT;
+  how.options = {{"loader.max_island_nodes", "1"}};
+  const Session session = env.compile(model, how);
+  ASSERT_NE(session.node(0).island, session.node(1).island);
+  Exec exec = session.exec();
+  exec.bind("x", Tensor::of<float>({2}, {0, 0}));
+  float present = 0;
+  uint64_t failed = 0;
+  bool is_over = false;
+  for (int64_t n = 0; !is_over; ++n) {
+    const float next = static_cast<float>(n + 1);
+    const Tensor weight = Tensor::of<float>({2}, {next, 100 * next});
+    const bp_tensor_t tensor = weight.abi();
+    const bp_named_tensor_t weights[] = {{view::text("b"), &tensor}, {view::text("c"), &tensor}};
+    bp_session_refit_t what{};
+    what.size = sizeof what;
+    what.count = 2;
+    what.weights = weights;
+    what.stride = sizeof *weights;
+    const bp_status_t status =
+        with_failure(n, is_over, [&] { return api().session_refit(session.get(), &what, nullptr); });
+    EXPECT_THAT(status, AnyOf(BP_OK, BP_RESOURCE_EXHAUSTED));
+    if (status == BP_OK) present = next;
+    failed += status != BP_OK;
+    exec.run();
+    EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(2 * present, 200 * present)) << "allocation " << n;
+    Tensor back(BP_DTYPE_FLOAT, {2});
+    session.read_weight("c", back);
+    EXPECT_THAT(back.values<float>(), ElementsAre(present, 100 * present)) << "allocation " << n;
+  }
+  EXPECT_GT(failed, 0u);
+}
+
+}  // namespace
+}  // namespace backplane
