@@ -335,7 +335,7 @@ typedef struct bp_node_verdict_t {
   uint32_t answer;        /* BP_ANSWER_* */
   uint32_t reason;        /* BP_REASON_*, with BP_ANSWER_NO */
   uint32_t compute_types; /* BP_COMPUTE_* in which the device computes the node; 0: the node's own type */
-  bp_text_t detail;       /* for people: the value found and what is supported */
+  bp_text_t detail;       /* for people: the value found and what is supported; with BP_ANSWER_NO never empty */
   double seconds;         /* expected time of the node; 0 if unknown */
   uint64_t bytes;         /* device memory, without inputs and outputs; 0 if unknown */
   float confidence;       /* in `seconds`: from 0 (a guess) to 1 (measured on this machine) */
@@ -344,7 +344,9 @@ typedef struct bp_node_verdict_t {
 
 /* Queries all devices, places the model and compiles it. `desc` may be NULL. [thread-safe] [blocks]. Errors:
  * BP_UNSUPPORTED (no device supports a node; the detail names node, operator and each device's reason), BP_NOT_FOUND
- * (a device, an option), BP_CANCELLED, BP_DEVICE_LOST, BP_RESOURCE_EXHAUSTED. */
+ * (a device, an option, a dimension), BP_CANCELLED, BP_TIMED_OUT (option loader.import_seconds), BP_DEVICE_LOST,
+ * BP_RESOURCE_EXHAUSTED, BP_INVALID_MODEL (a node of a backend's own domain), BP_INCOMPATIBLE and BP_STALE (a backend
+ * that is loaded only now), and those of `open` and `compile` in plugin.h. */
 BP_EXPORT bp_status_t BP_CALL bp_session_create(bp_env_t* env, bp_model_t* model, const bp_session_desc_t* desc,
                                                 bp_session_t** out_session, bp_error_t* error);
 /* Destroy the session's execs first. [one at a time] [blocks] */
@@ -377,9 +379,11 @@ typedef struct bp_session_refit_t {
  * BP_SESSION_REFIT. A weight from whose elements bp_model_open or bp_builder_finish computed shapes or constants of the
  * graph (the shape of a Reshape, the small w of Neg(w)) accepts no other elements: BP_UNSUPPORTED, and the detail names
  * it. A run in flight continues: islands that have begun end with the old weights; those that have not may begin with
- * either. Later runs use the new weights. [one at a time] [blocks]. Errors: BP_NOT_FOUND, BP_TYPE_MISMATCH,
- * BP_BUFFER_TOO_SMALL, BP_BAD_STATE, BP_UNSUPPORTED, BP_BUSY (the session switched to other devices during the call:
- * call again), those of bp_session_create. */
+ * either. Later runs use the new weights. [one at a time] [blocks]. Errors: BP_NOT_FOUND (the weight, or the device
+ * whose memory holds the tensor), BP_TYPE_MISMATCH, BP_BUFFER_TOO_SMALL, BP_BAD_STATE (the session was not created for
+ * that, or has no programs), BP_UNSUPPORTED (also: the device cannot copy the tensor), BP_BUSY (the session switched to
+ * other devices during the call: call again), those of bp_session_create, and those of `refit` and `copy` in
+ * plugin.h. */
 BP_EXPORT bp_status_t BP_CALL bp_session_refit(bp_session_t* session, const bp_session_refit_t* what,
                                                bp_error_t* error);
 /* Reads a weight by name, as a dense tensor, into the caller's memory: the caller fills in the whole of `tensor`, with
@@ -416,12 +420,16 @@ BP_EXPORT void BP_CALL bp_exec_destroy(bp_exec_t* exec);
  * output was written. Otherwise the memory of an output must not overlap with that of an input. A run checks all this,
  * and returns BP_UNSUPPORTED with the names. Memory of two outputs must not overlap, which no run checks.
  *
- * [one at a time] [blocks while a stream has a run of the exec]. Errors: BP_NOT_FOUND, BP_TYPE_MISMATCH,
- * BP_BUFFER_TOO_SMALL, BP_UNSUPPORTED (layout), BP_BUSY, BP_DEVICE_LOST. */
+ * [one at a time] [blocks while a stream has a run of the exec]. Errors: BP_NOT_FOUND (the slot, or the buffer's device
+ * or space), BP_TYPE_MISMATCH (also: the slot is a container), BP_BUFFER_TOO_SMALL, BP_UNSUPPORTED (the layout, or
+ * memory of a device that cannot copy it), BP_BUSY (a run is in flight), BP_DEVICE_LOST, and those of `open` in
+ * plugin.h. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_bind(bp_exec_t* exec, uint32_t slot, const bp_tensor_t* tensor,
                                            bp_error_t* error);
 /* Binds a sequence, optional or map to a slot, as bp_exec_bind does with memory. The caller owns the container, which
- * is used until the slot is bound again or unbound. [one at a time]. Errors: as for bp_exec_bind. */
+ * is used until the slot is bound again or unbound. The container of an input may be bound to an output only if the
+ * output is a copy of an input: otherwise a run returns BP_UNSUPPORTED with the names. [one at a time] [blocks like
+ * bp_exec_bind]. Errors: BP_NOT_FOUND, BP_TYPE_MISMATCH (the slot is a tensor), BP_BUSY, BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_bind_container(bp_exec_t* exec, uint32_t slot, bp_container_t* container,
                                                      bp_error_t* error);
 /* Removes a slot's binding, after which the loader no longer uses the memory. The loader then allocates an output
@@ -461,10 +469,12 @@ BP_EXPORT bp_status_t BP_CALL bp_exec_symbols(bp_exec_t* exec, const bp_symbol_e
  * waits for the run before it. bp_exec_bind, bp_exec_unbind and bp_exec_extents wait for the stream.
  *
  * [one at a time] [blocks]. Errors: BP_BAD_STATE (an input is not bound; the error names it), BP_TYPE_MISMATCH
- * (extents), BP_BUFFER_TOO_SMALL (an output), BP_UNSUPPORTED (memory that an input and an output share, see
- * bp_exec_bind; an imported semaphore of a single value among the signals), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT,
- * BP_DEPENDENCY_FAILED, BP_DEVICE_LOST, BP_RESOURCE_EXHAUSTED. An asynchronous device that has not ended a run 100 ms
- * after its deadline is abandoned: BP_TIMED_OUT with BP_ERROR_ABANDONED. (A run that was accepted into a stream does
+ * (extents), BP_BUFFER_TOO_SMALL (an output), BP_UNSUPPORTED (memory or a container that an input and an output share,
+ * see bp_exec_bind; memory that starts where a device cannot use it, see bp_space_t.alignment; an imported semaphore of
+ * a single value among the signals; native points of a device that does not let the host wait for them or signal
+ * them), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEPENDENCY_FAILED, BP_DEVICE_LOST, BP_RESOURCE_EXHAUSTED, and those of
+ * `create`, `bind`, `run`, `copy` and `output_extents` in plugin.h. An asynchronous device that has not ended a run 100
+ * ms after its deadline is abandoned: BP_TIMED_OUT with BP_ERROR_ABANDONED. (A run that was accepted into a stream does
  * not cause this.) A run without a deadline ends with BP_DEVICE_LOST and BP_ERROR_ABANDONED if the device is abandoned
  * for another reason. The exec is then lost (BP_DEVICE_LOST), and other execs continue without the device. Memory bound
  * to the lost exec, or to other execs that used the device, must stay allocated. */
@@ -473,7 +483,8 @@ BP_EXPORT bp_status_t BP_CALL bp_exec_run(bp_exec_t* exec, const bp_run_t* run, 
  * BP_OK means that the run was accepted: `done`, and then the signals, report its end and its failure. `run` and its
  * arrays are copied; its cancel token and semaphores must live until the signals have advanced. The exec is free for
  * the next run before the signals advance. `done` must not call the exec, which is still busy, nor destroy it or
- * its session. [one at a time]. Errors: BP_INVALID_ARGUMENT, BP_BUSY, BP_RESOURCE_EXHAUSTED. */
+ * its session. [one at a time]. Errors: BP_INVALID_ARGUMENT, BP_BUSY, BP_RESOURCE_EXHAUSTED, BP_UNSUPPORTED and
+ * BP_DEVICE_LOST (a native point among the signals). */
 BP_EXPORT bp_status_t BP_CALL bp_exec_submit(bp_exec_t* exec, const bp_run_t* run, bp_error_t* error);
 /* Returns output `output` (counted from 0) of the last run: extents and memory, valid until the next run, bind or
  * unbind. The memory is the host's unless other memory is bound. After a run in a stream, its content is valid in that
