@@ -68,7 +68,8 @@ bp_buffer_t Device::allocate(const bp_allocate_t& what) {
   return result;
 }
 
-// Waits for the stream if the memory is host memory or imported, as the stream may still use it.
+// Waits for the stream if the memory is host memory, or if its owner is called when the import ends, as the stream may
+// still use it.
 void Device::release(const bp_buffer_t& buffer, bp_stream_t* stream) noexcept {
   auto* const memory = reinterpret_cast<Allocation*>(buffer.memory);
   if (stream != nullptr && (memory == nullptr || memory->release != nullptr))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reduces x[outer][n][inner] of TYPE to y[outer][inner]. A row is the n elements of one (outer, inner).
 //
-// FIRST        the result for no elements
+// FIRST        the contributions of no elements, combined
 // MAP(v)       the contribution of element v
 // JOIN(a, b)   combines two contributions
 // FINISH(a)    the result, from all contributions combined
