@@ -85,6 +85,23 @@ TEST_F(EdgesTest, ScalesOfResizeAreMultipliedAsFloats) {
   EXPECT_EQ(exec.output(0u).extents(), (std::vector<int64_t>{1, 104}));
 }
 
+// The scale is 0, so a window of the input would have any number of elements.
+TEST_F(EdgesTest, AResultOfResizeMayBeEmpty) {
+  const Environment env = opencl();
+  Graph graph;
+  NodeOptions how;
+  how.attributes["mode"] = std::string("linear");
+  how.attributes["antialias"] = int64_t{1};
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {1, 4});
+  const uint32_t sizes = graph.weight("sizes", Tensor::of<int64_t>({2}, {1, 0}));
+  Exec exec =
+      env.compile(graph.finish({graph.Builder::node("Resize", {x, BP_NONE, BP_NONE, sizes}, how)}), only_opencl())
+          .exec();
+  exec.bind(0u, Tensor(BP_DTYPE_FLOAT, {1, 4}));
+  exec.run();
+  EXPECT_EQ(exec.output(0u).extents(), (std::vector<int64_t>{1, 0}));
+}
+
 TEST_F(EdgesTest, ARangeLeavesNaNOut) {
   std::vector<float> x(301, 0.5f);
   x[7] = x[299] = std::nanf("");
@@ -144,9 +161,11 @@ class DeclaredModel {
     bp_dtype_t dtype;
     std::vector<int64_t> extents;
   };
-  static std::string bytes(const char* op, const std::vector<Value>& inputs, const Value& output) {
+  // `skipped` outputs before the result are omitted.
+  static std::string bytes(const char* op, const std::vector<Value>& inputs, const Value& output, int skipped = 0) {
     std::string node, graph, opset = number(2, 18);
     for (const Value& each : inputs) node += part(1, each.name);
+    for (int i = 0; i < skipped; ++i) node += part(2, "");
     node += part(2, output.name) + part(3, "n") + part(4, op);
     graph = part(1, node) + part(2, "g");
     for (const Value& each : inputs) graph += *each.name == '\0' ? "" : part(11, value(each));
@@ -210,6 +229,33 @@ TEST_F(EdgesTest, APadTakesEachAxisOnce) {
   const Error error = failure([&] { exec.run(); });
   EXPECT_EQ(error.status(), BP_INVALID_ARGUMENT);
   EXPECT_THAT(error.text(), HasSubstr("axis -2 is repeated in [0,-2]"));
+}
+
+// ONNX requires the first output, so a loader may refuse these models; the engine must not depend on that.
+TEST_F(EdgesTest, TheFirstOutputMayBeOmitted) {
+  const Environment env = opencl();
+  const auto run = [&](const std::string& model) {
+    std::vector<uint8_t> bytes;
+    const Error error = failure([&] {
+      Exec exec = env.compile(env.parse(model), only_opencl()).exec();
+      exec.bind("x", Tensor::of<float>({3}, {-255, 0, 255}));
+      exec.run();
+      const Tensor y = exec.output(0u);
+      bytes.assign(static_cast<const uint8_t*>(y.data()), static_cast<const uint8_t*>(y.data()) + y.count());
+    });
+    if (error.status() != BP_INVALID_MODEL) {
+      EXPECT_EQ(error.status(), BP_OK) << error.text();
+    }
+    return bytes;
+  };
+  const DeclaredModel::Value x{"x", BP_DTYPE_FLOAT, {3}};
+  if (const auto mask = run(DeclaredModel::bytes("Dropout", {x}, {"mask", BP_DTYPE_BOOL, {3}}, 1)); !mask.empty()) {
+    EXPECT_THAT(mask, ElementsAre(1, 1, 1));
+  }
+  const auto zero = run(DeclaredModel::bytes("DynamicQuantizeLinear", {x}, {"zero", BP_DTYPE_UINT8, {}}, 2));
+  if (!zero.empty()) {
+    EXPECT_THAT(zero, ElementsAre(128));
+  }
 }
 
 TEST_F(EdgesTest, SumsOfBooleansAreBooleans) {
