@@ -43,7 +43,8 @@ std::optional<GraphSpec> graph_of(const Problem& problem, const References& refe
   });
   const Operator& op = find_operator(problem.op);
   // `opset` is a version of the ONNX domain; operators of other domains are in their newest form.
-  const std::optional<uint32_t> version = newest_form(op.versions, op.domain.empty() ? opset : UINT32_MAX, brain);
+  const std::optional<uint32_t> version =
+      newest_form(op.versions, op.domain.empty() ? opset : UINT32_MAX, brain && op.domain.empty());
   if (!version) return std::nullopt;
 
   GraphSpec graph{.opset = opset};

@@ -74,10 +74,11 @@ std::vector<int64_t> Call::ints(std::string_view name, std::vector<int64_t> othe
 }
 
 std::optional<uint32_t> newest_form(const std::vector<uint32_t>& versions, uint32_t opset, bool brain) {
-  // If an operator has a version 22, it supports BFLOAT16 from that version on. Other operators support it in every
-  // listed version.
+  // No version before 13 supports BFLOAT16. If an operator has a version 22, it does so from that version on. Other
+  // operators do in every listed version from 13 on.
   const auto since_22 = std::find(versions.begin(), versions.end(), 22u);
-  const auto first = brain && since_22 != versions.end() ? since_22 : versions.begin();
+  const auto since_13 = std::lower_bound(versions.begin(), versions.end(), 13u);
+  const auto first = !brain ? versions.begin() : since_22 != versions.end() ? since_22 : since_13;
   const auto newer = std::upper_bound(first, versions.end(), opset);
   if (newer == first) return std::nullopt;
   return *(newer - 1);

@@ -187,6 +187,16 @@ void run_suite(const fs::path& data, const std::set<std::string>& wrong_data, si
   EXPECT_GE(names.size(), operators);
 }
 
+TEST(Oracle, BrainFloatsNeedANewerVersionOfSomeOperators) {
+  const std::vector<uint32_t> top_k = {11, 24}, round = {11, 22}, cast = {13, 19};
+  EXPECT_EQ(newest_form(top_k, 23, false), 11);
+  EXPECT_EQ(newest_form(top_k, 23, true), std::nullopt);
+  EXPECT_EQ(newest_form(top_k, 24, true), 24);
+  EXPECT_EQ(newest_form(round, 21, true), std::nullopt);
+  EXPECT_EQ(newest_form(round, 23, true), 22);
+  EXPECT_EQ(newest_form(cast, 18, true), 13);
+}
+
 TEST(Oracle, CastsBetweenIntegersKeepTheLowBits) {
   Array x(BP_DTYPE_INT32, {6});
   x.values = {16777217, 1073741825, -1073741825, 300, 17, -9};
