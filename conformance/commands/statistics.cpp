@@ -104,7 +104,7 @@ std::string Draws::add_dropout(const std::vector<onnx::Value>& outputs) {
   for (uint64_t i = 0; i < y.count(); ++i) {
     const double x = number(x_, i), seen = number(y, i), kept = x / (1 - ratio_);
     const bool is_kept = outputs.size() > 1 ? number(outputs[1].tensor, i) != 0 : seen != 0;
-    if (is_kept ? std::abs(seen - kept) > 1e-3 * std::abs(kept) + 1e-7 : seen != 0)
+    if (is_kept ? !(std::abs(seen - kept) <= 1e-3 * std::abs(kept) + 1e-7) : seen != 0)
       return fmt::format("element {} is {}; for input {} it must be 0 if dropped or {} if kept", i, seen, x, kept);
     if (x == 0 && outputs.size() < 2) continue;  // for x = 0, kept and dropped look the same
     seen_ += is_kept ? 1 : 0;

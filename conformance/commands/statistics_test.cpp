@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "host/graph.h"
@@ -65,6 +66,7 @@ TEST(Statistics, DropoutScalesKeptElements) {
   EXPECT_EQ(draws.add({floats(alternating(0, 6)), floats(alternating(0, 1))}), "");
   EXPECT_EQ(draws.fault(), "");
   EXPECT_NE(draws.add({floats(alternating(0, 3)), floats(alternating(0, 1))}), "");  // not scaled
+  EXPECT_NE(draws.add({floats(alternating(0, NAN)), floats(alternating(0, 1))}), "");
   EXPECT_NE(draws.add({floats(alternating(0, 6)), floats(alternating(1, 0))}), "");  // disagrees with the mask
 }
 
