@@ -69,6 +69,14 @@ onnx::Tensor random_tensor(Random& random, bp_dtype_t dtype, std::vector<int64_t
   return to_tensor(array);
 }
 
+onnx::Tensor random_factors(Random& random, bp_dtype_t dtype, std::vector<int64_t> extents, int64_t terms) {
+  Array array(dtype, std::move(extents));
+  // FLOAT16 has normal numbers from 2^-14 to almost 2^16.
+  const double range = std::fmin(3, 13.5 / static_cast<double>(terms));
+  for (double& x : array.values) x = std::exp2(random.uniform(-range, range)) * (random.integer(0, 1) == 0 ? 1 : -1);
+  return to_tensor(array);
+}
+
 onnx::Tensor integers(const std::vector<int64_t>& values) {
   Array array(BP_DTYPE_INT64, {static_cast<int64_t>(values.size())});
   array.values.assign(values.begin(), values.end());

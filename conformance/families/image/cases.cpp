@@ -121,7 +121,10 @@ void add_regions(OpCases& cases) {
         const double box[] = {y, x, row.centres ? height : y + height, row.centres ? width : x + width};
         std::copy(box, box + 4, boxes.values.begin() + i * 4);
       }
-      for (double& x : scores.values) x = random.uniform(0, 1);
+      // Distinct scores, because ONNX does not say which of two boxes with equal scores comes first.
+      for (int64_t i = 0; i < scores.count(); ++i)
+        scores.values[static_cast<size_t>(i)] =
+            static_cast<double>(random.integer(0, (1 << 16) - 1) * 64 + i) / (1 << 22);
       return Problem{"NonMaxSuppression",
                      {{"center_point_box", int64_t{row.centres}}},
                      {to_tensor(boxes), to_tensor(scores), constant(integers({row.most})),

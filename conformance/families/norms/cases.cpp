@@ -21,10 +21,13 @@ void add_cumulative(OpCases& cases) {
   for (const char* op : {"CumSum", "CumProd"}) {
     for (const int64_t flags : {int64_t{0}, int64_t{1}, int64_t{2}, int64_t{3}}) {
       for (const int64_t axis : {int64_t{0}, int64_t{-1}}) {
+        const bool multiplies = std::string_view(op) == "CumProd";
         const auto make = [=](Random& random, bp_dtype_t dtype) {
           return Problem{op,
                          {{"exclusive", flags & 1}, {"reverse", flags >> 1}},
-                         {random_tensor(random, dtype, {5, 11}, Fill::kAroundZero), constant(scalar(axis))}};
+                         {multiplies ? random_factors(random, dtype, {5, 11}, 11)
+                                     : random_tensor(random, dtype, {5, 11}, Fill::kAroundZero),
+                          constant(scalar(axis))}};
         };
         add(cases, op, "axis" + std::to_string(axis) + "_flags" + std::to_string(flags), make);
       }

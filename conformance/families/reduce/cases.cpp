@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cases/cases.h"
 
+#include <algorithm>
+
 namespace backplane::conform {
 namespace {
 
@@ -18,12 +20,22 @@ const Row kRows[] = {
     {"ones", {1, 6, 1}, Extents{0, 2}, true}, {"empty_kept", {0, 3}, Extents{1}, false},
 };
 
+// The number of elements that are reduced to one.
+int64_t terms_of(const Row& row) {
+  int64_t terms = 1;
+  for (int64_t i = 0; i < static_cast<int64_t>(row.x.size()); ++i) {
+    const auto is_i = [&](int64_t axis) { return normal_axis(axis, static_cast<int64_t>(row.x.size())) == i; };
+    if (!row.axes || std::ranges::any_of(*row.axes, is_i)) terms *= row.x[static_cast<size_t>(i)];
+  }
+  return std::max<int64_t>(1, terms);
+}
+
 }  // namespace
 
 void add_reduce_cases(OpCases& cases) {
   struct Op {
     const char* name;
-    Fill fill;
+    Fill fill;  // of all but ReduceProd
     std::vector<bp_dtype_t> types;
   };
   const std::vector<bp_dtype_t> with_ints = {BP_DTYPE_FLOAT, BP_DTYPE_FLOAT16, BP_DTYPE_BFLOAT16, BP_DTYPE_INT32,
@@ -44,9 +56,11 @@ void add_reduce_cases(OpCases& cases) {
         if (row.noop && std::string_view(op.name) != "ReduceSum" && std::string_view(op.name) != "ReduceMax") continue;
         if (std::string_view(row.name) == "long" && std::string_view(op.name) == "ReduceProd") continue;
         cases.add(op.name, dtype, row.name, [=](Random& random) {
+          const bool multiplies = std::string_view(op.name) == "ReduceProd";
           Problem problem{op.name,
                           {{"keepdims", int64_t{row.keep}}, {"noop_with_empty_axes", int64_t{row.noop}}},
-                          {random_tensor(random, dtype, row.x, op.fill)}};
+                          {multiplies ? random_factors(random, dtype, row.x, terms_of(row))
+                                      : random_tensor(random, dtype, row.x, op.fill)}};
           if (row.axes) problem.arguments.push_back(constant(integers(*row.axes)));
           problem.drawn_around_zero = std::string_view(op.name) == "ReduceSum";
           return problem;
