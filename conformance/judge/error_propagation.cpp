@@ -289,11 +289,15 @@ Errors softmax(std::string_view, const Call& call, const Errors& errors, const R
 
 // y = (x - mean)·scale / √(variance + ε). The mean moves by at most the mean error m. σ = √(variance + ε) is a norm of
 // the centered slice, so it moves by at most r, the root mean square error. Hence |y' - y| <= |scale|·((e + m)/(σ - r)
-// + |x - mean|·r/(σ·(σ - r))). Scale and bias must be constant.
-Errors normalised(const Call& call, const Errors& errors, int64_t first_axis, bool scale_of_channel) {
+// + |x - mean|·r/(σ·(σ - r))). Scale and bias must be constant. `scale_at` returns the scale of the element at an
+// index.
+template <class F>
+Errors normalised(const Call& call, const Errors& errors, int64_t first_axis, F scale_at) {
   const Array& x = call.in(0);
+  std::vector<double> scales;
+  for_each_index(x.extents, [&](const Index& index) { scales.push_back(std::fabs(scale_at(index))); });
   std::vector<double> e = or_none(errors[0], x), spreads(e.size());
-  size_t number = 0;
+  const bool bounded = errors[1].empty() && (!call.has(2) || errors[2].empty());
   for_each_slice(x, first_axis, false, [&](const auto& slice) {
     const auto n = static_cast<double>(slice.size());
     double mean = 0, variance = 0, m = 0, r = 0;
@@ -305,22 +309,21 @@ Errors normalised(const Call& call, const Errors& errors, int64_t first_axis, bo
     }
     const double sigma = std::sqrt(variance + call.real("epsilon"));
     r = std::sqrt(r);
-    for (size_t k = 0; k < slice.size(); ++k) {
-      const size_t i = slice[k], channel = scale_of_channel ? number % call.in(1).values.size() : k;
-      const bool bounded = r < sigma && errors[1].empty() && (!call.has(2) || errors[2].empty());
-      spreads[i] = bounded ? std::fabs(call.in(1).values[channel]) *
-                                 ((e[i] + m) / (sigma - r) + std::fabs(x.values[i] - mean) * r / (sigma * (sigma - r)))
-                           : HUGE_VAL;
+    for (const size_t i : slice) {
+      spreads[i] =
+          bounded && r < sigma
+              ? scales[i] * ((e[i] + m) / (sigma - r) + std::fabs(x.values[i] - mean) * r / (sigma * (sigma - r)))
+              : HUGE_VAL;
     }
-    ++number;
   });
   return {spreads};
 }
 Errors layer_normalization(std::string_view, const Call& call, const Errors& errors, const References&) {
-  return normalised(call, errors, normal_axis(call.integer("axis"), call.in(0).rank()), false);
+  return normalised(call, errors, normal_axis(call.integer("axis"), call.in(0).rank()),
+                    [&](const Index& index) { return call.in(1).broadcast_at(index); });
 }
 Errors instance_normalization(std::string_view, const Call& call, const Errors& errors, const References&) {
-  return normalised(call, errors, 2, true);
+  return normalised(call, errors, 2, [&](const Index& index) { return call.in(1).at({index[1]}); });
 }
 Errors batch_normalization(std::string_view, const Call& call, const Errors& errors, const References&) {
   std::vector<double> spreads = or_none(errors[0], call.in(0));

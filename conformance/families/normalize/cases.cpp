@@ -45,6 +45,25 @@ void add_normalize_cases(OpCases& cases) {
       return problem;
     });
   }
+  // Scale and bias broadcast to x, so they may differ by row. There are as many rows as elements in a row, so that a
+  // scale of rows could be mistaken for one of elements.
+  struct Affine {
+    const char* name;
+    Extents scale, bias;
+  };
+  for (const Affine& row : {Affine{"scale_of_rows", {7, 1}, {7}}, Affine{"bias_of_rows", {7}, {7, 1}},
+                            Affine{"scale_of_batches", {2, 1, 1}, {2, 1, 7}}, Affine{"scale_of_all", {2, 7, 7}, {1}}}) {
+    for (const bp_dtype_t dtype : real_types()) {
+      cases.add_to(kExtended, "LayerNormalization", dtype, row.name, [=](Random& random) {
+        onnx::Tensor x = draw(random, dtype, {2, 7, 7}, Fill::kWide),
+                     scale = draw(random, dtype, row.scale, Fill::kWide);
+        return Problem{
+            "LayerNormalization",
+            {{"axis", int64_t{-1}}, {"epsilon", 1e-5f}, {"stash_type", int64_t{1}}},
+            {std::move(x), constant(std::move(scale)), constant(draw(random, dtype, row.bias, Fill::kAroundZero))}};
+      });
+    }
+  }
   for (const Extents& extents : {Extents{2, 3, 6, 6}, Extents{1, 5, 17}}) {
     cases.add_real(
         "InstanceNormalization", "rank" + std::to_string(extents.size()), [=](Random& random, bp_dtype_t dtype) {

@@ -69,20 +69,22 @@ References batch_normalization(const Call& call) {
   return {result};
 }
 
+// Scale and bias broadcast to x.
 References layer_normalization(const Call& call) {
   const Array& x = call.in(0);
   const int64_t axis = normal_axis(call.integer("axis"), x.rank());
-  const Extents inner(x.extents.begin() + axis, x.extents.end());
-  const auto n = static_cast<size_t>(count_of(inner));
-  require(call.in(1).extents == inner, "the shape of scale differs from that of the normalized axes");
-  require(!call.has(2) || call.in(2).extents == inner, "the shape of bias differs from that of the normalized axes");
-  Reference result = prepared(x, static_cast<double>(n));
+  require(broadcast(call.in(1).extents, x.extents) == x.extents, "the scale does not broadcast to the input");
+  require(!call.has(2) || broadcast(call.in(2).extents, x.extents) == x.extents,
+          "the bias does not broadcast to the input");
+  std::vector<double> scales, biases;
+  for_each_index(x.extents, [&](const Index& index) {
+    scales.push_back(call.in(1).broadcast_at(index));
+    biases.push_back(call.has(2) ? call.in(2).broadcast_at(index) : 0);
+  });
+  Reference result = prepared(x, static_cast<double>(count_of({x.extents.begin() + axis, x.extents.end()})));
   for_each_group(x, axis, x.rank(), [&](const std::vector<size_t>& group) {
     const Moments m = moments(x, group);
-    for (const size_t i : group) {
-      put(result, i, x.values[i], m, call.real("epsilon"), call.in(1).values[i % n],
-          call.has(2) ? call.in(2).values[i % n] : 0);
-    }
+    for (const size_t i : group) put(result, i, x.values[i], m, call.real("epsilon"), scales[i], biases[i]);
   });
   return {result};
 }

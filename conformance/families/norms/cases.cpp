@@ -98,7 +98,16 @@ void add_norms_cases(OpCases& cases) {
       onnx::Tensor x = random_tensor(random, dtype, {2, 4, 9}, Fill::kWide);
       const Extents scale = axis < 0 ? Extents{9} : Extents{4, 9};
       return Problem{"RMSNormalization",
-                     {{"axis", axis}, {"epsilon", 1e-5f}, {"stash_type", int64_t{1}}},
+                     {{"axis", axis}, {"epsilon", axis < 0 ? 1e-5f : 0.5f}, {"stash_type", int64_t{1}}},
+                     {std::move(x), constant(random_tensor(random, dtype, scale, Fill::kPositive))}};
+    });
+  }
+  // As many rows as elements in a row, so that a scale of rows could be mistaken for one of elements.
+  for (const Extents& scale : {Extents{7, 1}, Extents{2, 1, 1}, Extents{2, 7, 7}, Extents{1}}) {
+    add(cases, "RMSNormalization", "scale_" + std::to_string(count_of(scale)), [=](Random& random, bp_dtype_t dtype) {
+      onnx::Tensor x = random_tensor(random, dtype, {2, 7, 7}, Fill::kWide);
+      return Problem{"RMSNormalization",
+                     {{"axis", int64_t{-1}}, {"epsilon", 1e-5f}, {"stash_type", int64_t{1}}},
                      {std::move(x), constant(random_tensor(random, dtype, scale, Fill::kPositive))}};
     });
   }
