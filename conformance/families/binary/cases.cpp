@@ -109,6 +109,36 @@ void add_binary_cases(OpCases& cases) {
           "Mod", {{"fmod", int64_t{1}}}, {std::move(left), random_tensor(random, dtype, {11}, Fill::kPositive)}};
     });
   }
+  // Divisors of both signs. A remainder without `fmod` has the sign of the divisor, and one with it that of the
+  // dividend.
+  for (const bp_dtype_t dtype : {BP_DTYPE_INT32, BP_DTYPE_INT64}) {
+    const auto operands = [=](Random& random) {
+      Array left(dtype, {7, 9}), right(dtype, {7, 9});
+      for (double& x : left.values) x = static_cast<double>(random.integer(-20, 20));
+      for (double& x : right.values) x = static_cast<double>(random.integer(1, 7) * (random.integer(0, 1) * 2 - 1));
+      return std::vector<Argument>{to_tensor(left), to_tensor(right)};
+    };
+    cases.add_to(kExtended, "Div", dtype, "signs", [=](Random& random) {
+      return Problem{"Div", {}, operands(random)};
+    });
+    for (const int64_t fmod : {int64_t{0}, int64_t{1}}) {
+      cases.add_to(kExtended, "Mod", dtype, "signs_fmod" + std::to_string(fmod), [=](Random& random) {
+        return Problem{"Mod", {{"fmod", fmod}}, operands(random)};
+      });
+    }
+  }
+  // Negative bases, for which a power cannot be computed from a logarithm alone, and exponents of another type.
+  for (const bp_dtype_t dtype : real_types()) {
+    for (const bp_dtype_t exponent : {dtype, bp_dtype_t{BP_DTYPE_INT32}, bp_dtype_t{BP_DTYPE_INT64}}) {
+      cases.add_to(kExtended, "Pow", dtype, exponent == dtype ? "signs" : "signs_" + std::to_string(exponent),
+                   [=](Random& random) {
+                     Array base(dtype, {6, 8}), whole(exponent, {6, 8});
+                     for (double& x : base.values) x = random.uniform(0.25, 3) * (random.integer(0, 1) == 0 ? 1 : -1);
+                     for (double& x : whole.values) x = static_cast<double>(random.integer(-3, 5));
+                     return Problem{"Pow", {}, {to_tensor(base), to_tensor(whole)}};
+                   });
+    }
+  }
   const Shapes slopes[] = {{"one", {2, 3, 7}, {1}}, {"channel", {2, 3, 7}, {3, 1}}, {"same", {4, 9}, {4, 9}}};
   for (const Shapes& shapes : slopes) {
     cases.add_real("PRelu", shapes.variant, [=](Random& random, bp_dtype_t dtype) {

@@ -77,6 +77,13 @@ void add_generate_cases(OpCases& cases) {
                       constant(number(BP_DTYPE_FLOAT, 8000))}};
     });
   }
+  cases.add_to(kExtended, "MelWeightMatrix", BP_DTYPE_INT64, "lower_edge", [=](Random&) {
+    return Problem{"MelWeightMatrix",
+                   {{"output_datatype", int64_t{BP_DTYPE_FLOAT}}},
+                   {constant(whole_number(BP_DTYPE_INT64, 8)), constant(whole_number(BP_DTYPE_INT64, 256)),
+                    constant(whole_number(BP_DTYPE_INT64, 16000)), constant(number(BP_DTYPE_FLOAT, 300)),
+                    constant(number(BP_DTYPE_FLOAT, 6000))}};
+  });
   for (const int64_t axis : {int64_t{-1}, int64_t{0}, int64_t{1}}) {
     for (const bp_dtype_t dtype : {BP_DTYPE_FLOAT, BP_DTYPE_INT32, BP_DTYPE_INT64}) {
       cases.add_to(kExtended, "OneHot", dtype, "axis" + std::to_string(axis), [=](Random& random) {

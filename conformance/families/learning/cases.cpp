@@ -28,7 +28,7 @@ void add_optimizers(OpCases& cases) {
     const std::string variant = "step" + std::to_string(t);
     add(cases, "Adagrad", variant, [=](Random& random) {
       return Problem{"Adagrad",
-                     {{"decay_factor", 0.125f}, {"epsilon", 1e-6f}, {"norm_coefficient", 0.01f}},
+                     {{"decay_factor", 0.125f}, {"epsilon", 0.125f}, {"norm_coefficient", 0.01f}},
                      arguments(random, t, 1),
                      2};
     });
@@ -44,7 +44,7 @@ void add_optimizers(OpCases& cases) {
       return Problem{"Adam",
                      {{"alpha", 0.75f},
                       {"beta", 0.875f},
-                      {"epsilon", 1e-6f},
+                      {"epsilon", 0.125f},
                       {"norm_coefficient", 0.01f},
                       {"norm_coefficient_post", 0.25f}},
                      arguments(random, t, 2),
@@ -57,7 +57,7 @@ void add_optimizers(OpCases& cases) {
 
 void add_learning_cases(OpCases& cases) {
   add(cases, "Binarizer", "plain", [](Random& random) {
-    return Problem{"Binarizer", {{"threshold", 0.5f}}, {numbers(random, {5, 7})}};
+    return Problem{"Binarizer", {{"threshold", 0.5f}}, {numbers(random, {5, 7}, Fill::kAroundZero)}};
   });
   for (const bool columns : {false, true}) {
     const std::string variant = columns ? "columns" : "one";

@@ -18,13 +18,14 @@ struct Embedding {
   int64_t position_batches = 0;  // 0: no position_ids
   uint32_t outputs = 1;
   bool known = false;
+  float epsilon = 1e-12f;
 };
 const Embedding kEmbeddings[] = {
     {"plain", 2, 5, 33},
     {"known_tables", 1, 7, 64, true, true, true, 0, 2, true},
     {"mask_and_sum", 3, 4, 8, true, true, true, 0, 3},
     {"no_segments", 2, 5, 17, false, false, false, 0, 3},
-    {"no_segment_ids", 2, 5, 17, false},
+    {"no_segment_ids", 2, 5, 17, false, true, false, 0, 1, false, 0.125f},
     {"positions", 2, 6, 16, true, true, false, 2},
     {"shared_positions", 2, 6, 16, true, true, true, 1, 2},
     {"wide", 1, 3, 768},
@@ -40,7 +41,7 @@ Problem make(const Embedding& row, Random& random, bp_dtype_t dtype) {
   const auto chosen = [&](bool is_there, int64_t count, int64_t batches) {
     return is_there ? Argument(ids(random, {batches, row.length}, count - 1)) : Argument();
   };
-  Problem problem{"EmbedLayerNormalization", {{"epsilon", 1e-12f}}, {}, row.outputs};
+  Problem problem{"EmbedLayerNormalization", {{"epsilon", row.epsilon}}, {}, row.outputs};
   problem.arguments = {chosen(true, kWords, row.batch), chosen(row.segment_ids, kSegments, row.batch),
                        table({kWords, row.width}), table({kPositions, row.width}),
                        row.segments ? table({kSegments, row.width}) : Argument()};
@@ -118,7 +119,7 @@ const Attended kAttended[] = {
     {"cache", 2, 3, 8, 2, 4, BP_DTYPE_INT8, Attended::kNone, true, false, true, 4, 2},
     {"causal_cache", 2, 3, 8, 2, 4, BP_DTYPE_INT8, Attended::kLengths, false, true, true, 2, 2},
     {"first_cache", 1, 3, 8, 2, 4, BP_DTYPE_INT8, Attended::kNone, false, false, true, -1, 2},
-    {"scaled", 1, 4, 8, 2, 4, BP_DTYPE_INT8, Attended::kLengths, false, false, true, -1, 1, 0.25f, -2},
+    {"scaled", 4, 4, 8, 2, 4, BP_DTYPE_INT8, Attended::kLengths, false, false, true, -1, 1, 0.25f, -2},
     {"long", 1, 70, 24, 2, 16},
     {"one_query", 1, 1, 64, 2, 32, BP_DTYPE_INT8, Attended::kNone, true},
     {"empty", 0, 4, 8, 2, 4},

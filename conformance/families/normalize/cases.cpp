@@ -75,6 +75,16 @@ void add_normalize_cases(OpCases& cases) {
         });
   }
 
+  for (const bp_dtype_t dtype : real_types()) {
+    cases.add_to(kExtended, "InstanceNormalization", dtype, "large_epsilon", [=](Random& random) {
+      onnx::Tensor x = draw(random, dtype, {2, 3, 5, 4}, Fill::kAroundZero),
+                   scale = draw(random, dtype, {3}, Fill::kPositive);
+      return Problem{"InstanceNormalization",
+                     {{"epsilon", 0.5f}},
+                     {std::move(x), constant(std::move(scale)), constant(draw(random, dtype, {3}, Fill::kAroundZero))}};
+    });
+  }
+
   struct Axis {
     const char* name;
     Extents x;

@@ -71,6 +71,19 @@ void add_norms_cases(OpCases& cases) {
       });
     }
   }
+  for (const bool ceil : {false, true}) {
+    add(cases, "LpPool", ceil ? "ceil_dilated" : "floor_dilated", [=](Random& random, bp_dtype_t dtype) {
+      return Problem{"LpPool",
+                     {{"auto_pad", std::string("NOTSET")},
+                      {"ceil_mode", int64_t{ceil}},
+                      {"dilations", Extents{2, 1}},
+                      {"kernel_shape", Extents{2, 3}},
+                      {"p", int64_t{2}},
+                      {"pads", Extents{0, 0, 0, 0}},
+                      {"strides", Extents{2, 2}}},
+                     {random_tensor(random, dtype, {1, 2, 8, 6}, Fill::kWide)}};
+    });
+  }
   for (const int64_t size : {int64_t{1}, int64_t{3}, int64_t{5}, int64_t{4}}) {
     add(cases, "LRN", "size" + std::to_string(size), [=](Random& random, bp_dtype_t dtype) {
       return Problem{"LRN",
@@ -89,7 +102,7 @@ void add_norms_cases(OpCases& cases) {
       onnx::Tensor scale = random_tensor(random, dtype, {6}, Fill::kPositive);
       return Problem{
           "GroupNormalization",
-          {{"epsilon", 1e-5f}, {"num_groups", groups}, {"stash_type", int64_t{1}}},
+          {{"epsilon", groups == 2 ? 0.5f : 1e-5f}, {"num_groups", groups}, {"stash_type", int64_t{1}}},
           {std::move(x), constant(std::move(scale)), constant(random_tensor(random, dtype, {6}, Fill::kAroundZero))}};
     });
   }

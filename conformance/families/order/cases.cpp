@@ -97,6 +97,14 @@ void add_order_cases(OpCases& cases) {
       cases.add_to(kExtended, "Dropout", dtype, "outputs" + std::to_string(outputs), [=](Random& random) {
         return Problem{"Dropout", {}, {random_tensor(random, dtype, {3, 17}, Fill::kWide)}, outputs};
       });
+      // Without training, the ratio is ignored.
+      cases.add_to(kExtended, "Dropout", dtype, "ratio_outputs" + std::to_string(outputs), [=](Random& random) {
+        return Problem{"Dropout",
+                       {},
+                       {random_tensor(random, dtype, {3, 17}, Fill::kWide), constant(reals(dtype, {}, {0.75})),
+                        constant(reals(BP_DTYPE_BOOL, {}, {0}))},
+                       outputs};
+      });
     }
   }
 }

@@ -26,8 +26,11 @@ const Row kRows[] = {
     {"empty_batch", {0, 2, 6, 6}, {2, 2}, {2, 2}, {0, 0, 0, 0}, {1, 1}},
 };
 
-void add(OpCases& cases, const char* op, const Row& row, const std::string& variant, const Attributes& more) {
-  cases.add_real(op, row.name + variant, [=](Random& random, bp_dtype_t dtype) {
+// Windows that do not cover the last elements, unless `ceil_mode` is set.
+const Row kFloor = {"floor", {1, 2, 8, 6}, {3, 3}, {2, 2}, {0, 0, 0, 0}, {1, 1}};
+
+std::function<Problem(Random&, bp_dtype_t)> maker(const char* op, const Row& row, const Attributes& more) {
+  return [=](Random& random, bp_dtype_t dtype) {
     Problem problem{op,
                     {{"auto_pad", std::string(row.auto_pad)},
                      {"ceil_mode", int64_t{row.ceil}},
@@ -38,7 +41,10 @@ void add(OpCases& cases, const char* op, const Row& row, const std::string& vari
     if (!row.pads.empty()) problem.attributes.push_back({"pads", row.pads});
     problem.attributes.insert(problem.attributes.end(), more.begin(), more.end());
     return problem;
-  });
+  };
+}
+void add(OpCases& cases, const char* op, const Row& row, const std::string& variant, const Attributes& more) {
+  cases.add_real(op, row.name + variant, maker(op, row, more));
 }
 
 }  // namespace
@@ -48,6 +54,14 @@ void add_pool_cases(OpCases& cases) {
     add(cases, "MaxPool", row, "", {{"storage_order", int64_t{0}}});
     add(cases, "AveragePool", row, "", {{"count_include_pad", int64_t{0}}});
     add(cases, "AveragePool", row, "_with_padding", {{"count_include_pad", int64_t{1}}});
+  }
+  for (const bp_dtype_t dtype : real_types()) {
+    const auto add_floor = [&](const char* op, const Attributes& more) {
+      const auto make = maker(op, kFloor, more);
+      cases.add_to(kExtended, op, dtype, kFloor.name, [=](Random& random) { return make(random, dtype); });
+    };
+    add_floor("MaxPool", {{"storage_order", int64_t{0}}});
+    add_floor("AveragePool", {{"count_include_pad", int64_t{0}}});
   }
   for (const char* op : {"GlobalMaxPool", "GlobalAveragePool"}) {
     for (const Extents& extents :

@@ -48,6 +48,16 @@ void add_slices(OpCases& cases) {
       });
     }
   }
+  // Starts and ends beyond the axis, on both sides, with positive and negative steps.
+  for (const int64_t step : {-2, -1, 1, 2}) {
+    cases.add_to(kExtended, "Slice", BP_DTYPE_FLOAT, "beyond_by" + std::to_string(step), [=](Random& random) {
+      return Problem{"Slice",
+                     {},
+                     {data(random, BP_DTYPE_FLOAT, {5, 4, 3, 6}), constant(integers({-9, 9, -9, kEnd})),
+                      constant(integers({9, -9, -9, -kEnd})), constant(integers({0, 1, 2, 3})),
+                      constant(integers({step, step, -step, -step}))}};
+    });
+  }
 }
 
 void add_gathers(OpCases& cases) {
@@ -151,6 +161,14 @@ void add_clips(OpCases& cases) {
       if (limits != 0) problem.arguments.push_back((limits & 1) != 0 ? constant(reals(dtype, {}, {-1.5})) : Argument());
       if ((limits & 2) != 0) problem.arguments.push_back(constant(reals(dtype, {}, {2.25})));
       return problem;
+    });
+  }
+  for (const bp_dtype_t dtype : real_types()) {
+    cases.add_to(kExtended, "Clip", dtype, "crossed_limits", [=](Random& random) {  // every result is the upper limit
+      return Problem{"Clip",
+                     {},
+                     {random_tensor(random, dtype, {4, 9}, Fill::kWide), constant(reals(dtype, {}, {2.25})),
+                      constant(reals(dtype, {}, {-1.5}))}};
     });
   }
 }

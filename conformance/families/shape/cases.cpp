@@ -77,6 +77,14 @@ void add_shape_cases(OpCases& cases) {
       });
     }
   }
+  // Several output channels, for which the two modes differ.
+  for (const bp_dtype_t dtype : kTypes) {
+    cases.add_to(kExtended, "DepthToSpace", dtype, "crd_channels", [=](Random& random) {
+      return Problem{"DepthToSpace",
+                     {{"blocksize", int64_t{2}}, {"mode", std::string("CRD")}},
+                     {data(random, dtype, {2, 12, 2, 3})}};
+    });
+  }
   struct Concat {
     const char* variant;
     std::vector<Extents> parts;
