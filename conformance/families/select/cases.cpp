@@ -48,15 +48,19 @@ void add_slices(OpCases& cases) {
       });
     }
   }
-  // Starts and ends beyond the axis, on both sides, with positive and negative steps.
-  for (const int64_t step : {-2, -1, 1, 2}) {
-    cases.add_to(kExtended, "Slice", BP_DTYPE_FLOAT, "beyond_by" + std::to_string(step), [=](Random& random) {
-      return Problem{"Slice",
-                     {},
-                     {data(random, BP_DTYPE_FLOAT, {5, 4, 3, 6}), constant(integers({-9, 9, -9, kEnd})),
-                      constant(integers({9, -9, -9, -kEnd})), constant(integers({0, 1, 2, 3})),
-                      constant(integers({step, step, -step, -step}))}};
-    });
+  // Starts and ends beyond the axis. Backwards, a start before the first element selects that element.
+  for (const bool backwards : {false, true}) {
+    const Extents starts = backwards ? Extents{9, -9} : Extents{-9, 2},
+                  ends = backwards ? Extents{-9, -9} : Extents{9, 9},
+                  steps = backwards ? Extents{-2, -1} : Extents{2, 1};
+    for (const bp_dtype_t dtype : {BP_DTYPE_FLOAT, BP_DTYPE_INT64}) {
+      cases.add_to(kExtended, "Slice", dtype, backwards ? "beyond_backwards" : "beyond", [=](Random& random) {
+        return Problem{"Slice",
+                       {},
+                       {data(random, dtype, {5, 6, 2}), constant(integers(starts)), constant(integers(ends)),
+                        constant(integers({0, 1})), constant(integers(steps))}};
+      });
+    }
   }
 }
 
