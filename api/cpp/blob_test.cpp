@@ -125,6 +125,32 @@ TEST_F(Files, ThatAnybodyCanWriteCountAsMissing) {
   }
 }
 
+TEST_F(Files, InAFolderThatAnybodyCanReplaceCountAsMissing) {
+  namespace fs = std::filesystem;
+  fs::create_directories(folder + "/upper");
+  fs::create_directory_symlink(folder + "/upper", folder + "/link");
+  setenv("BACKPLANE_CACHE_DIR", (folder + "/link/cache").c_str(), 1);
+  const FileCache cache("one");
+  cache.write("key", "content");
+  for (const char* const inner : {"", "/upper", "/upper/cache"}) {
+    fs::permissions(folder + inner, fs::perms::others_write, fs::perm_options::add);
+    EXPECT_EQ(cache.read("key"), std::nullopt) << inner;
+    fs::permissions(folder + inner, fs::perms::others_write, fs::perm_options::remove);
+    EXPECT_EQ(cache.read("key"), "content") << inner;
+  }
+  fs::permissions(folder + "/upper", fs::perms::others_write | fs::perms::sticky_bit, fs::perm_options::add);
+  EXPECT_EQ(cache.read("key"), "content") << "in a shared folder with the sticky bit";
+}
+
+TEST_F(Files, AreInFoldersOfThisUserWhateverTheUmask) {
+  const mode_t before = ::umask(0);
+  setenv("BACKPLANE_CACHE_DIR", (folder + "/upper/cache").c_str(), 1);
+  const FileCache cache("one");
+  cache.write("key", "content");
+  ::umask(before);
+  EXPECT_EQ(cache.read("key"), "content");
+}
+
 TEST_F(Files, WithoutAFolderThereIsNoCache) {
   setenv("BACKPLANE_CACHE_DIR", "/dev/null/nowhere", 1);
   const FileCache cache("one");

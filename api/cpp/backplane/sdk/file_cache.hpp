@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small files that save work at the next start, such as kernel binaries and measurements. An entry is found by its key,
-// which is compared byte by byte. An entry that is damaged, or that anybody can write, counts as missing. Failing to
-// write an entry is not an error.
+// which is compared byte by byte. An entry that is damaged, or that anybody can write or replace, counts as missing.
+// Failing to write an entry is not an error.
 #pragma once
 
 #include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -33,7 +35,7 @@ class FileCache {
     if (folder_.empty()) return std::nullopt;
     const std::filesystem::path path = path_of(key);
     std::error_code error;
-    if (!std::filesystem::is_regular_file(path, error) || anybody_writes(path) || anybody_writes(folder_))
+    if (!std::filesystem::is_regular_file(path, error) || anybody_writes(path) || anybody_replaces(folder_))
       return std::nullopt;
     std::ifstream file(path, std::ios::binary);
     std::string bytes((std::istreambuf_iterator<char>(file)), {});
@@ -42,14 +44,18 @@ class FileCache {
     bytes.erase(0, sizeof(BlobHeader) + key.size());
     return bytes;
   }
-  // Writes atomically: readers see the complete entry or none. If there is no folder yet, creates one that only this
-  // user may enter.
+  // Writes atomically: readers see the complete entry or none. Only this user may write to it, and enter folders that
+  // this call creates, whatever the process's umask.
   void write(std::string_view key, std::string_view content) const {
     if (folder_.empty()) return;
     static std::atomic<uint32_t> serial{0};
     std::error_code error;
-    if (std::filesystem::create_directories(folder_, error))
-      std::filesystem::permissions(folder_, std::filesystem::perms::owner_all, error);
+    std::filesystem::path at;
+    for (const std::filesystem::path& part : folder_) {
+      at /= part;
+      if (std::filesystem::create_directory(at, error))
+        std::filesystem::permissions(at, std::filesystem::perms::owner_all, error);
+    }
     const std::filesystem::path path = path_of(key);
     std::filesystem::path fresh = path;
     uint64_t random = 0;  // because processes of several containers may have the same number
@@ -60,7 +66,9 @@ class FileCache {
     std::ofstream file(fresh, std::ios::binary);
     file << std::move(entry).finish();
     file.close();
-    const bool whole = file.good();
+    std::filesystem::permissions(fresh, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write,
+                                 error);
+    const bool whole = file.good() && !error;
     if (whole) std::filesystem::rename(fresh, path, error);
     if (!whole || error) std::filesystem::remove(fresh, error);
   }
@@ -72,6 +80,26 @@ class FileCache {
     std::error_code error;
     const std::filesystem::perms seen = std::filesystem::status(path, error).permissions();
     return error || (seen & std::filesystem::perms::others_write) != std::filesystem::perms::none;
+  }
+  // Whether anybody can write to the folder, or put another one in its place. Checks all folders on the way to it, as
+  // the path is written and without links. A folder above it may be world-writable if it has the sticky bit, such as
+  // /tmp, and what follows in it is a folder of this user or root.
+  static bool anybody_replaces(const std::filesystem::path& folder) {
+    std::error_code error;
+    for (const std::filesystem::path& whole : {folder, std::filesystem::canonical(folder, error)}) {
+      std::filesystem::path at;
+      bool is_shared = false;  // `at` is world-writable and has the sticky bit
+      for (const std::filesystem::path& part : whole) {
+        at /= part;
+        struct stat seen {};
+        if (::lstat(at.c_str(), &seen) != 0) return true;
+        if (is_shared && (!S_ISDIR(seen.st_mode) || (seen.st_uid != 0 && seen.st_uid != ::geteuid()))) return true;
+        is_shared = S_ISDIR(seen.st_mode) && (seen.st_mode & S_IWOTH) != 0;
+        if (is_shared && (seen.st_mode & S_ISVTX) == 0) return true;
+      }
+      if (is_shared) return true;
+    }
+    return bool(error);
   }
   static std::filesystem::path root() {
     const auto absolute = [](const char* name) {
