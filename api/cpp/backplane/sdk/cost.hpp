@@ -34,7 +34,8 @@ inline double operations(const Node& node) {
   };
   const bool is_known = x && w && w.has_static_shape();
   if (is({"Conv", "ConvInteger"})) return is_known ? 2 * outputs * filter() : 0;
-  if (is({"ConvTranspose"})) return is_known ? 2 * static_cast<double>(elements(x)) * filter() : 0;
+  if (is({"ConvTranspose"}))
+    return is_known && x.has_static_shape() ? 2 * static_cast<double>(elements(x)) * filter() : 0;
   if (is({"MatMul", "Gemm", "MatMulInteger"})) {
     if (!x || x.rank() <= 0) return 0;
     const bool transposed = node.int_attribute("transA", 0) != 0;
