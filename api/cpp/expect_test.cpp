@@ -5,6 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <map>
+#include <sstream>
+
 #include "abi/testing/plugin_under_test.h"
 
 namespace {
@@ -102,6 +106,41 @@ TEST_F(Expects, ChecksAttributesForOnnxTypes) {
   call({x});
   graph.attribute("scale", std::vector<int64_t>{1, 2});  // numbers in some operators, a number in others
   EXPECT_TRUE(expect(node()).attributes().ok());
+}
+
+// A name may have another type in ai.onnx.ml: the `scale` of Scaler is a list.
+TEST_F(Expects, ChecksNoAttributesOfAiOnnxMl) {
+  call({x});
+  graph.attribute("scale", std::vector<int64_t>{1, 2});
+  refused(expect(node()).attributes(), BP_REASON_ATTRIBUTE, "attribute scale has the wrong type");
+  const_cast<bp_node_t&>(node().raw()).domain = text("ai.onnx.ml");
+  EXPECT_TRUE(expect(node()).attributes().ok());
+}
+
+TEST(AttributeTypes, AreThoseOfTheNewestForms) {
+  std::ifstream in(BACKPLANE_SOURCE_DIR "/loader/ops/schema/schemas.txt");
+  std::map<std::string, std::map<std::string, std::string>> newest;  // of each operator: the types by name
+  std::string domain, op;
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream words(line);
+    std::string kind, name, type;
+    words >> kind >> name >> type;
+    if (kind == "domain") domain = name;
+    if (kind == "op") newest[op = domain + "." + name].clear();  // versions ascend
+    if (kind == "attr" && domain != "ai.onnx.ml") newest[op][name.substr(0, name.find('!'))] = type;
+  }
+  ASSERT_GT(newest.size(), 150u);
+  const std::map<uint32_t, std::string> names = {{BP_ATTR_INT, "int"},
+                                                 {BP_ATTR_INTS, "ints"},
+                                                 {BP_ATTR_FLOAT, "float"},
+                                                 {BP_ATTR_STRING, "string"},
+                                                 {BP_ATTR_TENSOR, "tensor"}};
+  for (const auto& [of, attributes] : newest) {
+    for (const auto& [name, type] : attributes) {
+      const uint32_t listed = attribute_type(name);
+      EXPECT_TRUE(listed == 0 || names.at(listed) == type) << of << " " << name << " is " << type;
+    }
+  }
 }
 
 TEST_F(Expects, TheFirstFailureCounts) {
