@@ -30,6 +30,11 @@ class AllInstance : public Instance {
   void run(const bp_run_t&) override {
     if (on_health) on_health();
   }
+  // Dense tensors, and matrices with strides that make them dense.
+  bool reaches(const bp_tensor_t& tensor) const override {
+    if (tensor.layout != BP_LAYOUT_STRIDED) return Instance::reaches(tensor);
+    return tensor.rank == 2 && tensor.strides[0] == tensor.extents[1] && tensor.strides[1] == 1;
+  }
 };
 
 class AllProgram : public Program, public Refit {
@@ -595,6 +600,37 @@ TEST_F(Sdk, RefusesBindingsThatNoRunCouldUse) {
   extents[0] = 2;
   tensor.layout = BP_LAYOUT_STRIDED;  // without strides
   EXPECT_EQ(bind(), BP_INVALID_ARGUMENT);
+  const int64_t strides[] = {3, 1};
+  tensor.strides = strides;
+  EXPECT_EQ(bind(), BP_OK);
+  plugin->instance->destroy(instance);
+  plugin->program->destroy(program);
+}
+
+TEST_F(Sdk, NewExtentsMustFitTheStrides) {
+  TinyGraph graph;
+  graph.output(graph.node("Relu", 14, {graph.input("open", {-1, -1})}, {-1, -1}));
+  bp_program_t* program = nullptr;
+  bp_compile_t what{};
+  what.size = sizeof what;
+  what.graph = graph.get();
+  ASSERT_EQ(plugin->program->compile(device, &what, &program, &detail.error), BP_OK);
+  bp_instance_t* instance = nullptr;
+  ASSERT_EQ(plugin->instance->create(program, nullptr, &instance, &detail.error), BP_OK);
+  std::vector<float> data(6);
+  const int64_t extents[] = {2, 3}, strides[] = {3, 1};
+  bp_tensor_t tensor{
+      sizeof tensor, BP_DTYPE_FLOAT, 2, BP_LAYOUT_STRIDED, extents, strides, {0, 0, 0, nullptr, data.data(), 0, 24}};
+  const bp_binding_t binding{sizeof binding, 0, &tensor, nullptr};
+  ASSERT_EQ(plugin->instance->bind(instance, &binding, &detail.error), BP_OK);
+  const auto change = [&](int64_t rows, int64_t columns) {
+    const int64_t changed[] = {rows, columns};
+    const bp_slot_extents_t slot{0, 2, changed};
+    return plugin->instance->extents(instance, &slot, 1, sizeof slot, &detail.error);
+  };
+  EXPECT_EQ(change(1, 3), BP_OK);
+  EXPECT_EQ(change(2, 2), BP_TYPE_MISMATCH);
+  EXPECT_THAT(detail.text(), HasSubstr("bind it again"));
   plugin->instance->destroy(instance);
   plugin->program->destroy(program);
 }

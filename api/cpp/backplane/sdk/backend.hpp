@@ -268,6 +268,12 @@ class Instance : public Object {
       if (slot.container != nullptr)
         throw Error(BP_TYPE_MISMATCH, where(given.slot) + " is a container; it has no extents");
       check(given.slot, slot.tensor.dtype, given.rank, given.extents, capacity(slot.tensor));
+      if (slot.tensor.layout == BP_LAYOUT_DENSE) continue;
+      bp_tensor_t changed = slot.tensor;  // with the strides that were bound
+      changed.extents = given.extents;
+      if (given.rank != changed.rank || !reaches(changed))
+        throw Error(BP_TYPE_MISMATCH, where(given.slot) + " has layout " + std::to_string(changed.layout) +
+                                          ", which does not fit the new extents; bind it again");
     }
     for (uint32_t i = 0; i < slots.size(); ++i) {
       const bp_slot_extents_t given = slots[i];
