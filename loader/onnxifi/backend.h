@@ -31,7 +31,8 @@ class BackendId {
   std::atomic<uint64_t> acquired_{0};
 };
 
-// All devices of this process, by handle. The first call finds them.
+// All devices of this process, by handle. The first call finds them. Throws BACKEND_UNAVAILABLE in a child that was
+// forked during that call.
 const std::vector<std::pair<void*, std::shared_ptr<BackendId>>>& backend_ids();
 // Null if `handle` is not an id, or has been released as often as it was returned.
 std::shared_ptr<BackendId> backend_id(void* handle);
