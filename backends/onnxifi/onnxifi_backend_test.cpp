@@ -336,6 +336,42 @@ INSTANTIATE_TEST_SUITE_P(
                       Wrong{"twice", "reports one backend id twice"}, Wrong{"nowhere", "does not exist"}),
     [](const auto& info) { return std::string(info.param.vendor); });
 
+// ---- streams -------------------------------------------------------------------------------------------------------
+
+// The devices have streams, but no memory functions of their own.
+TEST(OnnxifiStream, KeepsMemoryUntilItsWorkHasEnded) {
+  const Environment env = vendor("plain");
+  const uint64_t device = env.devices().back().info.id;
+  Exec exec = env.compile(dense(), on(env.devices().back().name)).exec();
+  exec.bind(0, Tensor::of<float>({2, 2}, {1, 0, 0, 1}));
+  const Stream stream = env.stream(device);
+  RunOptions in_stream;
+  in_stream.stream = &stream;
+  exec.run(in_stream);
+  const Semaphore ready;
+  const bp_point_t point = ready.at(1);
+  bp_run_t run{};
+  run.size = sizeof run;
+  run.stream = stream.get();
+  run.waits = &point;
+  run.wait_count = 1;
+  ASSERT_EQ(api().exec_run(exec.get(), &run, nullptr), BP_OK);
+  const bp_allocate_t how{sizeof how, 0, 64, nullptr, nullptr};
+  bp_buffer_t buffer{};
+  ASSERT_EQ(api().memory_allocate(env.get(), device, &how, &buffer, nullptr), BP_OK);
+  std::atomic<bool> is_released{false};
+  std::thread releases([&] {
+    const bp_release_t what{sizeof what, 0, &buffer, stream.get()};
+    api().memory_release(env.get(), &what);
+    is_released = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_FALSE(is_released) << "while a run in the stream waits";
+  ready.signal(1);
+  releases.join();
+  stream.wait();
+}
+
 // ---- libraries that do not survive their first calls --------------------------------------------------------------
 
 class FatalLibrary : public ::testing::TestWithParam<Wrong> {

@@ -250,11 +250,18 @@ void bp_memory_release(bp_env_t* env, const bp_release_t* what) {
       return {};
     }
     BP_ASSIGN(const Opened opened, open(env, known.buffer->device));
-    BP_ASSIGN(known.stream, stream_for(opened, known.stream));
-    if (slot(opened.api, &bp_memory_api_t::release))
+    bp_stream_t* const given = known.stream;
+    BP_ASSIGN(known.stream, stream_for(opened, given));
+    if (slot(opened.api, &bp_memory_api_t::release)) {
       opened.api->release(opened.handle, &known);
-    else if (known.buffer->address)
+    } else if (known.buffer->address) {
+      // The loader's own memory, which work in the stream may still use.
+      if (given && !stream_of(given)->drain().ok()) {
+        keep_handle(known.buffer->address);
+        return {};
+      }
       env->environment->services().release(known.buffer->address, known.buffer->bytes, kHostAlignment);
+    }
     return {};
   });
 }
