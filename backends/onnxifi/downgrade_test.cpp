@@ -142,16 +142,20 @@ TEST(OlderForms, OfSliceHaveTheBoundsThatTheNewestMeans) {
 }
 
 TEST(OlderForms, OfSliceWithoutStepsHaveAttributes) {
-  TinyGraph graph;
-  const uint32_t x = graph.input("x", {4, 5});
-  graph.output(graph.node(
-      "Slice", 13,
-      {x, graph.integers("starts", {-3}), graph.integers("ends", {INT64_MAX}), graph.integers("axes", {-1})}, {4, 3}));
-  Older oldest(graph, 7);
-  EXPECT_EQ(oldest.why, "");
-  EXPECT_THAT(oldest.attribute("starts"), ElementsAre(2));
-  EXPECT_THAT(oldest.attribute("ends"), ElementsAre(5));
-  EXPECT_THAT(oldest.attribute("axes"), ElementsAre(1));
+  for (const bool is_long : {true, false}) {
+    TinyGraph graph;
+    const auto ints = [&](const char* name, int64_t value) {
+      return is_long ? graph.integers(name, {value}) : graph.integers32(name, {static_cast<int32_t>(value)});
+    };
+    const uint32_t x = graph.input("x", {4, 5});
+    graph.output(graph.node(
+        "Slice", 13, {x, ints("starts", -3), ints("ends", is_long ? INT64_MAX : INT32_MAX), ints("axes", -1)}, {4, 3}));
+    Older oldest(graph, 7);
+    EXPECT_EQ(oldest.why, "");
+    EXPECT_THAT(oldest.attribute("starts"), ElementsAre(2));
+    EXPECT_THAT(oldest.attribute("ends"), ElementsAre(5));
+    EXPECT_THAT(oldest.attribute("axes"), ElementsAre(1));
+  }
 }
 
 TEST(OlderForms, OfUnsqueezeHaveSortedAxes) {

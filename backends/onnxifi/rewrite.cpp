@@ -61,8 +61,10 @@ std::optional<double> any_number(const Rewrite& r, size_t slot) {
 std::optional<Ints> Rewrite::ints(size_t slot) const {
   const Operand operand = node.input(slot);
   if (operand.value) return backplane::sdk::weight_ints(operand.value);
-  if (operand.constant == nullptr || operand.constant->dtype != BP_DTYPE_INT64) return std::nullopt;
-  return backplane::sdk::host_ints(BP_DTYPE_INT64, operand.constant->bytes.data(), operand.constant->bytes.size());
+  const Constant* const constant = operand.constant;
+  if (constant == nullptr || (constant->dtype != BP_DTYPE_INT32 && constant->dtype != BP_DTYPE_INT64))
+    return std::nullopt;
+  return backplane::sdk::host_ints(constant->dtype, constant->bytes.data(), constant->bytes.size());
 }
 
 std::optional<std::vector<float>> Rewrite::floats(size_t slot) const {

@@ -13,7 +13,7 @@ class Rewrite {
  public:
   Rewrite(OnnxModel& onnx_model, OnnxNode& node, const Step& step) : onnx_model(onnx_model), node(node), step(step) {}
 
-  // The elements of a constant input; nullopt if it is computed or omitted.
+  // The elements of a constant int32 or int64 input; nullopt if it is computed or omitted.
   std::optional<std::vector<int64_t>> ints(size_t slot) const;
   std::optional<std::vector<float>> floats(size_t slot) const;  // FLOAT only
   std::vector<int64_t> extents(size_t slot) const { return node.input(slot).value.extents(); }

@@ -45,6 +45,10 @@ class TinyGraph {
     return weight(name, {static_cast<int64_t>(data.size())}, BP_DTYPE_INT64, data.data(),
                   data.size() * sizeof(int64_t));
   }
+  uint32_t integers32(const std::string& name, const std::vector<int32_t>& data) {
+    return weight(name, {static_cast<int64_t>(data.size())}, BP_DTYPE_INT32, data.data(),
+                  data.size() * sizeof(int32_t));
+  }
   uint32_t node(const std::string& op, uint32_t since, std::vector<uint32_t> inputs,
                 const std::vector<int64_t>& extents, bp_dtype_t dtype = BP_DTYPE_FLOAT) {
     const auto index = static_cast<uint32_t>(nodes_.size());
