@@ -66,6 +66,25 @@ TEST_F(FormulasTest, AKernelReadsAtMostEightTensors) {
   }
 }
 
+// Only a constant B is copied for the product, as that happens once.
+TEST_F(FormulasTest, AMatrixThatIsPartlyConstantIsNotCopied) {
+  constexpr int64_t kInner = 8, kHalf = 96;
+  const Environment env = opencl();
+  Graph graph;
+  const uint32_t a = graph.input("a", BP_DTYPE_FLOAT, {4, kInner}),
+                 v = graph.input("v", BP_DTYPE_FLOAT, {kInner, kHalf});
+  const Tensor half = Tensor::of<float>({kInner, kHalf}, std::vector<float>(kInner * kHalf, 2));
+  const uint32_t b = graph.node("Concat", "b", {graph.weight("w", half), v}, {{"axis", 1}});
+  Exec exec = env.compile(graph.finish({graph.node("MatMul", "y", {a, b})}), only_opencl()).exec();
+  exec.bind(0u, Tensor::of<float>({4, kInner}, std::vector<float>(4 * kInner, 1)));
+  exec.bind(1u, half);
+  exec.run();
+  const uint64_t launches = cl_layer().launches;
+  exec.run();
+  EXPECT_EQ(cl_layer().launches - launches, 3u);  // two of Concat, one product
+  EXPECT_THAT(exec.output(0u).values<float>(), ::testing::Each(2 * kInner));
+}
+
 TEST_F(FormulasTest, HardSigmoidKeepsNaN) {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {3});
