@@ -66,6 +66,7 @@ double weight_of(double distance, const Method& method) {
 
 Taps taps_of(size_t dimension, const Axis& axis, const Method& method) {
   Taps taps{.axis = dimension, .to = axis.to};
+  if (axis.to == 0) return taps;  // its scale may be 0
   const bool nearest = method.mode == "nearest";
   const double squeeze = method.antialias ? std::min(axis.scale, 1.0) : 1;
   const auto reach = static_cast<int64_t>(std::ceil((method.mode == "cubic" ? 2 : 1) / squeeze));
