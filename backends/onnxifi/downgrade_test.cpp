@@ -326,6 +326,16 @@ TEST(OlderForms, OfClipHaveTheUpperBoundTwiceWhereTheBoundsContradict) {
   EXPECT_THAT(oldest.node().find("max")->floats, ElementsAre(1));
 }
 
+TEST(OlderForms, OfClipWithIntegersHaveTheUpperBoundTwiceToo) {
+  TinyGraph graph;
+  const uint32_t x = graph.input("x", {3}, BP_DTYPE_INT64);
+  graph.output(
+      graph.node("Clip", 13, {x, graph.integers("low", {2}), graph.integers("high", {1})}, {3}, BP_DTYPE_INT64));
+  EXPECT_THAT(Older(graph, 13).input(1), ElementsAre(2));
+  EXPECT_THAT(Older(graph, 12).input(1), ElementsAre(1));
+  EXPECT_THAT(Older(graph, 8).why, HasSubstr("needs constants of type FLOAT"));
+}
+
 TEST(OlderForms, EachStepIsOfAForm) {
   for (const Step& step : steps()) {
     bool found = false;
