@@ -189,6 +189,24 @@ TEST(Import, UnnamedOutputsAtTheEndCount) {
   }
 }
 
+// Devices may write every output that an operator always has.
+TEST(Import, RequiredOutputsThatAreOmittedHaveValues) {
+  auto result = read(model_bytes(
+      {{"", 17}}, graph({node("Dropout", {"x"}, {"", "mask"}), node("DynamicQuantizeLinear", {"x"}, {"", "scale"}),
+                         node("LayerNormalization", {"x", "x"}, {"", "", "deviation"})},
+                        {tensor_value("x", kFloat, {2})}, {value("mask"), value("scale"), value("deviation")})));
+  ASSERT_TRUE(result.ok()) << result.status().text();
+  const Graph& g = (*result)->graph;
+  ASSERT_THAT(operators(g), ElementsAre("Dropout", "DynamicQuantizeLinear", "LayerNormalization"));
+  const std::vector<std::vector<bool>> present = {{true, true}, {true, true, true}, {true, false, true}};
+  for (size_t n = 0; n < present.size(); ++n) {
+    std::vector<bool> found;
+    for (const model::ValueId output : g.nodes[n].outputs) found.push_back(output != BP_NONE);
+    EXPECT_EQ(found, present[n]) << g.nodes[n].op_type;
+    EXPECT_EQ(g.values[g.nodes[n].outputs[0]].type.rank, 1) << g.nodes[n].op_type;
+  }
+}
+
 TEST(Import, TurnsConstantNodesIntoWeights) {
   auto result = read(
       relu({node("Constant", {}, {"k"}, {ints_attribute("value_ints", {2, -1})}), node("Reshape", {"y", "k"}, {"r"})},

@@ -75,6 +75,18 @@ Status check_counts(Node& node) {
   return {};
 }
 
+// Adds the values of required outputs that exporters omit, so that every pass and every device finds them.
+void add_omitted(Graph& graph, Node& node) {
+  if (!node.schema) return;
+  const ops::Schema& schema = *node.schema;
+  if (node.outputs.size() < schema.min_outputs) node.outputs.resize(schema.min_outputs, BP_NONE);
+  for (size_t slot = 0; slot < node.outputs.size(); ++slot) {
+    const ops::Formal* formal = formal_at(schema.outputs, slot);
+    if (node.outputs[slot] == BP_NONE && formal && formal->option == ops::Formal::kRequired)
+      node.outputs[slot] = graph.add_value(std::string(formal->name) + "#" + std::to_string(node.id));
+  }
+}
+
 // `in_function` allows attributes that refer to an attribute of the call of a function.
 Status check_attributes(const Node& node, bool in_function) {
   for (const Attribute& attribute : node.attributes) {
@@ -164,6 +176,7 @@ class Checker {
     for (Node& node : graph.nodes) {
       BP_TRY(resolve(node, opsets));
       BP_TRY(check_counts(node));
+      add_omitted(graph, node);
       BP_TRY(check_attributes(node, in_function));
     }
     BP_TRY(check_values(graph));
