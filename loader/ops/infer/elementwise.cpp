@@ -256,10 +256,17 @@ Status bit_cast(Context& c) {
   return same_shape(c);
 }
 
+// The slope broadcasts to x, and not the reverse.
 Status prelu(Context& c) {
   if (c.ranked(0) && c.ranked(1)) {
+    const Shape x = c.shape(0);
     Shape shape;
-    BP_TRY(c.broadcast(c.shape(0), c.shape(1), shape));
+    BP_TRY(c.broadcast(x, c.shape(1), shape));
+    bool enlarged = shape.size() > x.size();
+    for (size_t d = 0; d < x.size() && !enlarged; ++d) enlarged = x[d].is(1) && shape[d].is_number() && !shape[d].is(1);
+    if (enlarged)
+      return c.fail("the slope's shape " + c.describe(c.shape(1)) + " does not broadcast to that of x, " +
+                    c.describe(x));
   }
   return same_shape(c);
 }

@@ -184,6 +184,8 @@ TEST(Infer, ErrorsNameTheNodeAndWhatWasSeen) {
   };
   const std::vector<Case> cases = {
       {"Add", {{"2", "3"}, {"4"}}, {}, "[2, 3] and [4] do not broadcast"},
+      {"PRelu", {{"1"}, {"5"}}, {}, "the slope's shape [5] does not broadcast to that of x, [1]"},
+      {"PRelu", {{"3"}, {"2", "3"}}, {}, "the slope's shape [2, 3] does not broadcast to that of x, [3]"},
       {"MatMul", {{"2", "3"}, {"4", "5"}}, {}, "3 columns do not match 4 rows"},
       {"Gemm", {{"2", "3"}, {"4", "3"}}, {}, "3 columns do not match 4 rows"},
       {"Concat", {{"2", "3"}, {"2", "4"}}, {Attribute::of("axis", int64_t{0})}, "axis 1 differ: 3 and 4"},
