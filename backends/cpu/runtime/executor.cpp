@@ -193,7 +193,7 @@ const Plan& Executor::plan_deferred(uint32_t index, std::span<const Tensor> inpu
   // Tries first to plan without the data of this run's inputs and results, as the Planner does before a run: a plan
   // that succeeds is valid in all runs with these extents.
   std::vector<Tensor> bare(inputs.begin(), inputs.end());
-  planned.by_extents = false;  // until planning succeeds, since it may throw
+  planned.by_extents = false;  // until the plan is complete, since each step may throw
   planned.inputs.clear();
   for (size_t i = 0; i < bare.size(); ++i) {
     planned.inputs.push_back(bare[i].shape);
@@ -201,8 +201,8 @@ const Plan& Executor::plan_deferred(uint32_t index, std::span<const Tensor> inpu
     if (value != BP_NONE && schedule_->locations[value].place != Place::kKnown) bare[i].data = nullptr;
   }
   planned.plan = call.kernel->plan(context, bare);
-  planned.by_extents = planned.plan.step != nullptr;
-  if (!planned.by_extents) planned.plan = call.kernel->plan(context, inputs);
+  const bool by_extents = planned.plan.step != nullptr;
+  if (!by_extents) planned.plan = call.kernel->plan(context, inputs);
   if (!planned.plan.step) {
     const std::string& error = planned.plan.error;
     throw sdk::Error(planned.plan.deferred ? BP_INTERNAL : BP_TYPE_MISMATCH,
@@ -214,6 +214,7 @@ const Plan& Executor::plan_deferred(uint32_t index, std::span<const Tensor> inpu
   for (size_t i = 0; i < outputs.size() && i < planned.plan.shapes.size(); ++i)
     outputs[i].shape = planned.plan.shapes[i];
   if (all_empty(outputs)) planned.plan = without_work(std::move(planned.plan));
+  planned.by_extents = by_extents;
   return planned.plan;
 }
 

@@ -2,7 +2,6 @@
 // Einsum. Each label (a letter, or a dimension of the ellipsis) stands for a dimension; labels that the result does not
 // name are summed over. FLOAT operands are contracted in pairs: the first two, then their result with the next one.
 #include <array>
-#include <cctype>
 
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/odometer.h"
@@ -38,7 +37,7 @@ std::optional<Equation> parse(std::string_view text) {
     } else if (text.substr(i, 3) == "..." && terms.back().find(kEllipsis) == std::string::npos) {
       terms.back() += kEllipsis;
       i += 2;
-    } else if (std::isalpha(static_cast<unsigned char>(c)) != 0) {
+    } else if ((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z')) {  // whatever the locale
       terms.back() += c;
     } else {
       return std::nullopt;
