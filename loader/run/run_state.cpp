@@ -62,8 +62,11 @@ Status RunState::create_instance(uint32_t number) {
   bp_instance_create_t how{};
   how.size = sizeof how;
   PluginError error;
-  return error.status(program.plugin->instance->create(program.handle, &how, &steps_[number].instance, error.get()),
-                      "device '" + program.device->name() + "'");
+  const std::string device = "device '" + program.device->name() + "'";
+  BP_TRY(error.status(program.plugin->instance->create(program.handle, &how, &steps_[number].instance, error.get()),
+                      device));
+  if (!steps_[number].instance) return Status(BP_INTERNAL, device + ": instance.create returned no instance");
+  return {};
 }
 
 void RunState::drop_instance(uint32_t number) {
