@@ -108,15 +108,6 @@ TEST_F(Expects, ChecksAttributesForOnnxTypes) {
   EXPECT_TRUE(expect(node()).attributes().ok());
 }
 
-// A name may have another type in ai.onnx.ml: the `scale` of Scaler is a list.
-TEST_F(Expects, ChecksNoAttributesOfAiOnnxMl) {
-  call({x});
-  graph.attribute("scale", std::vector<int64_t>{1, 2});
-  refused(expect(node()).attributes(), BP_REASON_ATTRIBUTE, "attribute scale has the wrong type");
-  const_cast<bp_node_t&>(node().raw()).domain = text("ai.onnx.ml");
-  EXPECT_TRUE(expect(node()).attributes().ok());
-}
-
 TEST(AttributeTypes, AreThoseOfTheNewestForms) {
   std::ifstream in(BACKPLANE_SOURCE_DIR "/loader/ops/schema/schemas.txt");
   std::map<std::string, std::map<std::string, std::string>> newest;  // of each operator: the types by name
@@ -127,7 +118,7 @@ TEST(AttributeTypes, AreThoseOfTheNewestForms) {
     words >> kind >> name >> type;
     if (kind == "domain") domain = name;
     if (kind == "op") newest[op = domain + "." + name].clear();  // versions ascend
-    if (kind == "attr" && domain != "ai.onnx.ml") newest[op][name.substr(0, name.find('!'))] = type;
+    if (kind == "attr") newest[op][name.substr(0, name.find('!'))] = type;
   }
   ASSERT_GT(newest.size(), 150u);
   const std::map<uint32_t, std::string> names = {{BP_ATTR_INT, "int"},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The types of ONNX's attributes, by name. Lists only names that have the same type in the newest form of every
-// operator outside ai.onnx.ml, where the `scale` of Scaler is a list.
+// operator.
 #pragma once
 
 #include <string_view>

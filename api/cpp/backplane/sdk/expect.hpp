@@ -149,9 +149,8 @@ class Expect {
   // ---- attributes --------------------------------------------------------------------------------------------------
 
   // Each attribute whose name attribute_type knows has ONNX's type for that name. (The functions that read attributes
-  // treat one of another type as absent.) Nodes of ai.onnx.ml are not checked.
+  // treat one of another type as absent.)
   Expect& attributes() {
-    if (node_.domain() == "ai.onnx.ml") return *this;
     for (uint32_t i = 0; ok() && i < node_.raw().attribute_count; ++i) {
       const bp_attribute_t& each = *bp_graph_attribute(node_.graph(), node_.raw().first_attribute + i);
       const uint32_t type = attribute_type(text(each.name));
