@@ -14,7 +14,7 @@ bool is_terminal(std::FILE* file) {
 
 bool has_colour(std::FILE* file) {
   const char* none = secure_getenv("NO_COLOR");
-  const char* terminal = std::getenv("TERM");
+  const char* terminal = secure_getenv("TERM");
   return is_terminal(file) && (none == nullptr || *none == 0) && terminal != nullptr &&
          std::string_view(terminal) != "dumb";
 }

@@ -151,6 +151,21 @@ TEST_F(Files, AreInFoldersOfThisUserWhateverTheUmask) {
   EXPECT_EQ(cache.read("key"), "content");
 }
 
+TEST_F(Files, MayBeReadByWhomTheUmaskAllows) {
+  const mode_t before = ::umask(022);
+  setenv("BACKPLANE_CACHE_DIR", folder.c_str(), 1);
+  FileCache("one").write("key", "content");
+  ::umask(before);
+  size_t entries = 0;
+  namespace fs = std::filesystem;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
+    if (!entry.is_regular_file()) continue;
+    ++entries;
+    EXPECT_EQ(static_cast<unsigned>(entry.status().permissions()), 0644u);
+  }
+  EXPECT_EQ(entries, 1u);
+}
+
 TEST_F(Files, WithoutAFolderThereIsNoCache) {
   setenv("BACKPLANE_CACHE_DIR", "/dev/null/nowhere", 1);
   const FileCache cache("one");

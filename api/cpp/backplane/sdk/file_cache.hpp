@@ -45,7 +45,7 @@ class FileCache {
     return bytes;
   }
   // Writes atomically: readers see the complete entry or none. Only this user may write to it, and enter folders that
-  // this call creates, whatever the process's umask.
+  // this call creates, whatever the process's umask. Who may read the entry, the umask decides.
   void write(std::string_view key, std::string_view content) const {
     if (folder_.empty()) return;
     static std::atomic<uint32_t> serial{0};
@@ -66,7 +66,8 @@ class FileCache {
     std::ofstream file(fresh, std::ios::binary);
     file << std::move(entry).finish();
     file.close();
-    std::filesystem::permissions(fresh, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write,
+    using std::filesystem::perms;
+    std::filesystem::permissions(fresh, perms::group_write | perms::others_write, std::filesystem::perm_options::remove,
                                  error);
     const bool whole = file.good() && !error;
     if (whole) std::filesystem::rename(fresh, path, error);
