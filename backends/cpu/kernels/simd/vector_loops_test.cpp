@@ -240,6 +240,22 @@ TEST(Activations, KeepWhatIsNoNumberAndLimits) {
   }
 }
 
+// e^-x overflows, but these results are subnormal numbers.
+TEST(Sigmoid, IsNotZeroBeforeItUnderflows) {
+  setenv("BACKPLANE_CPU_REFERENCE", "0", 1);
+  Plugin plugin("1");
+  GraphBuilder graph;
+  graph.input("x", BP_DTYPE_FLOAT, {36}).node("Sigmoid", 13, {"x"}, {"y"}).output("y");
+  Compiled program(plugin, graph.graph());
+  for (const float x : {-88.5f, -89.0f, -95.0f, -103.0f}) {
+    const Outcome outcome = program.run({HostTensor::of(BP_DTYPE_FLOAT, {36}, Floats(36, x))});
+    ASSERT_EQ(outcome.status, BP_OK) << outcome.text;
+    const double wanted = std::exp(static_cast<double>(x));
+    for (const float y : outcome.outputs[0].as<float>())
+      EXPECT_NEAR(static_cast<double>(y), wanted, 2e-6 * wanted + 0x1p-149) << x;
+  }
+}
+
 // Beyond the last number whose tanh differs from ±1 by half an ulp, and at infinity.
 TEST(Tanh, IsOneFarFromZero) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();

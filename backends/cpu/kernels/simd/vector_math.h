@@ -123,8 +123,11 @@ template <int kBytes>
   return __builtin_fabsf(x) > 8.32f ? __builtin_copysignf(1.0f, x) : y;
 }
 
+// e^-|x| does not overflow, and the quotient of two numbers of which none is infinite is right also where it is
+// subnormal.
 [[gnu::always_inline]] inline float sigmoid_formula(float x) {
-  return 1.0f / (1.0f + exp_formula(-x));
+  const float small = exp_formula(-__builtin_fabsf(x));
+  return (x < 0 ? small : 1.0f) / (1.0f + small);
 }
 [[gnu::always_inline]] inline float gelu_formula(float x) {
   return 0.5f * x * (1.0f + erf_formula(x * 0.70710678f));
