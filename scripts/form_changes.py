@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints what the texts of the installed onnx package say about changes between forms of an operator that no rewrite separates from the newest form.
 
-Schemas state types, inputs and attributes; only the texts state allowed values, shapes and changes of meaning. Each of those belongs into the
+Schemas state types, inputs and attributes; only the texts state allowed values, shapes and changes of meaning. Each of those belongs in the
 table in loader/view/form_limits.cpp, whose rows are marked "limit" here. Read the output after an update of onnx.
 
 Usage: $BACKPLANE_DATA/venv/bin/python scripts/form_changes.py [OPERATOR...]
