@@ -259,7 +259,7 @@ TEST(OpVersions, TypesThatAreNewer) {
   EXPECT_FALSE(view(13)->too_new(0));
 }
 
-TEST(OpVersions, EveryLimitIsReached) {
+TEST(OpVersions, LimitsAreSortedAndNoUpgradeHidesThem) {
   const Limit* before = nullptr;
   for (const Limit& limit : all_limits()) {
     SCOPED_TRACE(std::string(limit.op) + "-" + std::to_string(limit.version));
