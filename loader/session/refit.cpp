@@ -54,10 +54,6 @@ Status refit_program(const Program& program, const std::vector<bp_refit_weight_t
                       "device '" + program.device->name() + "'");
 }
 
-}  // namespace
-
-namespace {
-
 // Tensors that describe the present elements of weights, and a request with them.
 struct Restoration {
   std::vector<bp_tensor_t> tensors;
