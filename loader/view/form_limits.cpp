@@ -188,8 +188,9 @@ Fit no_max_or_min(const Candidate& c) {
   return fits_if(reduction != "max" && reduction != "min");
 }
 
+// Version 1 describes negative axes, but no negative indices.
 Fit gathers_from_front(const Candidate& c) {
-  return std::min(axis_at_least<0>(c), input_not_negative(c, 1));
+  return input_not_negative(c, 1);
 }
 
 // Older forms set no element where an index is negative.
