@@ -12,8 +12,14 @@
 namespace backplane::model {
 namespace {
 
+// For limits that the older text states.
 Fit fits_if(bool condition) {
   return condition ? Fit::kAlways : Fit::kNever;
+}
+
+// For limits that it does not state.
+Fit open_unless(bool condition) {
+  return condition ? Fit::kAlways : Fit::kUnknown;
 }
 
 // Null if the input is omitted.
@@ -70,9 +76,14 @@ Fit same_shape(const Type& a, const Type& b) {
   return fit;
 }
 
+// The text describes axes from kLeast on, and says nothing about others.
 template <int64_t kLeast>
 Fit axis_at_least(const Candidate& c) {
-  return fits_if(c.node.attr("axis", kLeast) >= kLeast);
+  return open_unless(c.node.attr("axis", kLeast) >= kLeast);
+}
+
+Fit flattens_from_front(const Candidate& c) {
+  return fits_if(c.node.attr("axis", int64_t{0}) >= 0);
 }
 
 Fit one_mask(const Candidate& c) {
@@ -129,14 +140,14 @@ bool distinct(const std::vector<T>& keys) {
   return std::set<T>(keys.begin(), keys.end()).size() == keys.size();
 }
 
-// No key is repeated, and none is NaN: older forms compare the bits of NaN.
+// No key is repeated, which older forms leave open, and none is NaN, whose bits they compare.
 Fit keys_are_distinct(const Candidate& c) {
   for (const Attribute& attribute : c.node.attributes) {
-    if (attribute.name == "keys_strings" && !distinct(attribute.strings())) return Fit::kNever;
-    if (attribute.name == "keys_int64s" && !distinct(attribute.ints())) return Fit::kNever;
+    if (attribute.name == "keys_strings" && !distinct(attribute.strings())) return Fit::kUnknown;
+    if (attribute.name == "keys_int64s" && !distinct(attribute.ints())) return Fit::kUnknown;
     if (attribute.name != "keys_floats") continue;
-    if (std::ranges::any_of(attribute.floats(), [](float key) { return std::isnan(key); })) return Fit::kNever;
-    if (!distinct(attribute.floats())) return Fit::kNever;
+    if (std::ranges::any_of(attribute.floats(), [](float key) { return std::isnan(key); })) return Fit::kUnknown;
+    if (!distinct(attribute.floats())) return Fit::kUnknown;
   }
   return Fit::kAlways;
 }
@@ -188,9 +199,9 @@ Fit no_max_or_min(const Candidate& c) {
   return fits_if(reduction != "max" && reduction != "min");
 }
 
-// Version 1 describes negative axes, but no negative indices.
+// Version 1 describes negative axes. Of indices it says only that they must be in bounds.
 Fit gathers_from_front(const Candidate& c) {
-  return input_not_negative(c, 1);
+  return open_unless(input_not_negative(c, 1) == Fit::kAlways);
 }
 
 // Older forms set no element where an index is negative.
@@ -199,12 +210,12 @@ Fit hot_from_front(const Candidate& c) {
 }
 
 Fit slices_axes_from_front(const Candidate& c) {
-  return input_not_negative(c, 3);
+  return open_unless(input_not_negative(c, 3) == Fit::kAlways);
 }
 
 Fit scans_axes_from_front(const Candidate& c) {
-  return fits_if(none_negative(integer_list(c.node, "scan_input_axes")) &&
-                 none_negative(integer_list(c.node, "scan_output_axes")));
+  return open_unless(none_negative(integer_list(c.node, "scan_input_axes")) &&
+                     none_negative(integer_list(c.node, "scan_output_axes")));
 }
 
 Fit does_not_wrap(const Candidate& c) {
@@ -228,7 +239,7 @@ constexpr Limit kLimits[] = {
     {"", "Concat", 11, axis_at_least<0>},
     {"", "ConvTranspose", 11, pads_are_given},
     {"", "DequantizeLinear", 13, scale_is_scalar},
-    {"", "Flatten", 11, axis_at_least<0>},
+    {"", "Flatten", 11, flattens_from_front},
     {"", "Gather", 11, gathers_from_front},
     {"", "If", 11, branches_have_equal_shapes},
     {"", "Max", 8, equal_shapes},

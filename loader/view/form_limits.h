@@ -16,7 +16,8 @@ namespace backplane::model {
 using ReplacedWeights = std::map<WeightId, std::shared_ptr<const Weight>>;
 
 // Whether an older form can express a node. kUnknown: that depends on extents or elements that only a run determines,
-// or the older version of ONNX leaves the result open.
+// or the older version of ONNX leaves the result open or computes it differently. If the model was written for that
+// version, the node is shown in that form.
 enum class Fit { kNever, kUnknown, kAlways };
 
 // A node that is to be shown in an older form.

@@ -89,6 +89,20 @@ TEST(OpVersions, ValuesOfAttributesThatAreNewer) {
   }
 }
 
+// Scans a matrix along one axis.
+Sample scan(int64_t axis, int64_t written) {
+  const std::string body =
+      graph({node("Add", {"s", "v"}, {"t"}), node("Identity", {"t"}, {"u"})},
+            {tensor_value("s", kFloat, {2}), tensor_value("v", kFloat, {2})}, {value("t"), value("u")});
+  return {
+      "Scan",
+      {{kFloat, {2}}, {kFloat, {2, 5}}},
+      {graph_attribute("body", body), int_attribute("num_scan_inputs", 1), ints_attribute("scan_input_axes", {axis})},
+      {},
+      written,
+      2};
+}
+
 TEST(OpVersions, AxesThatCountFromTheBack) {
   const Operand x{kFloat, {2, 3}};
   const auto axis = [](int64_t value) { return Texts{int_attribute("axis", value)}; };
@@ -106,19 +120,30 @@ TEST(OpVersions, AxesThatCountFromTheBack) {
   EXPECT_EQ(shown({"Slice", {x}, {}, {{0}, {1}, {1}}}, 10), 10u);
   EXPECT_EQ(shown({"Slice", {x}, {}, {{0}, {1}, {-1}}}, 10), 0u);
   EXPECT_EQ(shown({"Slice", {x}, {}, {{0}, {1}}}, 10), 10u);
-  for (const int64_t at : {1, -1}) {
-    const std::string body =
-        graph({node("Add", {"s", "v"}, {"t"}), node("Identity", {"t"}, {"u"})},
-              {tensor_value("s", kFloat, {2}), tensor_value("v", kFloat, {2})}, {value("t"), value("u")});
-    const Sample scan{
-        "Scan",
-        {{kFloat, {2}}, {kFloat, {2, 5}}},
-        {graph_attribute("body", body), int_attribute("num_scan_inputs", 1), ints_attribute("scan_input_axes", {at})},
-        {},
-        kNewest,
-        2};
-    EXPECT_EQ(shown(scan, 10), at < 0 ? 0u : 9u);
+  EXPECT_EQ(shown(scan(1, kNewest), 10), 9u);
+  EXPECT_EQ(shown(scan(-1, kNewest), 10), 0u);
+}
+
+// A device is shown the form that a model was written in, unless the text of that form excludes the node.
+TEST(OpVersions, WhatOlderTextsLeaveOpenFitsModelsWrittenForThem) {
+  const Operand x{kFloat, {2, 3}}, condition{BP_DTYPE_BOOL, {2}};
+  const Operand depth{kInt64, {1}}, on_off{kFloat, {2}};
+  const auto axis = [](int64_t value) { return Texts{int_attribute("axis", value)}; };
+  for (const int64_t written : {10, 11}) {
+    const auto form = [&](uint32_t version) { return written == 10 ? version : 0; };
+    EXPECT_EQ(shown({"ArgMax", {x}, axis(-1), {}, written}, 10), form(1));
+    EXPECT_EQ(shown({"ArgMin", {x}, axis(-1), {}, written}, 10), form(1));
+    EXPECT_EQ(shown({"Compress", {x, condition}, axis(-1), {}, written}, 10), form(9));
+    EXPECT_EQ(shown({"Concat", {x, x}, axis(-1), {}, written}, 10), form(4));
+    EXPECT_EQ(shown({"Gather", {x}, {}, {{0, -1}}, written}, 10), form(1));
+    EXPECT_EQ(shown({"OneHot", {{BP_DTYPE_UINT8, {3}}, depth, on_off}, axis(-2), {}, written}, 10), form(9));
+    EXPECT_EQ(shown({"Slice", {x}, {}, {{0}, {1}, {-1}}, written}, 10), form(10));
+    EXPECT_EQ(shown({"TopK", {x}, axis(-2), {{1}}, written, 2}, 10), form(10));
+    EXPECT_EQ(shown(scan(-1, written), 10), form(9));
   }
+  EXPECT_EQ(shown({"Flatten", {x}, axis(-1), {}, 10}, 10), 0u);  // its axes are from 0 to the rank
+  EXPECT_EQ(shown({"OneHot", {}, {}, {{1}, {4}, {0, 1}}, 10}, 10), 9u);
+  EXPECT_EQ(shown({"OneHot", {}, {}, {{-1}, {4}, {0, 1}}, 10}, 10), 0u);  // sets no element
 }
 
 // What is unknown until the run fits the forms of the version that the model was written for.
@@ -219,18 +244,20 @@ TEST(OpVersions, MeaningsThatChanged) {
   EXPECT_EQ(shown({"Attention", {heads, heads, heads, {kFloat, {4, 4}}}, causal}, 23), 0u);
   EXPECT_EQ(shown({"Attention", {heads, heads, heads, {kFloat, {4, 3}}}}, 23), 0u);  // extended by one column
 
-  const auto encoder = [](const std::vector<float>& keys) {
+  const auto encoder = [](const std::vector<float>& keys, int64_t written = 4) {
     return Sample{"LabelEncoder",
                   {{kFloat, {2}}},
                   {floats_attribute("keys_floats", keys), ints_attribute("values_int64s", {1, 2})},
                   {},
-                  4,
+                  written,
                   1,
                   "ai.onnx.ml"};
   };
   EXPECT_EQ(shown(encoder({1, 2}), 3), 2u);
   EXPECT_EQ(shown(encoder({1, 1}), 3), 0u);
   EXPECT_EQ(shown(encoder({1, std::numeric_limits<float>::quiet_NaN()}), 3), 0u);
+  EXPECT_EQ(shown(encoder({1, 1}, 3), 3), 2u);
+  EXPECT_EQ(shown(encoder({1, std::numeric_limits<float>::quiet_NaN()}, 3), 3), 2u);
 }
 
 TEST(OpVersions, TypesThatAreNewer) {
