@@ -9,6 +9,7 @@
 #include <deque>
 #include <numeric>
 #include <set>
+#include <tuple>
 #include <unordered_map>
 
 #include "ir/hash.h"
@@ -23,6 +24,8 @@ bp_text_t text(std::string_view view) {
   return {view.data(), view.size()};
 }
 
+using Opsets = std::map<std::string, uint32_t>;
+
 // The arrays of one graph. Each sub-graph has its own.
 class Arrays {
  public:
@@ -30,16 +33,17 @@ class Arrays {
     std::shared_ptr<const Model> model;
     std::vector<bp_symbol_t> symbols;
     std::vector<bp_opset_t> opsets;
-    std::map<std::string_view, uint32_t> written;  // the newest version of each domain that the model imports
+    std::map<std::tuple<std::string_view, std::string_view, std::string_view>, const Opsets*>
+        functions;  // what each function imports, by its domain, name and overload
     const KnownOpsets& known;
     const Refit& refit;
     const WholeCalls& calls;
   };
 
   // If `whole`, the arrays have all values and weights of the graph, with the graph's numbers. Otherwise they have only
-  // those that the nodes use.
-  Arrays(Shared& shared, const Graph& graph, bool whole, const Arrays* parent)
-      : shared_(shared), graph_(graph), whole_(whole), parent_(parent) {
+  // those that the nodes use. `written` are the opsets for which the graph was written, except the bodies of its calls.
+  Arrays(Shared& shared, const Graph& graph, bool whole, const Arrays* parent, const Opsets& written)
+      : shared_(shared), graph_(graph), whole_(whole), parent_(parent), written_(written) {
     abi_.size = sizeof abi_;
     abi_.host = this;
     abi_.ir_version =
@@ -55,7 +59,8 @@ class Arrays {
     }
     for (size_t i = 0; i < nodes.size(); ++i) {
       const Call* call = whole_call(nodes.subspan(i));
-      add_node(call ? call->node : graph_.nodes[nodes[i]], {nodes[i], call ? call->count : 1});
+      const Node& node = call ? call->node : graph_.nodes[nodes[i]];
+      add_node(node, {nodes[i], call ? call->count : 1}, written(call ? call->caller : node.call));
       if (call) i += call->count - 1;
     }
     for (const ValueId input : inputs) inputs_.push_back(local(input));
@@ -179,7 +184,15 @@ class Arrays {
     return found;
   }
 
-  void add_node(const Node& node, View::Nodes stands_for) {
+  // The opsets for which the body of a call was written; BP_NONE: the nodes outside of all calls.
+  const Opsets& written(uint32_t in_call) const {
+    if (in_call == BP_NONE) return written_;
+    const Node& call = graph_.calls[in_call].node;
+    const auto function = shared_.functions.find({call.domain, call.op_type, call.overload});
+    return function == shared_.functions.end() ? written_ : *function->second;
+  }
+
+  void add_node(const Node& node, View::Nodes stands_for, const Opsets& written) {
     const auto index = static_cast<uint32_t>(nodes_.size());
     bp_node_t out{};
     // Plugins compare these strings often. The schemas' strings are few and stay in the cache, while the nodes' strings
@@ -193,9 +206,9 @@ class Arrays {
     const ops::Schema* form = node.schema;
     bool too_new = false;
     if (const auto newest = shared_.known.opsets.find(node.domain); form && newest != shared_.known.opsets.end()) {
-      const auto written = shared_.written.find(node.domain);
+      const auto opset = written.find(node.domain);
       const ops::Schema* fitting = older_form({graph_, node, shared_.refit.replaced}, newest->second,
-                                              written == shared_.written.end() ? UINT32_MAX : written->second);
+                                              opset == written.end() ? UINT32_MAX : opset->second);
       too_new = !fitting;
       if (fitting) form = fitting;
       out.since_version = form->since_version;
@@ -219,7 +232,7 @@ class Arrays {
     for (const Attribute& attribute : node.attributes) {
       if (form != node.schema && !form->attribute(attribute.name))
         continue;  // the older form lacks it, and it has its default
-      too_new = add_attribute(attribute) || too_new;
+      too_new = add_attribute(attribute, written) || too_new;
     }
     out.attribute_count = static_cast<uint32_t>(attributes_.size()) - out.first_attribute;
     nodes_.push_back(out);
@@ -233,7 +246,7 @@ class Arrays {
   }
 
   // Adds an attribute. Returns whether a node in one of its sub-graphs is too new for the plugin.
-  bool add_attribute(const Attribute& attribute) {
+  bool add_attribute(const Attribute& attribute, const Opsets& written) {
     bool too_new = false;
     bp_attribute_t out{text(attribute.name), attribute.type, 0, nullptr};
     const auto refer = [&out](const auto& elements) {
@@ -261,7 +274,7 @@ class Arrays {
         for (size_t k = 0; k < list.size(); ++k) {
           uint32_t& index = list[k];
           if (attribute.type == BP_ATTR_GRAPH || attribute.type == BP_ATTR_GRAPHS) {
-            index = add_body(*graph_.subgraphs[index]);
+            index = add_body(*graph_.subgraphs[index], written);
             too_new = too_new || bodies_.back()->any_too_new();
           } else if (attribute.refers_to_type(k)) {
             index = add_type(graph_.attribute_types[index]);
@@ -277,8 +290,8 @@ class Arrays {
     return too_new;
   }
 
-  uint32_t add_body(const Graph& body) {
-    auto arrays = std::make_unique<Arrays>(shared_, body, true, this);
+  uint32_t add_body(const Graph& body, const Opsets& written) {
+    auto arrays = std::make_unique<Arrays>(shared_, body, true, this, written);
     std::vector<uint32_t> nodes(body.nodes.size());
     std::iota(nodes.begin(), nodes.end(), 0);
     arrays->build(nodes, body.inputs, body.outputs);
@@ -320,6 +333,7 @@ class Arrays {
   const Graph& graph_;
   const bool whole_;
   const Arrays* parent_;
+  const Opsets& written_;
   bp_graph_t abi_{};
   std::vector<bp_node_t> nodes_;
   std::vector<bp_value_t> values_;
@@ -429,16 +443,6 @@ void Arrays::publish() {
   abi_.subgraphs = body_graphs_.data();
 }
 
-std::map<std::string_view, uint32_t> written_opsets(const Model& model) {
-  std::map<std::string_view, uint32_t> newest;
-  const auto add = [&](const std::map<std::string, uint32_t>& opsets) {
-    for (const auto& [domain, version] : opsets) newest[domain] = std::max(newest[domain], version);
-  };
-  add(model.opsets);
-  for (const Function& function : model.functions) add(function.opsets);
-  return newest;
-}
-
 // The opsets of the view. Of a domain that the loader knows, this is the newest version, to which the import has
 // upgraded the nodes, or an older one if the plugin supports no newer.
 std::vector<bp_opset_t> opsets_of(const Model& model, const KnownOpsets& known) {
@@ -473,8 +477,9 @@ struct View::Impl {
       : known(newest),
         refit(weights),
         calls(whole_calls),
-        shared{model, {}, opsets_of(*model, known), written_opsets(*model), known, refit, calls},
-        arrays(shared, graph, whole, nullptr) {
+        shared{model, {}, opsets_of(*model, known), {}, known, refit, calls},
+        arrays(shared, graph, whole, nullptr, model->opsets) {
+    for (const Function& f : model->functions) shared.functions.try_emplace({f.domain, f.name, f.overload}, &f.opsets);
     for (const Symbol& symbol : model->graph.symbols)
       shared.symbols.push_back({text(symbol.name), symbol.min, symbol.max});
   }

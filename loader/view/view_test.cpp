@@ -148,6 +148,33 @@ TEST(View, OldPluginsSeeFormsThatTheyKnow) {
   EXPECT_TRUE(View::whole(model, KnownOpsets{.opsets = {{"", 11}}})->too_new(2));  // Softmax-11 has another meaning
 }
 
+// Indices that a run computes may be negative from version 11 of Gather on.
+TEST(View, NodesAreJudgedByTheOpsetsOfTheirFunction) {
+  const std::string gather = node("Gather", {"v", "i"}, {"w"});
+  const auto first_branch = [](const std::string& in_branch) {
+    const std::string branch = graph({in_branch}, {}, {value("w")});
+    return node("If", {"c"}, {"w"}, {graph_attribute("then_branch", branch), graph_attribute("else_branch", branch)});
+  };
+  for (const bool nested : {false, true}) {
+    const std::string body = nested ? first_branch(gather) : gather;
+    for (const bool old_function : {false, true}) {
+      const int64_t inside = old_function ? 10 : 13, outside = old_function ? 13 : 10;
+      const auto model =
+          read(model_bytes({{"", outside}, {"my", 1}},
+                           graph({node("Gather", {"x", "i"}, {"y"}), node("F", {"x", "i", "c"}, {"z"}, {}, "my")},
+                                 {tensor_value("x", kFloat, {4}), tensor_value("i", BP_DTYPE_INT64, {2}),
+                                  tensor_value("c", BP_DTYPE_BOOL, {})},
+                                 {value("y"), value("z")}),
+                           {function("my", "F", {"v", "i", "c"}, {"w"}, {body}, {{"", inside}})}));
+      ASSERT_TRUE(model);
+      const auto view = View::whole(model, KnownOpsets{.opsets = {{"", 10}}});
+      ASSERT_EQ(view->abi()->node_count, 2u);
+      EXPECT_EQ(view->too_new(0), old_function) << nested;
+      EXPECT_EQ(view->too_new(1), !old_function) << nested;
+    }
+  }
+}
+
 TEST(View, HashesContent) {
   const auto first = read(sample());
   const auto second = read(sample());
