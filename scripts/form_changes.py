@@ -21,7 +21,7 @@ ML = {'""': "", "kMl": "ai.onnx.ml", '"ai.onnx.ml"': "ai.onnx.ml"}
 
 def rows(path):
     """(domain, operator, version) → function, for the rows of a table such as {"", "Pad", 19, does_not_wrap}."""
-    found = re.findall(r'\{(""|kMl|"ai\.onnx\.ml"), "(\w+)", (\d+), ([\w<>-]+)\}', (LOADER / path).read_text())
+    found = re.findall(r'\{(""|kMl|"ai\.onnx\.ml"), "(\w+)", (\d+), ([\w<>-]+)[,}]', (LOADER / path).read_text())
     return {(ML[domain], op, int(version)): function for domain, op, version, function in found}
 
 

@@ -255,8 +255,12 @@ Result<DeviceCoverage> ask_one(const std::shared_ptr<const model::Model>& model,
   std::vector<NodeVerdict> verdicts(graph.node_count);
   std::vector<NodeGroup> groups;
   Sink sink{graph, verdicts, groups};
-  for (uint32_t i = 0; i < graph.node_count; ++i)
-    if (view->too_new(i)) sink.too_new[i] = true, verdicts[i].reason = BP_REASON_OPSET;
+  for (uint32_t i = 0; i < graph.node_count; ++i) {
+    if (!view->too_new(i)) continue;
+    sink.too_new[i] = true;
+    verdicts[i].reason = BP_REASON_OPSET;
+    verdicts[i].detail = view->why_too_new(i);
+  }
   BP_TRY(query.run(sink));
   if (!coverage.calls.empty()) coverage.nodes.resize(model->graph.nodes.size());
   for (uint32_t i = 0; i < graph.node_count; ++i) {

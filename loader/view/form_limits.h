@@ -34,6 +34,7 @@ struct Limit {
   std::string_view op;
   uint32_t version;
   Fit (*fits)(const Candidate&);
+  std::string_view what;  // what needs `version`, for refusals
 };
 
 std::span<const Limit> all_limits();

@@ -62,26 +62,48 @@ bool fits_values(const Candidate& c, const Operands& values, const std::vector<o
   return true;
 }
 
+// What of the node the older form cannot express; empty if it can express all.
+std::string_view misfit(const Candidate& c, const ops::Schema& form) {
+  if (!fits_attributes(c.node, form)) return "one of its attributes";
+  if (c.node.inputs.size() < form.min_inputs) return "an omitted input";
+  Bindings bindings;
+  if (!fits_values(c, c.node.inputs, form.inputs, bindings)) return "an input or its type";
+  if (!fits_values(c, c.node.outputs, form.outputs, bindings)) return "an output or its type";
+  return {};
+}
+
+std::string needs(std::string_view what, const ops::Schema& form) {
+  return std::string(what) + " needs version " + std::to_string(form.since_version) + " of " + std::string(form.name);
+}
+
 }  // namespace
 
-const ops::Schema* older_form(const Candidate& candidate, uint32_t newest, uint32_t written) {
+OlderForm older_form(const Candidate& candidate, uint32_t newest, uint32_t written) {
   const Node& node = candidate.node;
   const ops::Schema* form = node.schema;
-  while (form && form->since_version > newest) {
+  while (form->since_version > newest) {
+    const std::string name(form->name), version = std::to_string(form->since_version);
     const ops::Upgrade* change = ops::find_upgrade(*form);
-    if (change && change->function != ops::unchanged) return nullptr;
+    if (!form->older) return {nullptr, name + " is new in version " + version};
+    if (change && change->function != ops::unchanged)
+      return {nullptr, name + " has another form or meaning before version " + version};
     if (const Limit* limit = find_limit(*form)) {
       const Fit fit = limit->fits(candidate);
-      if (fit == Fit::kNever || (fit == Fit::kUnknown && written >= limit->version)) return nullptr;
+      if (fit == Fit::kNever || (fit == Fit::kUnknown && written >= limit->version))
+        return {nullptr, needs(limit->what, *form)};
     }
     form = form->older;
   }
-  if (!form || form == node.schema) return form;
-  Bindings bindings;
-  const bool fits = fits_attributes(node, *form) && node.inputs.size() >= form->min_inputs &&
-                    fits_values(candidate, node.inputs, form->inputs, bindings) &&
-                    fits_values(candidate, node.outputs, form->outputs, bindings);
-  return fits ? form : nullptr;
+  if (form == node.schema) return {form, {}};
+  std::string_view unfit = misfit(candidate, *form);
+  if (unfit.empty()) return {form, {}};
+  while (form != node.schema) {  // finds the first form that can express it
+    form = form->newer;
+    const std::string_view next = misfit(candidate, *form);
+    if (next.empty()) break;
+    unfit = next;
+  }
+  return {nullptr, needs(unfit, *form)};
 }
 
 }  // namespace backplane::model

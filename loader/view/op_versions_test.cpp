@@ -37,8 +37,8 @@ struct Sample {
   std::string_view domain = "";
 };
 
-// The form in which a plugin with `opset` of the domain is shown the node, the last of the model; 0: it is too new.
-uint32_t shown(const Sample& sample, uint32_t opset) {
+// What a plugin with `opset` of the domain sees; null if the model is invalid. The node is the last of the model.
+std::shared_ptr<const View> seen(const Sample& sample, uint32_t opset) {
   Texts names, values, weights, made, ends;
   for (const Operand& operand : sample.inputs) {
     names.push_back("x" + std::to_string(names.size()));
@@ -61,11 +61,22 @@ uint32_t shown(const Sample& sample, uint32_t opset) {
   source.size = bytes.size();
   auto model = import(source);
   EXPECT_TRUE(model.ok()) << model.status().text();
-  if (!model.ok()) return UINT32_MAX;
-  const auto view =
-      View::whole(model.take(), KnownOpsets{.opsets = {{std::string(sample.domain), opset}}});  // keeps the model
+  if (!model.ok()) return nullptr;
+  return View::whole(model.take(), KnownOpsets{.opsets = {{std::string(sample.domain), opset}}});  // keeps the model
+}
+
+// The form in which the node is shown; 0: it is too new.
+uint32_t shown(const Sample& sample, uint32_t opset) {
+  const auto view = seen(sample, opset);
+  if (!view) return UINT32_MAX;
   const uint32_t last = view->abi()->node_count - 1;
+  EXPECT_EQ(view->why_too_new(last).empty(), !view->too_new(last));
   return view->too_new(last) ? 0 : bp_graph_node(view->abi(), last)->since_version;
+}
+
+std::string refusal(const Sample& sample, uint32_t opset) {
+  const auto view = seen(sample, opset);
+  return view ? view->why_too_new(view->abi()->node_count - 1) : "invalid";
 }
 
 TEST(OpVersions, ValuesOfAttributesThatAreNewer) {
@@ -284,6 +295,50 @@ TEST(OpVersions, TypesThatAreNewer) {
   const auto view = [&](uint32_t opset) { return View::whole(model, KnownOpsets{.opsets = {{"", opset}}}); };
   EXPECT_TRUE(view(12)->too_new(0));  // If returns sequences from version 13 on
   EXPECT_FALSE(view(13)->too_new(0));
+}
+
+TEST(OpVersions, RefusalsNameWhatIsNewer) {
+  const Operand x{kFloat, {2, 3}};
+  const Texts axis = {int_attribute("axis", -1)};
+  EXPECT_EQ(refusal({"Concat", {x, x}, axis}, 10),
+            "a negative axis needs version 11 of Concat; this device knows opset 10");
+  EXPECT_EQ(refusal({"Concat", {x, x}, axis}, 11), "");
+  EXPECT_EQ(
+      refusal({"MaxPool",
+               {{kFloat, {1, 1, 6}}},
+               {ints_attribute("kernel_shape", {2}), ints_attribute("strides", {3}), ints_attribute("pads", {0, 1}),
+                int_attribute("ceil_mode", 1)}},
+              12),
+      "a window that may begin in the padding at the end needs version 22 of MaxPool; this device knows opset 12");
+  EXPECT_EQ(refusal({"Softmax", {x}}, 11),
+            "Softmax has another form or meaning before version 13; this device knows opset 11");
+  EXPECT_EQ(refusal({"Gelu", {x}}, 19), "Gelu is new in version 20; this device knows opset 19");
+  EXPECT_EQ(refusal({"Relu", {{BP_DTYPE_INT32, {2}}}}, 6),
+            "an input or its type needs version 14 of Relu; this device knows opset 6");
+  EXPECT_EQ(refusal({"Shape", {x}, {int_attribute("start", 1)}}, 14),
+            "one of its attributes needs version 15 of Shape; this device knows opset 14");
+  EXPECT_EQ(refusal({"LabelEncoder",
+                     {{kInt64, {2}}},
+                     {ints_attribute("keys_int64s", {1, 1}), ints_attribute("values_int64s", {1, 2})},
+                     {},
+                     4,
+                     1,
+                     "ai.onnx.ml"},
+                    3),
+            "a repeated key or a key of NaN needs version 4 of LabelEncoder; this device knows opset 3 of ai.onnx.ml");
+  const std::string branch = graph({node("Gelu", {"x0"}, {"t"}, {}, "", "g")}, {}, {value("t")});
+  const Texts branches = {graph_attribute("then_branch", branch), graph_attribute("else_branch", branch)};
+  const auto model = [&] {
+    const std::string bytes = model_bytes(
+        {{"", kNewest}}, graph({node("If", {"c"}, {"z"}, branches)},
+                               {tensor_value("x0", kFloat, {2}), tensor_value("c", BP_DTYPE_BOOL, {})}, {value("z")}));
+    Source source;
+    source.bytes = bytes.data();
+    source.size = bytes.size();
+    return import(source).take();
+  }();
+  EXPECT_EQ(View::whole(model, KnownOpsets{.opsets = {{"", 19}}})->why_too_new(0),
+            "in its body Gelu 'g': Gelu is new in version 20; this device knows opset 19");
 }
 
 TEST(OpVersions, LimitsAreSortedAndNoUpgradeHidesThem) {

@@ -79,8 +79,8 @@ class Arrays {
   const bp_graph_t& abi() const { return abi_; }
   View::Nodes graph_nodes(uint32_t n) const { return nodes_of_[n]; }
   ValueId graph_value(uint32_t v) const { return value_of_[v]; }
-  bool too_new(uint32_t n) const { return too_new_[n]; }
-  bool any_too_new() const { return std::find(too_new_.begin(), too_new_.end(), true) != too_new_.end(); }
+  bool too_new(uint32_t n) const { return too_new_.contains(n); }
+  std::string why_too_new(uint32_t n) const { return too_new(n) ? too_new_.at(n) : std::string(); }
   const Weight& weight(uint32_t w) const { return *weight_of_[w]; }
   const Model& model() const { return *shared_.model; }
 
@@ -204,13 +204,15 @@ class Arrays {
     out.id = node.id;
     out.since_version = node.since_version;
     const ops::Schema* form = node.schema;
-    bool too_new = false;
+    std::string refusal;
     if (const auto newest = shared_.known.opsets.find(node.domain); form && newest != shared_.known.opsets.end()) {
       const auto opset = written.find(node.domain);
-      const ops::Schema* fitting = older_form({graph_, node, shared_.refit.replaced}, newest->second,
-                                              opset == written.end() ? UINT32_MAX : opset->second);
-      too_new = !fitting;
-      if (fitting) form = fitting;
+      OlderForm fitting = older_form({graph_, node, shared_.refit.replaced}, newest->second,
+                                     opset == written.end() ? UINT32_MAX : opset->second);
+      if (fitting.schema) form = fitting.schema;
+      if (!fitting.schema)
+        refusal = fitting.refusal + "; this device knows opset " + std::to_string(newest->second) +
+                  (node.domain.empty() ? "" : " of " + node.domain);
       out.since_version = form->since_version;
     }
     out.first_input = static_cast<uint32_t>(operands_.size());
@@ -232,12 +234,13 @@ class Arrays {
     for (const Attribute& attribute : node.attributes) {
       if (form != node.schema && !form->attribute(attribute.name))
         continue;  // the older form lacks it, and it has its default
-      too_new = add_attribute(attribute, written) || too_new;
+      std::string in_body = add_attribute(attribute, written);
+      if (refusal.empty()) refusal = std::move(in_body);
     }
     out.attribute_count = static_cast<uint32_t>(attributes_.size()) - out.first_attribute;
     nodes_.push_back(out);
     nodes_of_.push_back(stands_for);
-    too_new_.push_back(too_new);
+    if (!refusal.empty()) too_new_.emplace(index, std::move(refusal));
   }
 
   uint32_t count_read(uint32_t value) {
@@ -245,9 +248,9 @@ class Arrays {
     return value;
   }
 
-  // Adds an attribute. Returns whether a node in one of its sub-graphs is too new for the plugin.
-  bool add_attribute(const Attribute& attribute, const Opsets& written) {
-    bool too_new = false;
+  // Adds an attribute. Returns why a node in one of its sub-graphs is too new for the plugin; empty if none is.
+  std::string add_attribute(const Attribute& attribute, const Opsets& written) {
+    std::string refusal;
     bp_attribute_t out{text(attribute.name), attribute.type, 0, nullptr};
     const auto refer = [&out](const auto& elements) {
       out.count = static_cast<uint32_t>(elements.size());
@@ -275,7 +278,7 @@ class Arrays {
           uint32_t& index = list[k];
           if (attribute.type == BP_ATTR_GRAPH || attribute.type == BP_ATTR_GRAPHS) {
             index = add_body(*graph_.subgraphs[index], written);
-            too_new = too_new || bodies_.back()->any_too_new();
+            if (refusal.empty()) refusal = bodies_.back()->first_refusal();
           } else if (attribute.refers_to_type(k)) {
             index = add_type(graph_.attribute_types[index]);
           } else {
@@ -287,7 +290,16 @@ class Arrays {
       }
     }
     attributes_.push_back(out);
-    return too_new;
+    return refusal;
+  }
+
+  // Why the first node of this body that is too new is so; empty if there is none.
+  std::string first_refusal() const {
+    if (too_new_.empty()) return {};
+    const auto& [n, why] = *too_new_.begin();
+    const std::string op(nodes_[n].op_type.data, nodes_[n].op_type.size),
+        name(nodes_[n].name.data, nodes_[n].name.size);
+    return "in its body " + op + (name.empty() ? "" : " '" + name + "'") + ": " + why;
   }
 
   uint32_t add_body(const Graph& body, const Opsets& written) {
@@ -352,7 +364,7 @@ class Arrays {
   std::vector<View::Nodes> nodes_of_;
   std::vector<ValueId> value_of_;
   std::vector<const Weight*> weight_of_;
-  std::vector<bool> too_new_;
+  std::map<uint32_t, std::string> too_new_;  // why, by node
   std::unordered_map<ValueId, uint32_t> local_values_;
   std::unordered_map<WeightId, uint32_t> local_weights_;
 };
@@ -540,6 +552,9 @@ ValueId View::graph_value(uint32_t view_value) const {
 }
 bool View::too_new(uint32_t view_node) const {
   return impl_->arrays.too_new(view_node);
+}
+std::string View::why_too_new(uint32_t view_node) const {
+  return impl_->arrays.why_too_new(view_node);
 }
 
 }  // namespace backplane::model
