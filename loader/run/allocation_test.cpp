@@ -131,6 +131,24 @@ TEST(AllocationInAStream, AFailureIsReportedByTheNextWait) {
   api().cancel_destroy(cancel);
 }
 
+// Even the first failure in the process is kept without memory.
+TEST(AllocationInAStream, WithoutAnyMemoryAFailureIsKept) {
+  const Streaming on;
+  bp_cancel_t* cancel = nullptr;
+  detail::call(api().cancel_create, &cancel);
+  api().cancel_set(cancel);
+  bp_run_t run = run_in(on.stream.get());
+  run.cancel = cancel;
+  detail::call(api().exec_run, on.exec.get(), static_cast<const bp_run_t*>(&run));
+  while (counters(on.env).in_streams != 0) std::this_thread::yield();
+  no_memory = true;
+  const bp_status_t status = api().stream_wait(on.stream.get(), BP_FOREVER, nullptr);
+  no_memory = false;
+  EXPECT_EQ(status, BP_RESOURCE_EXHAUSTED);
+  EXPECT_THAT(api().stream_wait(on.stream.get(), BP_FOREVER, nullptr), AnyOf(BP_CANCELLED, BP_RESOURCE_EXHAUSTED));
+  api().cancel_destroy(cancel);
+}
+
 // The copy of the input is in the stream when the island's instance is found to be busy.
 TEST(AllocationInAStream, ARefusedRunLeavesNoWorkThere) {
   const Streaming on(std::map<std::string, std::string>{{"partial.run_us", "20000"}});

@@ -52,9 +52,12 @@ struct StreamRuns::Run {
 
 namespace {
 
+// Created when the loader is loaded: at its first use there may be no memory. Never destroyed, because a plugin may end
+// a run late.
+const Status& kNoMemory = *new Status(BP_RESOURCE_EXHAUSTED, {});
+
 // A failure that is stored without allocating memory.
-std::shared_ptr<const Status> no_memory() {
-  static const Status kNoMemory(BP_RESOURCE_EXHAUSTED, {});
+std::shared_ptr<const Status> no_memory() noexcept {
   return {std::shared_ptr<const Status>(), &kNoMemory};
 }
 
@@ -164,13 +167,14 @@ void StreamRuns::done(void* self, bp_status_t code, const bp_error_t* error) {
     if (run.reported) runs->recycle_locked(run);
     return;
   }
-  Status status;
+  Status reported;
+  const Status* status = &reported;
   try {
-    if (code != BP_OK) status = Status::reported(code, error).context(runs->owner_);
+    if (code != BP_OK) reported = Status::reported(code, error).context(runs->owner_);
   } catch (...) {
-    status = *no_memory();
+    status = &kNoMemory;
   }
-  runs->end(run, status, lock);
+  runs->end(run, *status, lock);
   runs->recycle(run);
 }
 

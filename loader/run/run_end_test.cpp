@@ -5,6 +5,8 @@
 
 #include <memory>
 
+#include "testing/allocation_failure.h"
+
 namespace backplane {
 namespace {
 
@@ -29,6 +31,28 @@ TEST(StreamRuns, ARunThatAPluginEndsAndRefusesIsRecycledOnce) {
   EXPECT_EQ(ended, 3);
   third.done(third.self, BP_OK, nullptr);  // a fault of the plugin
   EXPECT_EQ(ended, 3);
+}
+
+// A run whose end is written to `seen`.
+bp_run_t order_for(bp_status_t& seen) {
+  bp_run_t order{};
+  order.size = sizeof order;
+  order.self = &seen;
+  order.done = [](void* self, bp_status_t status, const bp_error_t*) { *static_cast<bp_status_t*>(self) = status; };
+  return order;
+}
+
+TEST(StreamRuns, AFailureIsReportedWithoutMemory) {
+  const auto runs = std::make_shared<StreamRuns>("device 'd'");
+  bp_status_t seen = BP_OK;
+  const bp_run_t order = order_for(seen);
+  bp_run_t run = order;
+  StreamRuns::Offer offer = runs->offer(order, run);
+  offer.accept();
+  no_memory = true;
+  run.done(run.self, BP_CANCELLED, nullptr);
+  no_memory = false;
+  EXPECT_EQ(seen, BP_RESOURCE_EXHAUSTED);
 }
 
 }  // namespace
