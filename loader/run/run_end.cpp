@@ -61,9 +61,11 @@ std::shared_ptr<const Status> no_memory() noexcept {
   return {std::shared_ptr<const Status>(), &kNoMemory};
 }
 
-std::shared_ptr<const Status> shared(Status failure) noexcept {
+// Copies or moves the failure.
+template <class Failure>
+std::shared_ptr<const Status> shared(Failure&& failure) noexcept {
   try {
-    return std::make_shared<const Status>(std::move(failure));
+    return std::make_shared<const Status>(std::forward<Failure>(failure));
   } catch (...) {
     return no_memory();
   }

@@ -55,5 +55,21 @@ TEST(StreamRuns, AFailureIsReportedWithoutMemory) {
   EXPECT_EQ(seen, BP_RESOURCE_EXHAUSTED);
 }
 
+TEST(StreamRuns, ADeviceIsGivenUpWithoutMemory) {
+  const auto runs = std::make_shared<StreamRuns>("device 'd'");
+  bp_status_t seen = BP_OK, later = BP_OK;
+  const bp_run_t order = order_for(seen), next = order_for(later);
+  bp_run_t run = order, second = next;
+  StreamRuns::Offer offer = runs->offer(order, run), other = runs->offer(next, second);
+  offer.accept();
+  const Status lost(BP_DEVICE_LOST, "device 'd' hangs");
+  no_memory = true;
+  runs->give_up(lost);
+  no_memory = false;
+  EXPECT_NE(seen, BP_OK);
+  other.accept();
+  EXPECT_NE(later, BP_OK);
+}
+
 }  // namespace
 }  // namespace backplane
