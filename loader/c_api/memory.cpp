@@ -27,9 +27,7 @@ struct Opened {
     if (api && slot) return {};
     return {BP_UNSUPPORTED, "device '" + device->name() + "' does not support " + what};
   }
-  Status status(const PluginError& error, bp_status_t code) const {
-    return error.status(code, "device '" + device->name() + "'");
-  }
+  Status status(const PluginError& error, bp_status_t code) const { return device_status(*device, error, code); }
   // Makes what the device wrote visible to the host (BP_MAP_READ), or the reverse (BP_MAP_WRITE).
   Status flush(bp_map_t what, uint32_t access) const {
     if (!api->flush) return {};  // mappings are coherent

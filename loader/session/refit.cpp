@@ -6,6 +6,7 @@
 #include "base/abi.h"
 #include "base/dtype.h"
 #include "ir/tensor.h"
+#include "run/device_status.h"
 #include "run/memory.h"
 #include "session/session.h"
 
@@ -50,8 +51,7 @@ Status refit_program(const Program& program, const std::vector<bp_refit_weight_t
   what.weights = weights.data();
   what.stride = sizeof(bp_refit_weight_t);
   PluginError error;
-  return error.status(program.plugin->weights->refit(program.handle, &what, error.get()),
-                      "device '" + program.device->name() + "'");
+  return device_status(*program.device, error, program.plugin->weights->refit(program.handle, &what, error.get()));
 }
 
 // Tensors that describe the present elements of weights, and a request with them.
@@ -264,8 +264,7 @@ Status Session::read_weight(std::string_view name, bp_tensor_t& tensor) const {
     const bp_weights_api_t* api = program->plugin->weights;
     if (!api || !api->read || program->device->given_up()) continue;
     PluginError error;
-    return error.status(api->read(program->handle, slot, &tensor, error.get()),
-                        "device '" + program->device->name() + "'");
+    return device_status(*program->device, error, api->read(program->handle, slot, &tensor, error.get()));
   }
   const auto replaced = refit_.replaced.find(index);
   const model::Weight& weight = replaced == refit_.replaced.end() ? model_->graph.weights[index] : *replaced->second;

@@ -39,8 +39,8 @@ Result<bp_buffer_t> DeviceMemory::allocate(uint64_t bytes) const {
   what.bytes = std::max<uint64_t>(bytes, 1);
   bp_buffer_t buffer{};
   PluginError error;
-  BP_TRY(error.status(call_plugin(error, [&] { return api_->allocate(device_, &what, &buffer, error.get()); }),
-                      "device memory of " + std::to_string(bytes) + " bytes"));
+  const bp_status_t code = call_plugin(error, [&] { return api_->allocate(device_, &what, &buffer, error.get()); });
+  if (code != BP_OK) return error.status(code, "device memory of " + std::to_string(bytes) + " bytes");
   if (!buffer.memory) return Status(BP_INTERNAL, "allocate returned BP_OK without memory");
   buffer.device = id_;
   buffer.space = space_;
