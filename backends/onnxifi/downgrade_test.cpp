@@ -200,6 +200,8 @@ TEST(OlderForms, OfPoolsHaveTheSameWindows) {
              Pool{7, 1, {0, 2}, "NOTSET", 3, "0"},       // the older form with ceil_mode has 4
              Pool{8, 3, {0, 1}, "NOTSET", 3, "0"},       // the last one ends with the padding
              Pool{8, 3, {0, 0}, "NOTSET", 3, "1"},       // the last one reaches beyond the padding
+             Pool{2, 3, {}, "NOTSET", 1, "1"},           // the only one reaches beyond the tensor
+             Pool{2, 3, {}, "VALID", 1, "1"},            // the same
              Pool{7, 1, {0, 3}, "NOTSET", 3, kRefused},  // both older forms have 4
              Pool{6, 2, {}, "NOTSET", 2, "0"},           // the older form has a third, beyond the tensor
              Pool{6, 2, {}, "VALID", 2, "0"},            // the same

@@ -48,7 +48,7 @@ std::string pool_22(Rewrite& r) {
     const int64_t reach = (at(r.node, "kernel_shape", i, 1) - 1) * at(r.node, "dilations", i, 1) + 1;
     const int64_t room = in[i + 2] + at(r.node, "pads", i, 0) + at(r.node, "pads", dims + i, 0) - reach;
     const int64_t stride = at(r.node, "strides", i, 1);
-    is_floor = is_floor && room / stride + 1 == out[i + 2];
+    is_floor = is_floor && room >= 0 && room / stride + 1 == out[i + 2];
     is_ceil = is_ceil && (room + stride - 1) / stride + 1 == out[i + 2];
   }
   const bool is_same = how == "SAME_UPPER" || how == "SAME_LOWER";  // as many windows with and without ceil_mode
