@@ -335,7 +335,51 @@ TEST(OlderForms, OfClipWithIntegersHaveTheUpperBoundTwiceToo) {
       graph.node("Clip", 13, {x, graph.integers("low", {2}), graph.integers("high", {1})}, {3}, BP_DTYPE_INT64));
   EXPECT_THAT(Older(graph, 13).input(1), ElementsAre(2));
   EXPECT_THAT(Older(graph, 12).input(1), ElementsAre(1));
-  EXPECT_THAT(Older(graph, 8).why, HasSubstr("needs constants of type FLOAT"));
+  EXPECT_THAT(Older(graph, 8).why, HasSubstr("whose bounds are constants of type FLOAT"));
+}
+
+TEST(OlderForms, OfClipCompareIntegersOf64BitsExactly) {
+  constexpr int64_t kTwoTo53 = int64_t{1} << 53;
+  for (const auto& [low, high, expected] : {std::tuple(kTwoTo53 + 1, kTwoTo53, kTwoTo53),  // equal as doubles
+                                            std::tuple(kTwoTo53, kTwoTo53 + 1, kTwoTo53)}) {
+    TinyGraph graph;
+    const uint32_t x = graph.input("x", {3}, BP_DTYPE_INT64);
+    const std::vector<uint32_t> inputs{x, graph.integers("low", {low}), graph.integers("high", {high})};
+    graph.output(graph.node("Clip", 13, inputs, {3}, BP_DTYPE_INT64));
+    EXPECT_THAT(Older(graph, 12).input(1), ElementsAre(expected));
+  }
+}
+
+TEST(OlderForms, OfClipWithShortFloatsHaveTheUpperBoundTwiceToo) {
+  const struct {
+    bp_dtype_t dtype;
+    uint16_t low, high;
+    bool contradict;
+  } rows[] = {
+      {BP_DTYPE_FLOAT16, 0x4000, 0x3C00, true},    // 2, 1
+      {BP_DTYPE_FLOAT16, 0x3C00, 0x4000, false},   // 1, 2
+      {BP_DTYPE_FLOAT16, 0x0002, 0x0001, true},    // subnormal numbers
+      {BP_DTYPE_FLOAT16, 0x0400, 0x03FF, true},    // the least normal number and the greatest subnormal one
+      {BP_DTYPE_FLOAT16, 0xBC00, 0xC000, true},    // -1, -2
+      {BP_DTYPE_FLOAT16, 0x7C00, 0x7BFF, true},    // infinity, the greatest number
+      {BP_DTYPE_FLOAT16, 0x7E00, 0x3C00, false},   // NaN, 1
+      {BP_DTYPE_FLOAT16, 0x0000, 0x8000, false},   // 0, -0
+      {BP_DTYPE_BFLOAT16, 0x4000, 0x3F80, true},   // 2, 1
+      {BP_DTYPE_BFLOAT16, 0x3F80, 0x4000, false},  // 1, 2
+      {BP_DTYPE_BFLOAT16, 0x7F80, 0x7F7F, true},   // infinity, the greatest number
+      {BP_DTYPE_BFLOAT16, 0x7FC0, 0x3F80, false},  // NaN, 1
+      {BP_DTYPE_BFLOAT16, 0x0002, 0x0001, true},   // subnormal numbers
+  };
+  for (const auto& row : rows) {
+    TinyGraph graph;
+    const uint32_t x = graph.input("x", {3}, row.dtype);
+    const std::vector<uint32_t> inputs{x, graph.short_float("low", row.dtype, row.low),
+                                       graph.short_float("high", row.dtype, row.high)};
+    graph.output(graph.node("Clip", 13, inputs, {3}, row.dtype));
+    Older older(graph, 12);
+    EXPECT_EQ(older.node().input(1).value.name(), row.contradict ? "high" : "low") << row.low << " " << row.high;
+    EXPECT_EQ(older.node().input(2).value.name(), "high");
+  }
 }
 
 TEST(OlderForms, EachStepIsOfAForm) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cfloat>
+#include <cmath>
 #include <cstring>
 
 namespace onnxifi_backend {
@@ -11,8 +12,6 @@ namespace {
 using Ints = std::vector<int64_t>;
 
 constexpr const char* kNeedsConstant = "which needs constants for inputs that are computed";
-constexpr const char* kNeedsFloat =
-    "which needs constants of type FLOAT for inputs that are computed or have another type";
 
 bool is_all(const Ints& values, int64_t one) {
   return std::all_of(values.begin(), values.end(), [one](int64_t value) { return value == one; });
@@ -46,14 +45,44 @@ std::optional<float> number(Rewrite& r, size_t slot, float otherwise) {
   return values->front();
 }
 
-// The element of a constant input of a type that the SDK reads as a number; nullopt for any other input.
-std::optional<double> any_number(const Rewrite& r, size_t slot) {
-  const Value value = r.node.input(slot).value;
-  if (!value || value.weight() == nullptr) return std::nullopt;
-  const bp_dtype_t dtype = value.dtype();
-  if (dtype == BP_DTYPE_FLOAT16 || dtype == BP_DTYPE_BFLOAT16) return std::nullopt;
-  const auto values = backplane::sdk::host_numbers(dtype, backplane::sdk::weight_data(value), value.weight()->bytes);
-  return values.size() == 1 ? std::optional(values.front()) : std::nullopt;
+// The number that the bits of a FLOAT16 or BFLOAT16 encode.
+double number_of(uint16_t bits, bp_dtype_t dtype) {
+  const int fraction_bits = dtype == BP_DTYPE_FLOAT16 ? 10 : 7, bias = dtype == BP_DTYPE_FLOAT16 ? 15 : 127;
+  const int one = 1 << fraction_bits, fraction = bits & (one - 1), exponent = (bits & 0x7FFF) >> fraction_bits;
+  double magnitude =
+      std::ldexp(exponent == 0 ? fraction : one + fraction, std::max(exponent, 1) - bias - fraction_bits);
+  if (exponent == 2 * bias + 1) magnitude = fraction == 0 ? HUGE_VAL : NAN;
+  return (bits & 0x8000) != 0 ? -magnitude : magnitude;
+}
+
+// The elements of a weight; those of 16-bit floats too, which the SDK does not read.
+std::vector<double> numbers(const Value& weight) {
+  const bp_dtype_t dtype = weight.dtype();
+  const void* const data = backplane::sdk::weight_data(weight);
+  const uint64_t bytes = weight.weight()->bytes;
+  if (dtype != BP_DTYPE_FLOAT16 && dtype != BP_DTYPE_BFLOAT16) return backplane::sdk::host_numbers(dtype, data, bytes);
+  std::vector<double> values;
+  for (const uint16_t bits : backplane::sdk::converted<uint16_t, uint16_t>(data, bytes))
+    values.push_back(number_of(bits, dtype));
+  return values;
+}
+
+// Whether the only element of the constant input `a` is greater than that of the constant input `b` of the same type.
+// False if an input is computed or omitted, or has another number of elements.
+bool is_greater(const Rewrite& r, size_t a, size_t b) {
+  const Value first = r.node.input(a).value, second = r.node.input(b).value;
+  if (!first || !second || first.weight() == nullptr || second.weight() == nullptr) return false;
+  if (first.dtype() != second.dtype()) return false;
+  const auto compare = [&](auto read) {
+    const auto x = read(first), y = read(second);
+    return x.size() == 1 && y.size() == 1 && x.front() > y.front();
+  };
+  // A double does not hold every integer of 64 bits.
+  if (first.dtype() == BP_DTYPE_INT64)
+    return compare([](const Value& v) { return *backplane::sdk::weight_elements<int64_t>(v, BP_DTYPE_INT64); });
+  if (first.dtype() == BP_DTYPE_UINT64)
+    return compare([](const Value& v) { return *backplane::sdk::weight_elements<uint64_t>(v, BP_DTYPE_UINT64); });
+  return compare(numbers);
 }
 
 }  // namespace
@@ -214,14 +243,13 @@ std::string max_pool_8(Rewrite& r) {
 
 std::string clip_13(Rewrite& r) {
   // Where the bounds contradict each other, the newer form returns the upper one, and the older ones say nothing.
-  const auto least = any_number(r, 1), most = any_number(r, 2);
-  if (least && most && *least > *most) r.node.inputs[1] = r.node.inputs[2];
+  if (is_greater(r, 1, 2)) r.node.inputs[1] = r.node.inputs[2];
   return {};
 }
 
 std::string clip_11(Rewrite& r) {
   const auto least = number(r, 1, -FLT_MAX), most = number(r, 2, FLT_MAX);
-  if (!least || !most) return r.refuse(kNeedsFloat);
+  if (!least || !most) return r.refuse("whose bounds are constants of type FLOAT");
   r.node.drop_inputs(1);
   r.node.set("min", std::vector<float>{*least});
   r.node.set("max", std::vector<float>{*most});
@@ -272,7 +300,7 @@ std::string pad_18(Rewrite& r) {
 
 std::string pad_11(Rewrite& r) {
   const auto value = number(r, 2, 0);
-  if (!value) return r.refuse(kNeedsFloat);
+  if (!value) return r.refuse("whose padding value is a constant of type FLOAT");
   if (!to_attribute(r, 1, "pads")) return r.refuse(kNeedsConstant);
   r.node.drop_inputs(1);
   r.node.set("value", std::vector<float>{*value});

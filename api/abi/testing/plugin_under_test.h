@@ -49,6 +49,10 @@ class TinyGraph {
     return weight(name, {static_cast<int64_t>(data.size())}, BP_DTYPE_INT32, data.data(),
                   data.size() * sizeof(int32_t));
   }
+  // `bits` are of FLOAT16 or BFLOAT16.
+  uint32_t short_float(const std::string& name, bp_dtype_t dtype, uint16_t bits) {
+    return weight(name, {}, dtype, &bits, sizeof bits);
+  }
   uint32_t node(const std::string& op, uint32_t since, std::vector<uint32_t> inputs,
                 const std::vector<int64_t>& extents, bp_dtype_t dtype = BP_DTYPE_FLOAT) {
     const auto index = static_cast<uint32_t>(nodes_.size());
