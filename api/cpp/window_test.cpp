@@ -54,6 +54,14 @@ TEST_F(Windows, CeilModeKeepsAWindowThatBeginsInTheInput) {
               ElementsAre(1, 4, 3));  // the last window along extent 7 ends one element beyond the input
 }
 
+TEST_F(Windows, CeilModeKeepsTheOnlyWindowUnlessItIsTooLargeByAStride) {
+  ints("strides", {3, 3});
+  EXPECT_THROW(window({9, 2}), Error);
+  graph.attribute("ceil_mode", int64_t{1});
+  EXPECT_THAT(window({9, 12}).out, ElementsAre(1, 1, 1));
+  EXPECT_THROW(window({10, 12}), Error);
+}
+
 TEST_F(Windows, CeilModeDropsAWindowThatBeginsInThePaddingBehind) {
   ints("strides", {3, 3});
   ints("pads", {0, 0, 2, 2});

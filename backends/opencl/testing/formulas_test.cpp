@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "testing/session.h"
 
@@ -214,6 +215,39 @@ TEST_F(FormulasTest, TheAverageOfPaddingIsZero) {
     expected.front() = expected.back() = 0;
     EXPECT_EQ(exec.output(0u).values<float>(), expected);
   }
+}
+
+// With ceil_mode, a window that is larger than the padded input is its only one if a stride reaches its end. Lines of
+// 20 are pooled by another kernel than lines of 2.
+TEST_F(FormulasTest, OnlyAPartOfAWindowMayBeInside) {
+  const Environment env = opencl();
+  const auto pool = [&](const char* op, std::vector<int64_t> kernel, std::vector<int64_t> pads, int64_t width) {
+    SCOPED_TRACE(std::string(op) + " of a width of " + std::to_string(width));
+    Graph graph;
+    const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {1, 1, 2, width});
+    NodeOptions how;
+    how.attributes["kernel_shape"] = std::move(kernel);
+    how.attributes["strides"] = std::vector<int64_t>{2, 2};
+    how.attributes["pads"] = std::move(pads);
+    how.attributes["ceil_mode"] = int64_t{1};
+    if (op == std::string_view("AveragePool")) how.attributes["count_include_pad"] = int64_t{1};
+    const uint32_t y = graph.Builder::node(op, {x}, how);
+    Exec exec = env.compile(graph.finish({y}), only_opencl()).exec();
+    std::vector<float> elements(static_cast<size_t>(2 * width));
+    std::iota(elements.begin(), elements.end(), 1.0f);
+    exec.bind(0u, Tensor::of<float>({1, 1, 2, width}, elements));
+    exec.run();
+    return exec.output(0u).values<float>();
+  };
+  EXPECT_EQ(pool("MaxPool", {3, 3}, {0, 0, 0, 0}, 2), (std::vector<float>{4}));
+  EXPECT_EQ(pool("AveragePool", {3, 3}, {0, 0, 0, 0}, 2), (std::vector<float>{2.5f}));  // 1 to 4
+  EXPECT_EQ(pool("AveragePool", {4, 4}, {1, 1, 0, 0}, 2), (std::vector<float>{10.0f / 9}));
+  EXPECT_EQ(pool("MaxPool", {3, 2}, {0, 0, 0, 0}, 20), (std::vector<float>{22, 24, 26, 28, 30, 32, 34, 36, 38, 40}));
+  EXPECT_EQ(pool("AveragePool", {3, 2}, {0, 0, 0, 0}, 20),
+            (std::vector<float>{11.5f, 13.5f, 15.5f, 17.5f, 19.5f, 21.5f, 23.5f, 25.5f, 27.5f, 29.5f}));
+  EXPECT_EQ(pool("AveragePool", {4, 2}, {1, 0, 0, 0}, 20),
+            (std::vector<float>{46 / 6.0f, 54 / 6.0f, 62 / 6.0f, 70 / 6.0f, 78 / 6.0f, 86 / 6.0f, 94 / 6.0f, 102 / 6.0f,
+                                110 / 6.0f, 118 / 6.0f}));
 }
 
 // In column-major order, the first spatial dimension is the innermost one. The channels are not reordered.

@@ -83,7 +83,7 @@ inline Verdict supports_window(const Node& node) {
 }
 
 // Returns the window of a convolution or pool. `shape` has the extents of input 0, `kernel` the spatial extents of the
-// window. Throws Error if the window has no elements or does not fit into the padded input.
+// window. Throws Error if the window has no elements, or if the padded input has room for none.
 inline Window window_of(const Node& node, const Shape& shape, const std::vector<int64_t>& kernel) {
   const WindowAttributes attributes(node);
   Window w = attributes.over(shape, kernel);
@@ -96,7 +96,8 @@ inline Window window_of(const Node& node, const Shape& shape, const std::vector<
       continue;
     }
     const int64_t room = w.in[d] + w.begin[d] + w.end[d] - w.reach(d);
-    if (room < 0) {
+    // With ceil_mode, the last window may end after the padding; the only one may too.
+    if (room < 0 && !(attributes.ceil_mode && room > -w.stride[d])) {
       throw Error(BP_TYPE_MISMATCH, "a window of extent " + std::to_string(w.reach(d)) +
                                         " does not fit into an input of extent " + std::to_string(w.in[d]) +
                                         " with its padding");
