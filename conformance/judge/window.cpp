@@ -46,8 +46,9 @@ Window::Window(const Call& call, const Extents& input, Extents kernel_extents) :
     begin.push_back(valid ? 0 : pads[i]);
     end.push_back(valid ? 0 : pads[axes + i]);
     const int64_t room = in[i] + begin[i] + end[i] - reach;
-    require(room >= 0, "a window is larger than the padded input");
     const bool ceil = call.integer("ceil_mode") != 0;
+    // With ceil_mode, the last window may end after the padding; the only one may too.
+    require(room >= 0 || (ceil && room > -strides[i]), "a window is larger than the padded input");
     out.push_back((ceil ? room + strides[i] - 1 : room) / strides[i] + 1);
     // A window that would begin in the padding after the input is omitted.
     if (ceil && (out[i] - 1) * strides[i] >= in[i] + begin[i]) --out[i];

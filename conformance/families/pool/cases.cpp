@@ -26,8 +26,13 @@ const Row kRows[] = {
     {"empty_batch", {0, 2, 6, 6}, {2, 2}, {2, 2}, {0, 0, 0, 0}, {1, 1}},
 };
 
-// Windows that do not cover the last elements, unless `ceil_mode` is set.
-const Row kFloor = {"floor", {1, 2, 8, 6}, {3, 3}, {2, 2}, {0, 0, 0, 0}, {1, 1}};
+// Rows of the extended profile.
+const Row kExtendedRows[] = {
+    // Windows that do not cover the last elements, unless `ceil_mode` is set.
+    {"floor", {1, 2, 8, 6}, {3, 3}, {2, 2}, {0, 0, 0, 0}, {1, 1}},
+    // A window that is larger than the padded input: without `ceil_mode`, there is none.
+    {"ceil_part", {1, 2, 2, 6}, {3, 3}, {2, 2}, {0, 0, 0, 0}, {1, 1}, true},
+};
 
 std::function<Problem(Random&, bp_dtype_t)> maker(const char* op, const Row& row, const Attributes& more) {
   return [=](Random& random, bp_dtype_t dtype) {
@@ -56,12 +61,14 @@ void add_pool_cases(OpCases& cases) {
     add(cases, "AveragePool", row, "_with_padding", {{"count_include_pad", int64_t{1}}});
   }
   for (const bp_dtype_t dtype : real_types()) {
-    const auto add_floor = [&](const char* op, const Attributes& more) {
-      const auto make = maker(op, kFloor, more);
-      cases.add_to(kExtended, op, dtype, kFloor.name, [=](Random& random) { return make(random, dtype); });
-    };
-    add_floor("MaxPool", {{"storage_order", int64_t{0}}});
-    add_floor("AveragePool", {{"count_include_pad", int64_t{0}}});
+    for (const Row& row : kExtendedRows) {
+      const auto add_extended = [&](const char* op, const Attributes& more) {
+        const auto make = maker(op, row, more);
+        cases.add_to(kExtended, op, dtype, row.name, [=](Random& random) { return make(random, dtype); });
+      };
+      add_extended("MaxPool", {{"storage_order", int64_t{0}}});
+      add_extended("AveragePool", {{"count_include_pad", int64_t{0}}});
+    }
   }
   for (const char* op : {"GlobalMaxPool", "GlobalAveragePool"}) {
     for (const Extents& extents :
