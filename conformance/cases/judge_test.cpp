@@ -55,6 +55,25 @@ TEST(Judge, NanMatchesNanAlone) {
   }
 }
 
+// In a graph, the error of the node's inputs may change a comparison, but not to the poison of an unwritten output.
+TEST(Judge, AnUncertainBoolIsStillTrueOrFalse) {
+  Array array(BP_DTYPE_BOOL, {1});
+  array.values = {1};
+  Reference reference(array, Rule::exact());
+  reference.scale = {INFINITY};
+  onnx::Tensor seen = to_tensor(array);
+  for (const int byte : {0, 1}) {
+    seen.bytes[0] = static_cast<std::byte>(byte);
+    EXPECT_EQ(judge(reference, seen, {}).answer, Judgement::kRight) << byte;
+  }
+  for (const int byte : {2, 0xA5, 0xFF}) {
+    seen.bytes[0] = static_cast<std::byte>(byte);
+    const Judgement judgement = judge(reference, seen, {});
+    EXPECT_EQ(judgement.answer, Judgement::kWrong) << byte;
+    EXPECT_THAT(judgement.reason, HasSubstr("expected true or false")) << byte;
+  }
+}
+
 TEST(Judge, InfinityIsRightOnlyWhereTheResultOverflows) {
   EXPECT_EQ(answer(expected({1e39}, Rule::within(1)), {INFINITY}), Judgement::kRight);
   EXPECT_EQ(answer(expected({1e39}, Rule::within(1)), {-INFINITY}), Judgement::kWrong);
