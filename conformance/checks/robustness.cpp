@@ -43,13 +43,19 @@ Result with_fixture(Bench& bench, std::string (*check)(Bench&, Fixture&)) {
   return passed(1);
 }
 
+// The plugin's own text about its failure, as the end of a sentence; empty if it gave none.
+std::string explained(const Answer& answer) {
+  return answer.text.empty() ? "" : ": " + answer.text;
+}
+
 std::string unbound(Bench&, Fixture& s) {
   std::string fault;
   RunSettings settings;
   settings.out_done_fault = &fault;
   const Answer answer = s.instance->run(settings);
   if (answer.status != BP_BAD_STATE)
-    return fmt::format("a run without bindings returns {}, not BP_BAD_STATE", status_name(answer.status));
+    return fmt::format("a run without bindings returns {}, not BP_BAD_STATE{}", status_name(answer.status),
+                       explained(answer));
   return fault;
 }
 
@@ -62,8 +68,8 @@ std::string small_buffers(Bench& bench, Fixture& s) {
     tensor.buffer.bytes -= 1;
     const Answer answer = s.instance->bind(is_output ? BP_SLOT_OUTPUT : 0, tensor);
     if (answer.status != BP_BUFFER_TOO_SMALL) {
-      return fmt::format("binding an {} that is one byte too small returns {}, not BP_BUFFER_TOO_SMALL",
-                         is_output ? "output" : "input", status_name(answer.status));
+      return fmt::format("binding an {} that is one byte too small returns {}, not BP_BUFFER_TOO_SMALL{}",
+                         is_output ? "output" : "input", status_name(answer.status), explained(answer));
     }
   }
   return "";
@@ -92,13 +98,17 @@ std::string wrong_tensors(Bench& bench, Fixture& s) {
     tensor.dtype = dtype;
     tensor.rank = static_cast<uint32_t>(extents.size());
     tensor.extents = extents.data();
-    const bp_status_t status = s.instance->bind(0, tensor).status;
-    if (status == BP_TYPE_MISMATCH || (!is_type && status == BP_INVALID_ARGUMENT)) continue;
-    return fmt::format("binding an input with a wrong {} returns {}, not BP_TYPE_MISMATCH", what, status_name(status));
+    const Answer answer = s.instance->bind(0, tensor);
+    if (answer.status == BP_TYPE_MISMATCH || (!is_type && answer.status == BP_INVALID_ARGUMENT)) continue;
+    return fmt::format("binding an input with a wrong {} returns {}, not BP_TYPE_MISMATCH{}", what,
+                       status_name(answer.status), explained(answer));
   }
   for (const uint32_t slot : {77u, BP_SLOT_OUTPUT + 77u, 0xFFFFFFFFu}) {
-    if (const bp_status_t status = s.instance->bind(slot, good).status; BP_STATUS_CLASS(status) != BP_CLASS_FIX_CALL)
-      return fmt::format("binding slot {:#x}, which does not exist, returns {}", slot, status_name(status));
+    const Answer answer = s.instance->bind(slot, good);
+    if (BP_STATUS_CLASS(answer.status) != BP_CLASS_FIX_CALL) {
+      return fmt::format("binding slot {:#x}, which does not exist, returns {}{}", slot, status_name(answer.status),
+                         explained(answer));
+    }
   }
   return "";
 }
@@ -123,8 +133,8 @@ std::string misaligned(Bench& bench, Fixture& s) {
     if (const std::string fault = output.breach(); !fault.empty()) return fault;
     if (refusal.status == BP_UNSUPPORTED) continue;
     if (!refusal.ok())
-      return fmt::format("with memory {} bytes off its alignment, {} returns {}, not BP_UNSUPPORTED", offset,
-                         name_of(refusal.stage), status_name(refusal.status));
+      return fmt::format("with memory {} bytes off its alignment, {} returns {}, not BP_UNSUPPORTED{}", offset,
+                         name_of(refusal.stage), status_name(refusal.status), explained(refusal));
     if (const std::string fault = s.subject->fault({output.read()}); !fault.empty()) {
       return fmt::format("with memory {} bytes off its alignment: {}", offset, fault);
     }
@@ -163,7 +173,8 @@ std::string late(Bench&, Fixture& s) {
   settings.deadline = now_ns() - 1;
   Answer answer = s.instance->run_checked(outputs, settings);
   if (answer.status != BP_TIMED_OUT)
-    return fmt::format("a run after its deadline returns {}, not BP_TIMED_OUT", status_name(answer.status));
+    return fmt::format("a run after its deadline returns {}, not BP_TIMED_OUT{}", status_name(answer.status),
+                       explained(answer));
   settings.deadline = now_ns() + 60'000'000'000u;
   answer = s.instance->run_checked(outputs, settings);
   return answer.ok() ? "" : "a run long before its deadline: " + answer.describe();

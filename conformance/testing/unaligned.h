@@ -8,6 +8,7 @@
 #include <set>
 
 #include "backplane/plugin.h"
+#include "backplane/sdk/fence.hpp"
 #include "testing/struct_copy.h"
 
 namespace backplane::liar {
@@ -48,14 +49,15 @@ struct UnalignedRuns {
   }
 };
 
-// Makes `run` return `kStatus` if memory of a slot is unaligned.
+// Makes `run` report `kStatus` if memory of a slot is unaligned.
 template <bp_status_t kStatus>
 void refuse_unaligned_runs(bp_plugin_t& plugin) {
   UnalignedRuns::honest = UnalignedRuns::api = taken(*plugin.instance);
   UnalignedRuns::api.bind = UnalignedRuns::bind;
   UnalignedRuns::api.destroy = UnalignedRuns::destroy;
   UnalignedRuns::api.run = [](bp_instance_t* instance, const bp_run_t* run, bp_error_t* error) {
-    return UnalignedRuns::is_refused(instance) ? kStatus : UnalignedRuns::honest.run(instance, run, error);
+    return UnalignedRuns::is_refused(instance) ? sdk::report(error, kStatus, "memory of a slot is unaligned")
+                                               : UnalignedRuns::honest.run(instance, run, error);
   };
   plugin.instance = &UnalignedRuns::api;
 }
