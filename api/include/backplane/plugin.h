@@ -487,7 +487,7 @@ typedef struct bp_instance_api_t {
   void(BP_CALL* destroy)(bp_instance_t* instance);
   /* Binds memory to a slot, for all further runs. The host calls this and `extents` only when no run of the instance is
    * in flight. A slot cannot be unbound: the host creates another instance instead. [one at a time] [blocks]. Errors:
-   * BP_TYPE_MISMATCH, BP_BUFFER_TOO_SMALL, BP_UNSUPPORTED (space or layout). */
+   * BP_TYPE_MISMATCH, BP_BUFFER_TOO_SMALL, BP_UNSUPPORTED (space, layout or alignment). */
   bp_status_t(BP_CALL* bind)(bp_instance_t* instance, const bp_binding_t* binding, bp_error_t* error);
   /* Sets new extents of bound inputs and outputs, within their capacity and without rebinding: of all of them or, if
    * the call fails, of none. Extents of different slots need not fit each other until `run`. [one at a time]. NULL: the
@@ -502,7 +502,8 @@ typedef struct bp_instance_api_t {
    * both; a synchronous device does so before it returns. [one at a time] [blocks on synchronous devices, and where
    * bindings or extents are new]. Errors: BP_BAD_STATE (a slot is not bound, and is no output for `output`),
    * BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEVICE_LOST, BP_DEPENDENCY_FAILED, BP_RESOURCE_EXHAUSTED,
-   * BP_TYPE_MISMATCH, BP_UNSUPPORTED (an imported semaphore of a single value among the signals). */
+   * BP_TYPE_MISMATCH, BP_UNSUPPORTED (memory that starts where the device cannot use it; an imported semaphore of a
+   * single value among the signals). */
   bp_status_t(BP_CALL* run)(bp_instance_t* instance, const bp_run_t* run, bp_error_t* error);
 } bp_instance_api_t;
 
