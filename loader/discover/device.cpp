@@ -15,6 +15,12 @@
 #include "isolate/library.h"
 
 namespace backplane {
+namespace {
+
+// The error of a device that was given up, for when there is no memory for a text. Created when the loader is loaded.
+const Status& kLost = *new Status(Status(BP_DEVICE_LOST, {}).with_flags(BP_ERROR_DEVICE_LOST));
+
+}  // namespace
 
 Backend::Backend() : tables(std::make_unique<PluginTables>()), plugin(&tables->plugin) {}
 
@@ -89,9 +95,18 @@ void Device::give_up(std::string_view why) noexcept {
     listeners = std::move(listeners_);
   }
   if (opened) abandon(opened);
+  Status described;
+  const Status* status = &kLost;
   try {
-    for (const auto& [key, listener] : listeners) listener(lost());
-  } catch (const std::bad_alloc&) {  // the framework learns it from its next call
+    described = lost();
+    status = &described;
+  } catch (const std::bad_alloc&) {  // the listeners get the code alone
+  }
+  for (const auto& [key, listener] : listeners) {
+    try {
+      listener(*status);
+    } catch (const std::bad_alloc&) {  // the framework learns it from its next call
+    }
   }
 }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -20,8 +21,10 @@ namespace backplane {
 namespace {
 
 using ::testing::AnyOf;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Ne;
 
 // Makes a call of the API, in which allocation `n` (from 0) fails. `is_over` is set if there were fewer.
 template <class Call>
@@ -167,6 +170,28 @@ TEST(AllocationInAStream, ARefusedRunLeavesNoWorkThere) {
     static_cast<void>(api().stream_wait(on.stream.get(), BP_FOREVER, nullptr));
   }
   EXPECT_GT(refused, 0u);
+}
+
+TEST(AllocationInAStream, ADeviceIsGivenUpInAllItsStreams) {
+  const Environment env = streaming({{"partial.fault", "hang@n0#1"}});
+  const uint64_t id = env.devices()[1].info.id;
+  const Session session = env.compile(chain(1), pinned({{"*", "partial"}}));
+  Exec first = session.exec(), second = session.exec();
+  const Stream stream = env.stream(id), other = env.stream(id);
+  std::array<bp_status_t, 2> seen{};
+  const auto start = [&](Exec& exec, const Stream& where, bp_status_t& end) {
+    exec.bind("x", Tensor::of<float>({3}, {1, -2, 3}));
+    bp_run_t run = run_in(where.get());
+    run.self = &end;
+    run.done = [](void* self, bp_status_t status, const bp_error_t*) { *static_cast<bp_status_t*>(self) = status; };
+    detail::call(api().exec_run, exec.get(), static_cast<const bp_run_t*>(&run));
+  };
+  start(second, other, seen[1]);  // the device hangs in the first run of the program
+  start(first, stream, seen[0]);
+  no_memory = true;
+  static_cast<void>(api().env_abandon_device(env.get(), id, nullptr));
+  no_memory = false;
+  EXPECT_THAT(seen, Each(Ne(BP_OK)));
 }
 
 // Otherwise the device no longer uses the bound memory.
