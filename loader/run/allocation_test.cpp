@@ -194,6 +194,28 @@ TEST(AllocationInAStream, ADeviceIsGivenUpInAllItsStreams) {
   EXPECT_THAT(seen, Each(Ne(BP_OK)));
 }
 
+// The run before takes half a second longer than the deadline.
+TEST(AllocationInAStream, ADeadlineHolds) {
+  uint64_t abandoned = 0;
+  bool is_over = false;
+  for (int64_t n = 0; !is_over; n += 2) {  // not every one, because each takes half a second
+    const Streaming on(std::map<std::string, std::string>{{"partial.fault", "late@n0#2"}});
+    bp_run_t run = run_in(on.stream.get());
+    detail::call(api().exec_run, on.exec.get(), static_cast<const bp_run_t*>(&run));
+    const auto begin = std::chrono::steady_clock::now();
+    const auto deadline = begin + std::chrono::milliseconds(10);
+    run.deadline = static_cast<uint64_t>(std::chrono::nanoseconds(deadline.time_since_epoch()).count());
+    bp_error_t error{};
+    error.size = sizeof error;
+    const bp_status_t status = with_failure(n, is_over, [&] { return api().exec_run(on.exec.get(), &run, &error); });
+    EXPECT_NE(status, BP_OK);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(350)) << "allocation " << n;
+    abandoned += (error.flags & BP_ERROR_ABANDONED) != 0;
+    wait_until_idle(counters(on.env));
+  }
+  EXPECT_GT(abandoned, 1u);
+}
+
 // Otherwise the device no longer uses the bound memory.
 TEST(AllocationInARun, AnAbandonedRunIsReported) {
   uint64_t abandoned = 0;

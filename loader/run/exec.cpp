@@ -429,9 +429,11 @@ Status Exec::enqueue_in(const bp_run_t& options) {
     lose_abandoned();
     return status;
   } catch (...) {  // part of the run may be in the stream
-    static_cast<void>(wait_for_stream());
+    Status abandoned = run_->runner->clear(*stream, options.deadline);
+    stream_ = nullptr;
     lose_abandoned();
-    throw;
+    if (abandoned.ok()) throw;
+    return abandoned;
   }
 }
 

@@ -396,6 +396,22 @@ Status Runner::leave(FrameworkStream& stream, uint64_t id, uint64_t deadline, St
   }
 }
 
+Status Runner::clear(FrameworkStream& stream, uint64_t deadline) noexcept {
+  const uint64_t until = abandon_at(deadline);
+  while (!stream.device().given_up()) {
+    try {
+      if (stream.drain(until).ok()) return {};
+      break;
+    } catch (...) {  // out of memory for the text of an error: if work failed, it is over, and the next wait succeeds
+      if (monotonic_now() >= until) break;
+    }
+  }
+  const bool late = !stream.device().given_up();
+  stream.device().give_up();
+  abandoned_ = true;
+  return std::move(late ? abandoned_late_ : abandoned_lost_);
+}
+
 // ---- islands --------------------------------------------------------------------------------------------------------
 
 Started Runner::start_step(Call& call, uint32_t step) {

@@ -32,6 +32,9 @@ class Runner {
   Status run(const bp_run_t& options);
   // Puts a run into the framework's stream. BP_UNSUPPORTED if part of the run cannot be put into a stream.
   Status enqueue_in(FrameworkStream& stream, const bp_run_t& order);
+  // After `enqueue_in` has thrown: waits until all work in the stream has ended. If that takes more than 100 ms beyond
+  // the deadline (0: none), gives up the device and returns the error of an abandoned run.
+  Status clear(FrameworkStream& stream, uint64_t deadline) noexcept;
   // The island (or BP_NONE) and the device (or null) in which the last run failed.
   uint32_t failed_step() const { return failed_step_; }
   const Device* failed_device() const { return failed_device_; }
