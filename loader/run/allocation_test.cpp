@@ -200,8 +200,13 @@ TEST(AllocationInAStream, ADeadlineHolds) {
   bool is_over = false;
   for (int64_t n = 0; !is_over; n += 2) {  // not every one, because each takes half a second
     const Streaming on(std::map<std::string, std::string>{{"partial.fault", "late@n0#2"}});
+    const partial::Counters& counted = counters(on.env);
+    const auto submitted = [&] { return counted.stream_copies + counted.stream_runs; };
+    const uint64_t earlier = submitted();
     bp_run_t run = run_in(on.stream.get());
     detail::call(api().exec_run, on.exec.get(), static_cast<const bp_run_t*>(&run));
+    const uint64_t before = submitted() - earlier - 1;
+    while (counted.in_streams != before) std::this_thread::yield();  // the input has been copied
     const auto begin = std::chrono::steady_clock::now();
     const auto deadline = begin + std::chrono::milliseconds(10);
     run.deadline = static_cast<uint64_t>(std::chrono::nanoseconds(deadline.time_since_epoch()).count());
@@ -210,8 +215,10 @@ TEST(AllocationInAStream, ADeadlineHolds) {
     const bp_status_t status = with_failure(n, is_over, [&] { return api().exec_run(on.exec.get(), &run, &error); });
     EXPECT_NE(status, BP_OK);
     EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(350)) << "allocation " << n;
-    abandoned += (error.flags & BP_ERROR_ABANDONED) != 0;
-    wait_until_idle(counters(on.env));
+    const bool is_abandoned = (error.flags & BP_ERROR_ABANDONED) != 0;
+    EXPECT_TRUE(is_abandoned || counted.in_streams <= before) << "allocation " << n;
+    abandoned += is_abandoned;
+    wait_until_idle(counted);
   }
   EXPECT_GT(abandoned, 1u);
 }

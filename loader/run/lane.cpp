@@ -22,15 +22,26 @@ const bp_sync_api_t& sync_of(const Device& device) {
 StreamEnd wait_for_work(const Device& device, bp_stream_t* stream, uint64_t deadline, const bp_cancel_t* cancel) {
   // A plugin's wait does not end when the token is set, so it is split into slices.
   constexpr uint64_t kCancelSliceNs = 2'000'000;
-  for (;;) {
+  constexpr int kMostTries = 16;
+  Status unknown;  // a lack of memory that a wait reported, perhaps in place of the work's failure
+  for (int tries = 0;;) {
     if (device.given_up()) return {false, device.lost(), 0};
     if (cancelled(cancel)) return {false, {BP_CANCELLED, "the run was cancelled while it waited for a stream"}, 0};
     const uint64_t until = std::min(deadline, monotonic_now() + (cancel ? kCancelSliceNs : kWaitSliceNs));
     PluginError error;
     const bp_status_t code = sync_of(device).stream_wait(stream, until, error.get());
     // Work in the stream may have failed with BP_TIMED_OUT too.
-    const bool over = code == BP_TIMED_OUT && !(error.get()->flags & BP_ERROR_OF_RUN);
+    const bool of_work = error.get()->flags & BP_ERROR_OF_RUN;
+    const bool over = code == BP_TIMED_OUT && !of_work;
+    if (over) unknown = {};  // the work has not ended, so the wait before reported none of its failures
     if (over && until < deadline) continue;
+    // Without memory for its own error, a plugin's wait may end before the work. A wait that keeps failing is not
+    // repeated forever.
+    if (code == BP_RESOURCE_EXHAUSTED && !of_work && tries++ < kMostTries) {
+      unknown = device_status(device, error, code);
+      continue;
+    }
+    if (code == BP_OK && !unknown.ok()) return {true, std::move(unknown), 0};
     return {!over, device_status(device, error, code), error.get()->run};
   }
 }
