@@ -381,9 +381,9 @@ typedef struct bp_session_refit_t {
  * it. A run in flight continues: islands that have begun end with the old weights; those that have not may begin with
  * either. Later runs use the new weights. [one at a time] [blocks]. Errors: BP_NOT_FOUND (the weight, or the device
  * whose memory holds the tensor), BP_TYPE_MISMATCH, BP_BUFFER_TOO_SMALL, BP_BAD_STATE (the session was not created for
- * that, or has no programs), BP_UNSUPPORTED (also: the device cannot copy the tensor), BP_BUSY (the session switched to
- * other devices during the call: call again), those of bp_session_create, and those of `refit` and `copy` in
- * plugin.h. */
+ * that, or has no programs), BP_UNSUPPORTED (also: the device cannot copy the tensor, or supports a node only in an
+ * older form, which cannot express the new weights), BP_BUSY (the session switched to other devices during the call:
+ * call again), those of bp_session_create, and those of `refit` and `copy` in plugin.h. */
 BP_EXPORT bp_status_t BP_CALL bp_session_refit(bp_session_t* session, const bp_session_refit_t* what,
                                                bp_error_t* error);
 /* Reads a weight by name, as a dense tensor, into the caller's memory: the caller fills in the whole of `tensor`, with
@@ -596,7 +596,9 @@ BP_EXPORT bp_status_t BP_CALL bp_memory_import(bp_env_t* env, uint64_t device, c
                                                bp_buffer_t* out_buffer, bp_error_t* error);
 BP_EXPORT bp_status_t BP_CALL bp_memory_export(bp_env_t* env, const bp_export_t* what, bp_external_t* out_external,
                                                bp_error_t* error);
-/* Frees a buffer from bp_memory_allocate or bp_memory_import. [thread-safe] [blocks]. */
+/* Frees a buffer from bp_memory_allocate or bp_memory_import. If `what` has a stream and the device has no function
+ * `release`, this waits until the work now in the stream has ended, without a limit: what that work waits for must not
+ * depend on a later call of the same thread. [thread-safe] [blocks]. */
 BP_EXPORT void BP_CALL bp_memory_release(bp_env_t* env, const bp_release_t* what);
 /* Returns a host pointer to a buffer, valid until bp_memory_unmap. For host memory it is the buffer's own address. The
  * call and bp_memory_unmap flush as the access needs, so also map imported host memory around the host's accesses if
