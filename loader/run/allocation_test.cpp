@@ -214,7 +214,8 @@ TEST(AllocationInAStream, ADeadlineHolds) {
     error.size = sizeof error;
     const bp_status_t status = with_failure(n, is_over, [&] { return api().exec_run(on.exec.get(), &run, &error); });
     EXPECT_NE(status, BP_OK);
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(350)) << "allocation " << n;
+    // A tenth of a second beyond the deadline the device is given up; the rest is for a busy machine.
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(440)) << "allocation " << n;
     const bool is_abandoned = (error.flags & BP_ERROR_ABANDONED) != 0;
     EXPECT_TRUE(is_abandoned || counted.in_streams <= before) << "allocation " << n;
     abandoned += is_abandoned;
