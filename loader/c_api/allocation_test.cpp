@@ -183,14 +183,10 @@ const bp_plugin_t* BP_CALL query_strict_plugin(const bp_host_offer_t* offer) {
 }
 
 TEST_F(Allocation, FailsInCallbacksOfAPlugin) {
-  const bp_plugin_query_t plugin = query_strict_plugin;
-  bp_env_desc_t desc{};
-  desc.size = sizeof desc;
-  desc.flags = BP_ENV_ONLY_GIVEN;
-  desc.plugins = &plugin;
-  desc.plugin_count = 1;
-  bp_env_t* env = nullptr;
-  detail::call(api().env_create, static_cast<const bp_env_desc_t*>(&desc), &env);
+  EnvironmentOptions only;
+  only.only_given = true;
+  only.plugins = {query_strict_plugin};
+  const Environment env(only);
   Builder builder(21);
   builder.output(builder.node("Relu", {builder.input("x", BP_DTYPE_FLOAT, {2})}));
   const Model model = builder.finish();
@@ -202,7 +198,7 @@ TEST_F(Allocation, FailsInCallbacksOfAPlugin) {
   for (int64_t n = 0; !is_over; ++n) {
     until_failure = n;
     bp_session_t* session = nullptr;
-    const bp_status_t status = api().session_create(env, model.get(), &how, &session, nullptr);
+    const bp_status_t status = api().session_create(env.get(), model.get(), &how, &session, nullptr);
     is_over = until_failure >= 0;
     until_failure = -1;
     EXPECT_TRUE(status == BP_OK || status == BP_RESOURCE_EXHAUSTED) << "allocation " << n << ": " << status;
@@ -210,7 +206,6 @@ TEST_F(Allocation, FailsInCallbacksOfAPlugin) {
     api().session_destroy(session);
   }
   EXPECT_GT(failed, 0u);
-  api().env_destroy(env);
 }
 
 TEST_F(Allocation, FailsInARun) {

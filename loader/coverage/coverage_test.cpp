@@ -286,32 +286,19 @@ const bp_plugin_t* BP_CALL query_silent_plugin(const bp_host_offer_t* offer) {
 }
 
 TEST(Coverage, ARefusalHasATextWhateverItsReason) {
-  const bp_plugin_query_t plugin = query_silent_plugin;
-  bp_env_desc_t desc{};
-  desc.size = sizeof desc;
-  desc.flags = BP_ENV_ONLY_GIVEN;
-  desc.plugins = &plugin;
-  desc.plugin_count = 1;
-  bp_env_t* env = nullptr;
-  detail::call(api().env_create, static_cast<const bp_env_desc_t*>(&desc), &env);
+  EnvironmentOptions only;
+  only.only_given = true;
+  only.plugins = {query_silent_plugin};
+  const Environment env(only);
   Graph graph;
-  const Model model = graph.finish({graph.node("Relu", "y", {graph.input("x", BP_DTYPE_FLOAT, {2})})});
-  bp_session_desc_t how{};
-  how.size = sizeof how;
+  SessionOptions how;
   how.flags = BP_SESSION_PLACE_ONLY;
-  bp_session_t* session = nullptr;
-  detail::call(api().session_create, env, model.get(), static_cast<const bp_session_desc_t*>(&how), &session);
-  bp_device_info_t device{};
-  device.size = sizeof device;
-  detail::call(api().env_device, static_cast<const bp_env_t*>(env), 1u, &device, static_cast<bp_text_t*>(nullptr));
-  bp_node_verdict_t verdict{};
-  verdict.size = sizeof verdict;
-  detail::call(api().session_verdict, static_cast<const bp_session_t*>(session), 0u, device.id, &verdict);
+  const Session session =
+      env.compile(graph.finish({graph.node("Relu", "y", {graph.input("x", BP_DTYPE_FLOAT, {2})})}), how);
+  const bp_node_verdict_t verdict = session.verdict(0, env.devices()[0].info.id);
   EXPECT_EQ(verdict.answer, BP_ANSWER_NO);
   EXPECT_EQ(verdict.reason, BP_REASON_DTYPE);
   EXPECT_EQ(view::text(verdict.detail), "not supported; the backend gave no reason");
-  api().session_destroy(session);
-  api().env_destroy(env);
 }
 
 }  // namespace
