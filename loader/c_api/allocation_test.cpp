@@ -155,10 +155,10 @@ const bp_plugin_t* BP_CALL query_strict_plugin(const bp_host_offer_t* offer) {
       ::dlsym(::dlopen(kCpuFile.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE), BP_PLUGIN_SYMBOL));
   static bp_plugin_t strict;
   static bp_coverage_api_t coverage;
-  static decltype(coverage.query) kInner;
+  static decltype(coverage.query) inner;
   strict = *kQuery(offer);
   coverage = *strict.coverage;
-  kInner = coverage.query;
+  inner = coverage.query;
   coverage.query = [](bp_device_t* device, const bp_coverage_query_t* what, const bp_coverage_sink_t* sink,
                       bp_error_t* error) {
     bp_coverage_sink_t own{};
@@ -176,7 +176,7 @@ const bp_plugin_t* BP_CALL query_strict_plugin(const bp_host_offer_t* offer) {
       const auto& host = *static_cast<const bp_coverage_sink_t*>(self);
       host.groups(host.self, groups, count, stride);
     };
-    return kInner(device, what, &own, error);
+    return inner(device, what, &own, error);
   };
   strict.coverage = &coverage;
   return &strict;
