@@ -42,11 +42,10 @@ std::unique_ptr<Kernel> create(const Node&) {
   });
 }
 
-constexpr Row kRows[] = {{"org.example", "Hypotenuse", 1, supports, create}};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> hypotenuse_rows() {
+  static constexpr Row kRows[] = {{"org.example", "Hypotenuse", 1, supports, create}};
   return kRows;
 }
 

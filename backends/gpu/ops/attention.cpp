@@ -198,21 +198,20 @@ Verdict supports_attention(const Node& node) {
   return accept();
 }
 
-constexpr Row kRows[] = {
-    {"",
-     "Attention",
-     23,
-     kFloats & ~one(BP_DTYPE_DOUBLE),
-     {3, 7, Form::kSame, 4},
-     supports_attention,
-     emit_attention,
-     {},
-     SummedBy::kProducts},
-};
-
 }  // namespace
 
 std::span<const Row> attention_rows() {
+  static constexpr Row kRows[] = {
+      {"",
+       "Attention",
+       23,
+       kFloats & ~one(BP_DTYPE_DOUBLE),
+       {3, 7, Form::kSame, 4},
+       supports_attention,
+       emit_attention,
+       {},
+       SummedBy::kProducts},
+  };
   return kRows;
 }
 

@@ -144,10 +144,6 @@ Verdict supports_conv(const Node& node) {
   return supports_window(node);
 }
 
-constexpr Row kRows[] = {
-    {"", "Conv", 1, kFloats, {2, 3}, supports_conv, emit_conv, {}, SummedBy::kConvolutions},
-};
-
 }  // namespace
 
 Tensor emit_integer_conv(Emit& e, const Tensor& x, const Tensor& k, const Tensor& bias) {
@@ -158,6 +154,9 @@ Tensor emit_integer_conv(Emit& e, const Tensor& x, const Tensor& k, const Tensor
 }
 
 std::span<const Row> conv_rows() {
+  static constexpr Row kRows[] = {
+      {"", "Conv", 1, kFloats, {2, 3}, supports_conv, emit_conv, {}, SummedBy::kConvolutions},
+  };
   return kRows;
 }
 

@@ -65,13 +65,12 @@ Verdict supports_conv_transpose(const Node& node) {
       .also(supports_window);
 }
 
-constexpr Row kRows[] = {
-    {"", "ConvTranspose", 1, kFloats, {2, 3}, supports_conv_transpose, emit_conv_transpose},
-};
-
 }  // namespace
 
 std::span<const Row> conv_transpose_rows() {
+  static constexpr Row kRows[] = {
+      {"", "ConvTranspose", 1, kFloats, {2, 3}, supports_conv_transpose, emit_conv_transpose},
+  };
   return kRows;
 }
 

@@ -310,20 +310,19 @@ Verdict supports_top_k(const Node& node) {
 
 constexpr Form kScattering{3, 3};
 
-constexpr Row kRows[] = {
-    {"", "Gather", 1, kAnything, kBinary, supports_index, emit_gather},
-    {"", "GatherElements", 11, kAnything, kBinary, supports_elements, emit_gather_elements},
-    {"", "GatherND", 11, kAnything, kBinary, supports_nd, emit_gather_nd},
-    {"", "Scatter", 9, kAnything, kScattering, supports_scatter_elements, emit_scatter_elements},
-    {"", "ScatterElements", 11, kAnything, kScattering, supports_scatter_elements, emit_scatter_elements},
-    {"", "ScatterND", 11, kAnything, kScattering, supports_scatter, emit_scatter_nd},
-    {"", "OneHot", 9, kNumbers, {3, 3, Form::kOpen}, supports_one_hot, emit_one_hot},
-    {"", "TopK", 10, kNumbers, {2, 2, Form::kSame, 2}, supports_top_k, emit_top_k},
-};
-
 }  // namespace
 
 std::span<const Row> gather_rows() {
+  static constexpr Row kRows[] = {
+      {"", "Gather", 1, kAnything, kBinary, supports_index, emit_gather},
+      {"", "GatherElements", 11, kAnything, kBinary, supports_elements, emit_gather_elements},
+      {"", "GatherND", 11, kAnything, kBinary, supports_nd, emit_gather_nd},
+      {"", "Scatter", 9, kAnything, kScattering, supports_scatter_elements, emit_scatter_elements},
+      {"", "ScatterElements", 11, kAnything, kScattering, supports_scatter_elements, emit_scatter_elements},
+      {"", "ScatterND", 11, kAnything, kScattering, supports_scatter, emit_scatter_nd},
+      {"", "OneHot", 9, kNumbers, {3, 3, Form::kOpen}, supports_one_hot, emit_one_hot},
+      {"", "TopK", 10, kNumbers, {2, 2, Form::kSame, 2}, supports_top_k, emit_top_k},
+  };
   return kRows;
 }
 

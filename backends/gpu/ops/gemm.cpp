@@ -267,11 +267,6 @@ Verdict supports_matmul(const Node& node) {
 constexpr bp_dtype_set_t kProducts =
     kFloats | one(BP_DTYPE_INT32) | one(BP_DTYPE_INT64) | one(BP_DTYPE_UINT32) | one(BP_DTYPE_UINT64);
 
-constexpr Row kRows[] = {
-    {"", "MatMul", 1, kProducts, kBinary, supports_matmul, emit_matmul, {}, SummedBy::kProducts},
-    {"", "Gemm", 7, kProducts, {2, 3}, supports_gemm, emit_gemm, {}, SummedBy::kProducts},
-};
-
 }  // namespace
 
 void emit_product(Emit& e, const Product& p) {
@@ -317,6 +312,10 @@ Product matrix_product(Emit& e, Tensor a, Tensor b, Shape& out_shape) {
 }
 
 std::span<const Row> gemm_rows() {
+  static constexpr Row kRows[] = {
+      {"", "MatMul", 1, kProducts, kBinary, supports_matmul, emit_matmul, {}, SummedBy::kProducts},
+      {"", "Gemm", 7, kProducts, {2, 3}, supports_gemm, emit_gemm, {}, SummedBy::kProducts},
+  };
   return kRows;
 }
 

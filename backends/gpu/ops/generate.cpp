@@ -261,23 +261,22 @@ Verdict supports_blocks(const Node& node) {
 constexpr bp_dtype_set_t kRanged =
     one(BP_DTYPE_FLOAT) | one(BP_DTYPE_DOUBLE) | one(BP_DTYPE_INT16) | one(BP_DTYPE_INT32) | one(BP_DTYPE_INT64);
 
-constexpr Row kRows[] = {
-    {"", "Shape", 1, kAnything, kUnaryOpen, returns_int64, emit_shape},
-    {"", "Size", 1, kAnything, kUnaryOpen, returns_int64, emit_size},
-    {"", "ConstantOfShape", 9, one(BP_DTYPE_INT64), kUnaryOpen, supports_constant_of_shape, emit_constant_of_shape},
-    {"", "Range", 11, kRanged, {3, 3}, supports_range, emit_range},
-    {"", "EyeLike", 9, kAnything, kUnaryOpen, supports_eye_like, emit_eye_like},
-    {"", "Trilu", 14, kAnything, {1, 2}, supports_trilu, emit_trilu},
-    {"", "Dropout", 12, kFloats, {1, 3, Form::kSame, 2}, supports_dropout, emit_dropout},
-    {"", "BitCast", 26, kAnything, kUnaryOpen, supports_bit_cast, emit_bit_cast},
-    {"", "Tile", 6, kAnything, kBinary, supports_tile, emit_tile},
-    {"", "DepthToSpace", 11, kAnything, kUnary, supports_blocks, emit_depth_to_space},
-    {"", "SpaceToDepth", 1, kAnything, kUnary, supports_blocks, emit_space_to_depth},
-};
-
 }  // namespace
 
 std::span<const Row> generate_rows() {
+  static constexpr Row kRows[] = {
+      {"", "Shape", 1, kAnything, kUnaryOpen, returns_int64, emit_shape},
+      {"", "Size", 1, kAnything, kUnaryOpen, returns_int64, emit_size},
+      {"", "ConstantOfShape", 9, one(BP_DTYPE_INT64), kUnaryOpen, supports_constant_of_shape, emit_constant_of_shape},
+      {"", "Range", 11, kRanged, {3, 3}, supports_range, emit_range},
+      {"", "EyeLike", 9, kAnything, kUnaryOpen, supports_eye_like, emit_eye_like},
+      {"", "Trilu", 14, kAnything, {1, 2}, supports_trilu, emit_trilu},
+      {"", "Dropout", 12, kFloats, {1, 3, Form::kSame, 2}, supports_dropout, emit_dropout},
+      {"", "BitCast", 26, kAnything, kUnaryOpen, supports_bit_cast, emit_bit_cast},
+      {"", "Tile", 6, kAnything, kBinary, supports_tile, emit_tile},
+      {"", "DepthToSpace", 11, kAnything, kUnary, supports_blocks, emit_depth_to_space},
+      {"", "SpaceToDepth", 1, kAnything, kUnary, supports_blocks, emit_space_to_depth},
+  };
   return kRows;
 }
 

@@ -55,13 +55,12 @@ Verdict supports_grid_sample(const Node& node) {
   return same_types(node);
 }
 
-constexpr Row kRows[] = {
-    {"", "GridSample", 16, kFloats & ~one(BP_DTYPE_DOUBLE), kBinary, supports_grid_sample, emit_grid_sample},
-};
-
 }  // namespace
 
 std::span<const Row> grid_sample_rows() {
+  static constexpr Row kRows[] = {
+      {"", "GridSample", 16, kFloats & ~one(BP_DTYPE_DOUBLE), kBinary, supports_grid_sample, emit_grid_sample},
+  };
   return kRows;
 }
 

@@ -57,14 +57,13 @@ Verdict supports_loss(const Node& node) {
       .rank(0, 2);
 }
 
-constexpr Row kRows[] = {
-    {"", "NegativeLogLikelihoodLoss", 13, kFloats, {2, 3}, supports_loss, emit_loss, "plain"},
-    {"", "SoftmaxCrossEntropyLoss", 13, kFloats, {2, 3, Form::kSame, 2}, supports_loss, emit_loss, "softmax"},
-};
-
 }  // namespace
 
 std::span<const Row> loss_rows() {
+  static constexpr Row kRows[] = {
+      {"", "NegativeLogLikelihoodLoss", 13, kFloats, {2, 3}, supports_loss, emit_loss, "plain"},
+      {"", "SoftmaxCrossEntropyLoss", 13, kFloats, {2, 3, Form::kSame, 2}, supports_loss, emit_loss, "softmax"},
+  };
   return kRows;
 }
 

@@ -197,22 +197,21 @@ void emit_split(Emit& e, std::string_view) {
   }
 }
 
-constexpr Row kRows[] = {
-    {"", "Identity", 1, kAnything, kUnary, nullptr, emit_identity},
-    {"", "Reshape", 5, kAnything, kBinary, shape_is_known, emit_reshape},
-    {"", "Flatten", 1, kAnything, kUnary, supports_flatten, emit_flatten},
-    {"", "Squeeze", 13, kAnything, {1, 2}, shape_is_known, emit_squeeze},
-    {"", "Unsqueeze", 13, kAnything, kBinary, shape_is_known, emit_unsqueeze},
-    {"", "Transpose", 1, kAnything, kUnary, supports_transpose, emit_transpose},
-    {"", "Expand", 8, kAnything, kBinary, shape_is_known, emit_expand},
-    {"", "Slice", 10, kAnything, {3, 5}, supports_slice, emit_slice},
-    {"", "Concat", 4, kAnything, kVariadic, same_types, emit_concat},
-    {"", "Split", 13, kAnything, {1, 2, Form::kSame, UINT32_MAX}, shape_is_known, emit_split},
-};
-
 }  // namespace
 
 std::span<const Row> movement_rows() {
+  static constexpr Row kRows[] = {
+      {"", "Identity", 1, kAnything, kUnary, nullptr, emit_identity},
+      {"", "Reshape", 5, kAnything, kBinary, shape_is_known, emit_reshape},
+      {"", "Flatten", 1, kAnything, kUnary, supports_flatten, emit_flatten},
+      {"", "Squeeze", 13, kAnything, {1, 2}, shape_is_known, emit_squeeze},
+      {"", "Unsqueeze", 13, kAnything, kBinary, shape_is_known, emit_unsqueeze},
+      {"", "Transpose", 1, kAnything, kUnary, supports_transpose, emit_transpose},
+      {"", "Expand", 8, kAnything, kBinary, shape_is_known, emit_expand},
+      {"", "Slice", 10, kAnything, {3, 5}, supports_slice, emit_slice},
+      {"", "Concat", 4, kAnything, kVariadic, same_types, emit_concat},
+      {"", "Split", 13, kAnything, {1, 2, Form::kSame, UINT32_MAX}, shape_is_known, emit_split},
+  };
   return kRows;
 }
 

@@ -220,40 +220,6 @@ Verdict supports_lrn(const Node& node) {
 
 constexpr bp_dtype_set_t kNormalized = kFloats & ~one(BP_DTYPE_DOUBLE);
 
-constexpr Row kRows[] = {
-    {"", "BatchNormalization", 9, kNormalized, {5, 5}, supports_batch_normalization, emit_batch_normalization},
-    {"",
-     "LayerNormalization",
-     17,
-     kFloats,
-     {2, 3, Form::kSame, 3},
-     supports_layer_normalization,
-     emit_layer_normalization,
-     "layer"},
-    {"",
-     "RMSNormalization",
-     23,
-     kFloats,
-     {2, 2, Form::kOpen},
-     supports_rms_normalization,
-     emit_layer_normalization,
-     "rms"},
-    {"",
-     "InstanceNormalization",
-     6,
-     kFloats,
-     {3, 3},
-     supports_group_normalization,
-     emit_group_normalization,
-     "instance"},
-    {"", "GroupNormalization", 21, kFloats, {3, 3}, supports_group_normalization, emit_group_normalization, "group"},
-    {"", "Softmax", 13, kFloats, kUnary, supports_axis, emit_softmax, "0"},
-    {"", "LogSoftmax", 13, kFloats, kUnary, supports_axis, emit_softmax, "1"},
-    {"", "Hardmax", 13, kFloats, kUnary, supports_axis, emit_softmax, "2"},
-    {"", "LpNormalization", 1, kFloats, kUnary, supports_lp_normalization, emit_softmax, "norm"},
-    {"", "LRN", 1, kFloats, kUnary, supports_lrn, emit_lrn},
-};
-
 }  // namespace
 
 void emit_softmax(Emit& e, const Tensor& x, const Tensor& y, size_t axis, std::string_view kind) {
@@ -276,6 +242,39 @@ void emit_softmax(Emit& e, const Tensor& x, const Tensor& y, size_t axis, std::s
 }
 
 std::span<const Row> normalization_rows() {
+  static constexpr Row kRows[] = {
+      {"", "BatchNormalization", 9, kNormalized, {5, 5}, supports_batch_normalization, emit_batch_normalization},
+      {"",
+       "LayerNormalization",
+       17,
+       kFloats,
+       {2, 3, Form::kSame, 3},
+       supports_layer_normalization,
+       emit_layer_normalization,
+       "layer"},
+      {"",
+       "RMSNormalization",
+       23,
+       kFloats,
+       {2, 2, Form::kOpen},
+       supports_rms_normalization,
+       emit_layer_normalization,
+       "rms"},
+      {"",
+       "InstanceNormalization",
+       6,
+       kFloats,
+       {3, 3},
+       supports_group_normalization,
+       emit_group_normalization,
+       "instance"},
+      {"", "GroupNormalization", 21, kFloats, {3, 3}, supports_group_normalization, emit_group_normalization, "group"},
+      {"", "Softmax", 13, kFloats, kUnary, supports_axis, emit_softmax, "0"},
+      {"", "LogSoftmax", 13, kFloats, kUnary, supports_axis, emit_softmax, "1"},
+      {"", "Hardmax", 13, kFloats, kUnary, supports_axis, emit_softmax, "2"},
+      {"", "LpNormalization", 1, kFloats, kUnary, supports_lp_normalization, emit_softmax, "norm"},
+      {"", "LRN", 1, kFloats, kUnary, supports_lrn, emit_lrn},
+  };
   return kRows;
 }
 

@@ -95,14 +95,13 @@ Verdict supports_center_crop_pad(const Node& node) {
   return known_on_host(node, 1);
 }
 
-constexpr Row kRows[] = {
-    {"", "Pad", 11, kAnything, {2, 4}, supports_pad, emit_pad},
-    {"", "CenterCropPad", 18, kAnything, kBinary, supports_center_crop_pad, emit_center_crop_pad},
-};
-
 }  // namespace
 
 std::span<const Row> pad_rows() {
+  static constexpr Row kRows[] = {
+      {"", "Pad", 11, kAnything, {2, 4}, supports_pad, emit_pad},
+      {"", "CenterCropPad", 18, kAnything, kBinary, supports_center_crop_pad, emit_center_crop_pad},
+  };
   return kRows;
 }
 

@@ -87,18 +87,17 @@ Verdict supports_global_pool(const Node& node) {
   return expect(node).rank(0, 3).that(!empty, BP_REASON_SHAPE, "input 0 has no elements to pool");
 }
 
-constexpr Row kRows[] = {
-    {"", "MaxPool", 8, kNumbers, {1, 1, Form::kSame, 2}, supports_pool, emit_pool, "0"},
-    {"", "AveragePool", 7, kFloats, kUnary, supports_pool, emit_pool, "1"},
-    {"", "LpPool", 11, kFloats, kUnary, supports_pool, emit_pool, "3"},
-    {"", "GlobalLpPool", 2, kFloats, kUnary, supports_global_pool, emit_global_pool, "3"},
-    {"", "GlobalMaxPool", 1, kFloats, kUnary, supports_global_pool, emit_global_pool, "0"},
-    {"", "GlobalAveragePool", 1, kFloats, kUnary, supports_global_pool, emit_global_pool, "1"},
-};
-
 }  // namespace
 
 std::span<const Row> pool_rows() {
+  static constexpr Row kRows[] = {
+      {"", "MaxPool", 8, kNumbers, {1, 1, Form::kSame, 2}, supports_pool, emit_pool, "0"},
+      {"", "AveragePool", 7, kFloats, kUnary, supports_pool, emit_pool, "1"},
+      {"", "LpPool", 11, kFloats, kUnary, supports_pool, emit_pool, "3"},
+      {"", "GlobalLpPool", 2, kFloats, kUnary, supports_global_pool, emit_global_pool, "3"},
+      {"", "GlobalMaxPool", 1, kFloats, kUnary, supports_global_pool, emit_global_pool, "0"},
+      {"", "GlobalAveragePool", 1, kFloats, kUnary, supports_global_pool, emit_global_pool, "1"},
+  };
   return kRows;
 }
 

@@ -236,33 +236,32 @@ Verdict supports_qlinear_conv(const Node& node) {
   return supports_conv_shape(node, 3);
 }
 
-constexpr Row kRows[] = {
-    {"",
-     "QuantizeLinear",
-     10,
-     one(BP_DTYPE_FLOAT) | one(BP_DTYPE_INT32),
-     {2, 3, Form::kOpen},
-     supports_quantize,
-     emit_linear,
-     "to"},
-    {"",
-     "DequantizeLinear",
-     10,
-     kQuantized | one(BP_DTYPE_INT32),
-     {2, 3, Form::kOpen},
-     supports_dequantize,
-     emit_linear,
-     "from"},
-    {"", "DynamicQuantizeLinear", 11, one(BP_DTYPE_FLOAT), {1, 1, Form::kOpen, 3}, supports_dynamic, emit_dynamic},
-    {"", "MatMulInteger", 10, kBytes8, {2, 4, Form::kOpen}, supports_matmul_integer, emit_matmul_integer},
-    {"", "ConvInteger", 10, kBytes8, {2, 4, Form::kOpen}, supports_conv_integer, emit_conv_integer},
-    {"", "QLinearMatMul", 10, kBytes8, {8, 8, Form::kOpen}, supports_scales, emit_qlinear_matmul},
-    {"", "QLinearConv", 10, kBytes8, {8, 9, Form::kOpen}, supports_qlinear_conv, emit_qlinear_conv},
-};
-
 }  // namespace
 
 std::span<const Row> quantize_rows() {
+  static constexpr Row kRows[] = {
+      {"",
+       "QuantizeLinear",
+       10,
+       one(BP_DTYPE_FLOAT) | one(BP_DTYPE_INT32),
+       {2, 3, Form::kOpen},
+       supports_quantize,
+       emit_linear,
+       "to"},
+      {"",
+       "DequantizeLinear",
+       10,
+       kQuantized | one(BP_DTYPE_INT32),
+       {2, 3, Form::kOpen},
+       supports_dequantize,
+       emit_linear,
+       "from"},
+      {"", "DynamicQuantizeLinear", 11, one(BP_DTYPE_FLOAT), {1, 1, Form::kOpen, 3}, supports_dynamic, emit_dynamic},
+      {"", "MatMulInteger", 10, kBytes8, {2, 4, Form::kOpen}, supports_matmul_integer, emit_matmul_integer},
+      {"", "ConvInteger", 10, kBytes8, {2, 4, Form::kOpen}, supports_conv_integer, emit_conv_integer},
+      {"", "QLinearMatMul", 10, kBytes8, {8, 8, Form::kOpen}, supports_scales, emit_qlinear_matmul},
+      {"", "QLinearConv", 10, kBytes8, {8, 9, Form::kOpen}, supports_qlinear_conv, emit_qlinear_conv},
+  };
   return kRows;
 }
 

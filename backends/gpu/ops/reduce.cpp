@@ -171,26 +171,25 @@ constexpr bp_dtype_set_t kWideNumbers =
     kFloats | one(BP_DTYPE_INT32) | one(BP_DTYPE_INT64) | one(BP_DTYPE_UINT32) | one(BP_DTYPE_UINT64);
 constexpr Form kReducing{1, 2};
 
-constexpr Row kRows[] = {
-    {"", "ReduceSum", 13, kWideNumbers, kReducing, supports_reduce, emit_reduce, "sum"},
-    {"", "ReduceMean", 11, kFloats, kReducing, supports_reduce, emit_reduce, "mean"},
-    {"", "ReduceL1", 11, kWideNumbers, kReducing, supports_reduce, emit_reduce, "l1"},
-    {"", "ReduceL2", 11, kFloats, kReducing, supports_reduce, emit_reduce, "l2"},
-    {"", "ReduceSumSquare", 11, kWideNumbers, kReducing, supports_reduce, emit_reduce, "squares"},
-    {"", "ReduceLogSum", 11, kFloats, kReducing, supports_reduce, emit_reduce, "log"},
-    {"", "ReduceLogSumExp", 11, kFloats, kReducing, supports_reduce, emit_reduce, "logexp"},
-    {"", "ReduceProd", 11, kWideNumbers, kReducing, supports_reduce, emit_reduce, "product"},
-    {"", "ReduceMax", 11, kAnything, kReducing, supports_reduce, emit_reduce, "max"},
-    {"", "ReduceMin", 11, kAnything, kReducing, supports_reduce, emit_reduce, "min"},
-    {"", "ArgMax", 11, kNumbers, kUnaryOpen, supports_arg_reduce, emit_arg_reduce, ">"},
-    {"", "ArgMin", 11, kNumbers, kUnaryOpen, supports_arg_reduce, emit_arg_reduce, "<"},
-    {"", "CumSum", 11, kWideNumbers, kBinary, supports_reduce, emit_cumulative, "+"},
-    {"", "CumProd", 26, kWideNumbers, kBinary, supports_reduce, emit_cumulative, "*"},
-};
-
 }  // namespace
 
 std::span<const Row> reduce_rows() {
+  static constexpr Row kRows[] = {
+      {"", "ReduceSum", 13, kWideNumbers, kReducing, supports_reduce, emit_reduce, "sum"},
+      {"", "ReduceMean", 11, kFloats, kReducing, supports_reduce, emit_reduce, "mean"},
+      {"", "ReduceL1", 11, kWideNumbers, kReducing, supports_reduce, emit_reduce, "l1"},
+      {"", "ReduceL2", 11, kFloats, kReducing, supports_reduce, emit_reduce, "l2"},
+      {"", "ReduceSumSquare", 11, kWideNumbers, kReducing, supports_reduce, emit_reduce, "squares"},
+      {"", "ReduceLogSum", 11, kFloats, kReducing, supports_reduce, emit_reduce, "log"},
+      {"", "ReduceLogSumExp", 11, kFloats, kReducing, supports_reduce, emit_reduce, "logexp"},
+      {"", "ReduceProd", 11, kWideNumbers, kReducing, supports_reduce, emit_reduce, "product"},
+      {"", "ReduceMax", 11, kAnything, kReducing, supports_reduce, emit_reduce, "max"},
+      {"", "ReduceMin", 11, kAnything, kReducing, supports_reduce, emit_reduce, "min"},
+      {"", "ArgMax", 11, kNumbers, kUnaryOpen, supports_arg_reduce, emit_arg_reduce, ">"},
+      {"", "ArgMin", 11, kNumbers, kUnaryOpen, supports_arg_reduce, emit_arg_reduce, "<"},
+      {"", "CumSum", 11, kWideNumbers, kBinary, supports_reduce, emit_cumulative, "+"},
+      {"", "CumProd", 26, kWideNumbers, kBinary, supports_reduce, emit_cumulative, "*"},
+  };
   return kRows;
 }
 

@@ -190,13 +190,12 @@ Verdict supports_resize(const Node& node) {
   return accept();
 }
 
-constexpr Row kRows[] = {
-    {"", "Resize", 11, kAnything, {1, 4}, supports_resize, emit_resize},
-};
-
 }  // namespace
 
 std::span<const Row> resize_rows() {
+  static constexpr Row kRows[] = {
+      {"", "Resize", 11, kAnything, {1, 4}, supports_resize, emit_resize},
+  };
   return kRows;
 }
 

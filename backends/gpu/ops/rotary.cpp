@@ -51,13 +51,12 @@ Verdict supports_rotary(const Node& node) {
       .input_dtype(3, one(BP_DTYPE_INT64));
 }
 
-constexpr Row kRows[] = {
-    {"", "RotaryEmbedding", 23, kFloats, {3, 4}, supports_rotary, emit_rotary},
-};
-
 }  // namespace
 
 std::span<const Row> rotary_rows() {
+  static constexpr Row kRows[] = {
+      {"", "RotaryEmbedding", 23, kFloats, {3, 4}, supports_rotary, emit_rotary},
+  };
   return kRows;
 }
 

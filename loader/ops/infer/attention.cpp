@@ -108,16 +108,15 @@ Status flex_attention(Context& c) {
   return c.set_shape(0, shape);
 }
 
-constexpr RuleRow kRows[] = {
-    {"", "Attention", attention},
-    {"", "LinearAttention", linear_attention},
-    {"", "RotaryEmbedding", rotary},
-    {"ai.onnx.preview", "FlexAttention", flex_attention},
-};
-
 }  // namespace
 
 std::span<const RuleRow> attention_rules() {
+  static constexpr RuleRow kRows[] = {
+      {"", "Attention", attention},
+      {"", "LinearAttention", linear_attention},
+      {"", "RotaryEmbedding", rotary},
+      {"ai.onnx.preview", "FlexAttention", flex_attention},
+  };
   return kRows;
 }
 

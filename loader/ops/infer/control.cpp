@@ -217,16 +217,15 @@ Status map_sequence(Context& c) {
   return {};
 }
 
-constexpr RuleRow kRows[] = {
-    {"", "If", branch},
-    {"", "Loop", loop},
-    {"", "Scan", scan},
-    {"", "SequenceMap", map_sequence},
-};
-
 }  // namespace
 
 std::span<const RuleRow> control_rules() {
+  static constexpr RuleRow kRows[] = {
+      {"", "If", branch},
+      {"", "Loop", loop},
+      {"", "Scan", scan},
+      {"", "SequenceMap", map_sequence},
+  };
   return kRows;
 }
 

@@ -113,12 +113,6 @@ Status convolution_of_integers(Context& c) {
   return {};
 }
 
-constexpr RuleRow kRows[] = {
-    {"", "CausalConvWithState", causal_convolution}, {"", "Conv", convolution<0, 1, 2>},
-    {"", "ConvInteger", convolution_of_integers},    {"", "ConvTranspose", transposed_convolution},
-    {"", "DeformConv", convolution<0, 1, 3>},        {"", "QLinearConv", convolution<0, 3, 8>},
-};
-
 }  // namespace
 
 Status fused_convolution(Context& c) {
@@ -130,6 +124,11 @@ Status nhwc_convolution(Context& c) {
 }
 
 std::span<const RuleRow> convolution_rules() {
+  static constexpr RuleRow kRows[] = {
+      {"", "CausalConvWithState", causal_convolution}, {"", "Conv", convolution<0, 1, 2>},
+      {"", "ConvInteger", convolution_of_integers},    {"", "ConvTranspose", transposed_convolution},
+      {"", "DeformConv", convolution<0, 1, 3>},        {"", "QLinearConv", convolution<0, 3, 8>},
+  };
   return kRows;
 }
 

@@ -128,17 +128,16 @@ Status one_hot(Context& c) {
   return c.set_shape(0, shape);
 }
 
-constexpr RuleRow kRows[] = {
-    {"", "Gather", gather},        {"", "GatherElements", gather_elements},
-    {"", "GatherND", gather_nd},   {"", "NonZero", non_zero},
-    {"", "OneHot", one_hot},       {"", "ScatterElements", scatter},
-    {"", "ScatterND", same_shape}, {"", "TensorScatter", scatter},
-    {"", "TopK", top_k},           {"", "Unique", unique},
-};
-
 }  // namespace
 
 std::span<const RuleRow> gather_rules() {
+  static constexpr RuleRow kRows[] = {
+      {"", "Gather", gather},        {"", "GatherElements", gather_elements},
+      {"", "GatherND", gather_nd},   {"", "NonZero", non_zero},
+      {"", "OneHot", one_hot},       {"", "ScatterElements", scatter},
+      {"", "ScatterND", same_shape}, {"", "TensorScatter", scatter},
+      {"", "TopK", top_k},           {"", "Unique", unique},
+  };
   return kRows;
 }
 

@@ -124,19 +124,18 @@ Status multinomial(Context& c) {
   return c.set_shape(0, {c.dim(0, 0), c.integer("sample_size")});
 }
 
-constexpr RuleRow kRows[] = {
-    {"", "Bernoulli", random_like}, {"", "BlackmanWindow", window},
-    {"", "Constant", constant},     {"", "ConstantOfShape", constant_of_shape},
-    {"", "EyeLike", eye_like},      {"", "HammingWindow", window},
-    {"", "HannWindow", window},     {"", "Multinomial", multinomial},
-    {"", "RandomNormal", random},   {"", "RandomNormalLike", random_like},
-    {"", "RandomUniform", random},  {"", "RandomUniformLike", random_like},
-    {"", "Range", range},
-};
-
 }  // namespace
 
 std::span<const RuleRow> generator_rules() {
+  static constexpr RuleRow kRows[] = {
+      {"", "Bernoulli", random_like}, {"", "BlackmanWindow", window},
+      {"", "Constant", constant},     {"", "ConstantOfShape", constant_of_shape},
+      {"", "EyeLike", eye_like},      {"", "HammingWindow", window},
+      {"", "HannWindow", window},     {"", "Multinomial", multinomial},
+      {"", "RandomNormal", random},   {"", "RandomNormalLike", random_like},
+      {"", "RandomUniform", random},  {"", "RandomUniformLike", random_like},
+      {"", "Range", range},
+  };
   return kRows;
 }
 

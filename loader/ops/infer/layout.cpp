@@ -84,18 +84,17 @@ Status col_to_im(Context& c) {
   return c.set_shape(0, shape);
 }
 
-constexpr RuleRow kRows[] = {
-    {"", "Col2Im", col_to_im},
-    {"", "DepthToSpace", depth_to_space},
-    {"", "ReverseSequence", reverse_sequence},
-    {"", "SpaceToDepth", space_to_depth},
-    {"", "Transpose", transpose},
-    {"", "Trilu", trilu},
-};
-
 }  // namespace
 
 std::span<const RuleRow> layout_rules() {
+  static constexpr RuleRow kRows[] = {
+      {"", "Col2Im", col_to_im},
+      {"", "DepthToSpace", depth_to_space},
+      {"", "ReverseSequence", reverse_sequence},
+      {"", "SpaceToDepth", space_to_depth},
+      {"", "Transpose", transpose},
+      {"", "Trilu", trilu},
+  };
   return kRows;
 }
 

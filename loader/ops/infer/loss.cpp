@@ -41,15 +41,14 @@ Status adam(Context& c) {
   return optimizer(c, 4, 3);
 }
 
-constexpr RuleRow kRows[] = {
-    {"", "NegativeLogLikelihoodLoss", loss},           {"", "SoftmaxCrossEntropyLoss", cross_entropy},
-    {"ai.onnx.preview.training", "Adagrad", adagrad},  {"ai.onnx.preview.training", "Adam", adam},
-    {"ai.onnx.preview.training", "Momentum", adagrad},
-};
-
 }  // namespace
 
 std::span<const RuleRow> loss_rules() {
+  static constexpr RuleRow kRows[] = {
+      {"", "NegativeLogLikelihoodLoss", loss},           {"", "SoftmaxCrossEntropyLoss", cross_entropy},
+      {"ai.onnx.preview.training", "Adagrad", adagrad},  {"ai.onnx.preview.training", "Adam", adam},
+      {"ai.onnx.preview.training", "Momentum", adagrad},
+  };
   return kRows;
 }
 

@@ -145,18 +145,17 @@ Status determinant(Context& c) {
   return c.set_shape(0, shape);
 }
 
-constexpr RuleRow kRows[] = {
-    {"", "Det", determinant},
-    {"", "Einsum", einsum},
-    {"", "Gemm", gemm},
-    {"", "MatMul", matmul},
-    {"", "MatMulInteger", integer_matmul},
-    {"", "QLinearMatMul", quantised_matmul},
-};
-
 }  // namespace
 
 std::span<const RuleRow> matmul_rules() {
+  static constexpr RuleRow kRows[] = {
+      {"", "Det", determinant},
+      {"", "Einsum", einsum},
+      {"", "Gemm", gemm},
+      {"", "MatMul", matmul},
+      {"", "MatMulInteger", integer_matmul},
+      {"", "QLinearMatMul", quantised_matmul},
+  };
   return kRows;
 }
 

@@ -194,41 +194,40 @@ Status fused_gemm(Context& c) {
 }
 
 constexpr std::string_view kDomain = "com.microsoft";
-constexpr RuleRow kRows[] = {
-    {"", "SimplifiedLayerNormalization", simplified_norm},  // ONNX Runtime registers it in ai.onnx's domain
-    {kDomain, "Attention", combined_attention},
-    {kDomain, "BiasGelu", same},
-    {kDomain, "DynamicQuantizeMatMul", dynamic_matmul},
-    {kDomain, "DynamicQuantizeLSTM", quantized_lstm},
-    {kDomain, "EmbedLayerNormalization", embed_norm},
-    {kDomain, "FastGelu", same},
-    {kDomain, "FusedConv", fused_conv},
-    {kDomain, "FusedGemm", fused_gemm},
-    {kDomain, "FusedMatMul", fused_matmul},
-    {kDomain, "Gelu", same},
-    {kDomain, "GroupQueryAttention", group_query_attention},
-    {kDomain, "MatMulIntegerToFloat", scaled_matmul},
-    {kDomain, "MatMulNBits", matmul_nbits},
-    {kDomain, "MultiHeadAttention", multi_head_attention},
-    {kDomain, "NhwcConv", nhwc_conv},
-    {kDomain, "QAttention", quantized_attention},
-    {kDomain, "QLinearAdd", quantized_binary},
-    {kDomain, "QLinearAveragePool", quantized_pool},
-    {kDomain, "QLinearConcat", quantized_concat},
-    {kDomain, "QLinearGlobalAveragePool", quantized_global_pool},
-    {kDomain, "QLinearLeakyRelu", same},
-    {kDomain, "QLinearMul", quantized_binary},
-    {kDomain, "QLinearSigmoid", same},
-    {kDomain, "QuickGelu", same},
-    {kDomain, "RotaryEmbedding", same},
-    {kDomain, "SimplifiedLayerNormalization", simplified_norm},
-    {kDomain, "SkipLayerNormalization", skip_norm},
-    {kDomain, "SkipSimplifiedLayerNormalization", skip_norm},
-};
-
 }  // namespace
 
 std::span<const RuleRow> microsoft_rules() {
+  static constexpr RuleRow kRows[] = {
+      {"", "SimplifiedLayerNormalization", simplified_norm},  // ONNX Runtime registers it in ai.onnx's domain
+      {kDomain, "Attention", combined_attention},
+      {kDomain, "BiasGelu", same},
+      {kDomain, "DynamicQuantizeMatMul", dynamic_matmul},
+      {kDomain, "DynamicQuantizeLSTM", quantized_lstm},
+      {kDomain, "EmbedLayerNormalization", embed_norm},
+      {kDomain, "FastGelu", same},
+      {kDomain, "FusedConv", fused_conv},
+      {kDomain, "FusedGemm", fused_gemm},
+      {kDomain, "FusedMatMul", fused_matmul},
+      {kDomain, "Gelu", same},
+      {kDomain, "GroupQueryAttention", group_query_attention},
+      {kDomain, "MatMulIntegerToFloat", scaled_matmul},
+      {kDomain, "MatMulNBits", matmul_nbits},
+      {kDomain, "MultiHeadAttention", multi_head_attention},
+      {kDomain, "NhwcConv", nhwc_conv},
+      {kDomain, "QAttention", quantized_attention},
+      {kDomain, "QLinearAdd", quantized_binary},
+      {kDomain, "QLinearAveragePool", quantized_pool},
+      {kDomain, "QLinearConcat", quantized_concat},
+      {kDomain, "QLinearGlobalAveragePool", quantized_global_pool},
+      {kDomain, "QLinearLeakyRelu", same},
+      {kDomain, "QLinearMul", quantized_binary},
+      {kDomain, "QLinearSigmoid", same},
+      {kDomain, "QuickGelu", same},
+      {kDomain, "RotaryEmbedding", same},
+      {kDomain, "SimplifiedLayerNormalization", simplified_norm},
+      {kDomain, "SkipLayerNormalization", skip_norm},
+      {kDomain, "SkipSimplifiedLayerNormalization", skip_norm},
+  };
   return kRows;
 }
 

@@ -140,31 +140,30 @@ Status feature_vectorizer(Context& c) {
   return c.set_shape(0, {rows(c), width ? Scalar(width) : Scalar()});
 }
 
-constexpr RuleRow kRows[] = {
-    {kMl, "ArrayFeatureExtractor", array_features},
-    {kMl, "Binarizer", same_shape},
-    {kMl, "CastMap", cast_map},
-    {kMl, "CategoryMapper", category_mapper},
-    {kMl, "DictVectorizer", dict_vectorizer},
-    {kMl, "FeatureVectorizer", feature_vectorizer},
-    {kMl, "Imputer", same_shape},
-    {kMl, "LabelEncoder", label_encoder},
-    {kMl, "LinearClassifier", linear_classifier},
-    {kMl, "LinearRegressor", linear_regressor},
-    {kMl, "Normalizer", same_shape},
-    {kMl, "OneHotEncoder", one_hot},
-    {kMl, "SVMClassifier", svm_classifier},
-    {kMl, "SVMRegressor", svm_regressor},
-    {kMl, "Scaler", same_shape},
-    {kMl, "TreeEnsemble", tree_ensemble},
-    {kMl, "TreeEnsembleClassifier", tree_classifier},
-    {kMl, "TreeEnsembleRegressor", tree_ensemble},
-    {kMl, "ZipMap", zip_map},
-};
-
 }  // namespace
 
 std::span<const RuleRow> ml_rules() {
+  static constexpr RuleRow kRows[] = {
+      {kMl, "ArrayFeatureExtractor", array_features},
+      {kMl, "Binarizer", same_shape},
+      {kMl, "CastMap", cast_map},
+      {kMl, "CategoryMapper", category_mapper},
+      {kMl, "DictVectorizer", dict_vectorizer},
+      {kMl, "FeatureVectorizer", feature_vectorizer},
+      {kMl, "Imputer", same_shape},
+      {kMl, "LabelEncoder", label_encoder},
+      {kMl, "LinearClassifier", linear_classifier},
+      {kMl, "LinearRegressor", linear_regressor},
+      {kMl, "Normalizer", same_shape},
+      {kMl, "OneHotEncoder", one_hot},
+      {kMl, "SVMClassifier", svm_classifier},
+      {kMl, "SVMRegressor", svm_regressor},
+      {kMl, "Scaler", same_shape},
+      {kMl, "TreeEnsemble", tree_ensemble},
+      {kMl, "TreeEnsembleClassifier", tree_classifier},
+      {kMl, "TreeEnsembleRegressor", tree_ensemble},
+      {kMl, "ZipMap", zip_map},
+  };
   return kRows;
 }
 

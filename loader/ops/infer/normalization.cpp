@@ -65,23 +65,22 @@ Status layer(Context& c) {
   return {};
 }
 
-constexpr RuleRow kRows[] = {
-    {"", "BatchNormalization", batch},
-    {"", "GroupNormalization", group},
-    {"", "Hardmax", along_axis},
-    {"", "InstanceNormalization", instance},
-    {"", "LRN", same_shape},
-    {"", "LayerNormalization", layer},
-    {"", "LogSoftmax", along_axis},
-    {"", "LpNormalization", along_axis},
-    {"", "MeanVarianceNormalization", same_shape},
-    {"", "RMSNormalization", along_axis},
-    {"", "Softmax", along_axis},
-};
-
 }  // namespace
 
 std::span<const RuleRow> normalization_rules() {
+  static constexpr RuleRow kRows[] = {
+      {"", "BatchNormalization", batch},
+      {"", "GroupNormalization", group},
+      {"", "Hardmax", along_axis},
+      {"", "InstanceNormalization", instance},
+      {"", "LRN", same_shape},
+      {"", "LayerNormalization", layer},
+      {"", "LogSoftmax", along_axis},
+      {"", "LpNormalization", along_axis},
+      {"", "MeanVarianceNormalization", same_shape},
+      {"", "RMSNormalization", along_axis},
+      {"", "Softmax", along_axis},
+  };
   return kRows;
 }
 

@@ -49,19 +49,18 @@ Status unpool(Context& c) {
   return c.set_shape(0, shape);
 }
 
-constexpr RuleRow kRows[] = {
-    {"", "AveragePool", pool},
-    {"", "GlobalAveragePool", global_pool},
-    {"", "GlobalLpPool", global_pool},
-    {"", "GlobalMaxPool", global_pool},
-    {"", "LpPool", pool},
-    {"", "MaxPool", pool},
-    {"", "MaxUnpool", unpool},
-};
-
 }  // namespace
 
 std::span<const RuleRow> pooling_rules() {
+  static constexpr RuleRow kRows[] = {
+      {"", "AveragePool", pool},
+      {"", "GlobalAveragePool", global_pool},
+      {"", "GlobalLpPool", global_pool},
+      {"", "GlobalMaxPool", global_pool},
+      {"", "LpPool", pool},
+      {"", "MaxPool", pool},
+      {"", "MaxUnpool", unpool},
+  };
   return kRows;
 }
 

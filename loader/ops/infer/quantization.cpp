@@ -35,15 +35,14 @@ Status quantize_dynamically(Context& c) {
   return c.set_shape(2, {});
 }
 
-constexpr RuleRow kRows[] = {
-    {"", "DequantizeLinear", dequantize},
-    {"", "DynamicQuantizeLinear", quantize_dynamically},
-    {"", "QuantizeLinear", quantize},
-};
-
 }  // namespace
 
 std::span<const RuleRow> quantization_rules() {
+  static constexpr RuleRow kRows[] = {
+      {"", "DequantizeLinear", dequantize},
+      {"", "DynamicQuantizeLinear", quantize_dynamically},
+      {"", "QuantizeLinear", quantize},
+  };
   return kRows;
 }
 

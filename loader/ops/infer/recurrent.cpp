@@ -35,15 +35,14 @@ Status recurrent(Context& c) {
   return c.set_shape(2, last);
 }
 
-constexpr RuleRow kRows[] = {
-    {"", "GRU", recurrent<3>},
-    {"", "LSTM", recurrent<4>},
-    {"", "RNN", recurrent<1>},
-};
-
 }  // namespace
 
 std::span<const RuleRow> recurrent_rules() {
+  static constexpr RuleRow kRows[] = {
+      {"", "GRU", recurrent<3>},
+      {"", "LSTM", recurrent<4>},
+      {"", "RNN", recurrent<1>},
+  };
   return kRows;
 }
 

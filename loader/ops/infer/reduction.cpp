@@ -61,24 +61,23 @@ Status arg_extreme(Context& c) {
   return drop_axes(c, {axis}, c.integer("keepdims") != 0);
 }
 
-constexpr RuleRow kRows[] = {
-    {"", "ArgMax", arg_extreme},
-    {"", "ArgMin", arg_extreme},
-    {"", "ReduceL1", reduce},
-    {"", "ReduceL2", reduce},
-    {"", "ReduceLogSum", reduce},
-    {"", "ReduceLogSumExp", reduce},
-    {"", "ReduceMax", reduce_known_data<&Expressions::max>},
-    {"", "ReduceMean", reduce},
-    {"", "ReduceMin", reduce_known_data<&Expressions::min>},
-    {"", "ReduceProd", reduce_known_data<&Expressions::multiply>},
-    {"", "ReduceSum", reduce_known_data<&Expressions::add>},
-    {"", "ReduceSumSquare", reduce},
-};
-
 }  // namespace
 
 std::span<const RuleRow> reduction_rules() {
+  static constexpr RuleRow kRows[] = {
+      {"", "ArgMax", arg_extreme},
+      {"", "ArgMin", arg_extreme},
+      {"", "ReduceL1", reduce},
+      {"", "ReduceL2", reduce},
+      {"", "ReduceLogSum", reduce},
+      {"", "ReduceLogSumExp", reduce},
+      {"", "ReduceMax", reduce_known_data<&Expressions::max>},
+      {"", "ReduceMean", reduce},
+      {"", "ReduceMin", reduce_known_data<&Expressions::min>},
+      {"", "ReduceProd", reduce_known_data<&Expressions::multiply>},
+      {"", "ReduceSum", reduce_known_data<&Expressions::add>},
+      {"", "ReduceSumSquare", reduce},
+  };
   return kRows;
 }
 

@@ -112,16 +112,15 @@ Status get(Context& c) {
   return {};
 }
 
-constexpr RuleRow kRows[] = {
-    {"", "ConcatFromSequence", join},   {"", "Optional", optional},   {"", "OptionalGetElement", get},
-    {"", "OptionalHasElement", number}, {"", "SequenceAt", at},       {"", "SequenceConstruct", construct},
-    {"", "SequenceEmpty", empty},       {"", "SequenceErase", erase}, {"", "SequenceInsert", insert},
-    {"", "SequenceLength", number},     {"", "SplitToSequence", cut},
-};
-
 }  // namespace
 
 std::span<const RuleRow> sequence_rules() {
+  static constexpr RuleRow kRows[] = {
+      {"", "ConcatFromSequence", join},   {"", "Optional", optional},   {"", "OptionalGetElement", get},
+      {"", "OptionalHasElement", number}, {"", "SequenceAt", at},       {"", "SequenceConstruct", construct},
+      {"", "SequenceEmpty", empty},       {"", "SequenceErase", erase}, {"", "SequenceInsert", insert},
+      {"", "SequenceLength", number},     {"", "SplitToSequence", cut},
+  };
   return kRows;
 }
 

@@ -190,14 +190,13 @@ Status tile(Context& c) {
   return c.set_shape(0, shape);
 }
 
-constexpr RuleRow kRows[] = {
-    {"", "Expand", expand}, {"", "Flatten", flatten}, {"", "Reshape", reshape}, {"", "Shape", shape_of},
-    {"", "Size", size_of},  {"", "Squeeze", squeeze}, {"", "Tile", tile},       {"", "Unsqueeze", unsqueeze},
-};
-
 }  // namespace
 
 std::span<const RuleRow> shape_rules() {
+  static constexpr RuleRow kRows[] = {
+      {"", "Expand", expand}, {"", "Flatten", flatten}, {"", "Reshape", reshape}, {"", "Shape", shape_of},
+      {"", "Size", size_of},  {"", "Squeeze", squeeze}, {"", "Tile", tile},       {"", "Unsqueeze", unsqueeze},
+  };
   return kRows;
 }
 

@@ -60,15 +60,14 @@ Status mel_weights(Context& c) {
   return c.set_shape(0, {half(c.math(), only(c.known_data(1))), only(c.known_data(0))});
 }
 
-constexpr RuleRow kRows[] = {
-    {"", "DFT", fourier},
-    {"", "MelWeightMatrix", mel_weights},
-    {"", "STFT", short_fourier},
-};
-
 }  // namespace
 
 std::span<const RuleRow> signal_rules() {
+  static constexpr RuleRow kRows[] = {
+      {"", "DFT", fourier},
+      {"", "MelWeightMatrix", mel_weights},
+      {"", "STFT", short_fourier},
+  };
   return kRows;
 }
 

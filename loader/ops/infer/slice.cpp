@@ -263,18 +263,17 @@ Status compress(Context& c) {
   return c.set_shape(0, shape);
 }
 
-constexpr RuleRow kRows[] = {
-    {"", "CenterCropPad", center_crop_pad},
-    {"", "Compress", compress},
-    {"", "Concat", concat},
-    {"", "Pad", pad},
-    {"", "Slice", slice},
-    {"", "Split", split},
-};
-
 }  // namespace
 
 std::span<const RuleRow> slice_rules() {
+  static constexpr RuleRow kRows[] = {
+      {"", "CenterCropPad", center_crop_pad},
+      {"", "Compress", compress},
+      {"", "Concat", concat},
+      {"", "Pad", pad},
+      {"", "Slice", slice},
+      {"", "Split", split},
+  };
   return kRows;
 }
 

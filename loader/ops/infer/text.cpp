@@ -45,14 +45,13 @@ Status tf_idf(Context& c) {
   return c.set_shape(0, shape);
 }
 
-constexpr RuleRow kRows[] = {
-    {"", "RegexFullMatch", same_shape}, {"", "StringConcat", concat},    {"", "StringNormalizer", normalize},
-    {"", "StringSplit", split},         {"", "TfIdfVectorizer", tf_idf},
-};
-
 }  // namespace
 
 std::span<const RuleRow> text_rules() {
+  static constexpr RuleRow kRows[] = {
+      {"", "RegexFullMatch", same_shape}, {"", "StringConcat", concat},    {"", "StringNormalizer", normalize},
+      {"", "StringSplit", split},         {"", "TfIdfVectorizer", tf_idf},
+  };
   return kRows;
 }
 

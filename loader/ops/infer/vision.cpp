@@ -126,19 +126,18 @@ Status image_decoder(Context& c) {
   return c.set_shape(0, {Scalar(), Scalar(), c.text("pixel_format") == "Grayscale" ? 1 : 3});
 }
 
-constexpr RuleRow kRows[] = {
-    {"", "AffineGrid", affine_grid},
-    {"", "GridSample", grid_sample},
-    {"", "ImageDecoder", image_decoder},
-    {"", "MaxRoiPool", max_roi_pool},
-    {"", "NonMaxSuppression", non_max_suppression},
-    {"", "Resize", resize},
-    {"", "RoiAlign", roi_align},
-};
-
 }  // namespace
 
 std::span<const RuleRow> vision_rules() {
+  static constexpr RuleRow kRows[] = {
+      {"", "AffineGrid", affine_grid},
+      {"", "GridSample", grid_sample},
+      {"", "ImageDecoder", image_decoder},
+      {"", "MaxRoiPool", max_roi_pool},
+      {"", "NonMaxSuppression", non_max_suppression},
+      {"", "Resize", resize},
+      {"", "RoiAlign", roi_align},
+  };
   return kRows;
 }
 

@@ -221,13 +221,12 @@ std::unique_ptr<Kernel> create(const Node& node) {
   return make_kernel([a](const PlanContext& context, Tensors inputs) { return plan_attention(context, a, inputs); });
 }
 
-constexpr Row kRows[] = {
-    Row{"", "Attention", 23, supports, create}.in_fp32(),
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> attention_rows() {
+  static constexpr Row kRows[] = {
+      Row{"", "Attention", 23, supports, create}.in_fp32(),
+  };
   return kRows;
 }
 

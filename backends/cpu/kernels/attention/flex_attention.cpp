@@ -138,13 +138,12 @@ std::unique_ptr<Kernel> create(const Node& node) {
   });
 }
 
-constexpr Row kRows[] = {
-    {"ai.onnx.preview", "FlexAttention", 1, supports, create},
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> flex_attention_rows() {
+  static constexpr Row kRows[] = {
+      {"ai.onnx.preview", "FlexAttention", 1, supports, create},
+  };
   return kRows;
 }
 

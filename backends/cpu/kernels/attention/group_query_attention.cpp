@@ -286,13 +286,12 @@ std::unique_ptr<Kernel> create(const Node& node) {
       [o = options_of(node)](const PlanContext& context, Tensors inputs) { return plan(context, o, inputs); });
 }
 
-constexpr Row kRows[] = {
-    {"com.microsoft", "GroupQueryAttention", 1, supports, create},
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> group_query_attention_rows() {
+  static constexpr Row kRows[] = {
+      {"com.microsoft", "GroupQueryAttention", 1, supports, create},
+  };
   return kRows;
 }
 

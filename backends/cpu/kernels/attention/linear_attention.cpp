@@ -221,14 +221,13 @@ std::unique_ptr<Kernel> create_causal(const Node& node) {
   });
 }
 
-constexpr Row kRows[] = {
-    {"", "LinearAttention", 27, supports_linear, create_linear},
-    {"", "CausalConvWithState", 27, supports_causal, create_causal},
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> linear_attention_rows() {
+  static constexpr Row kRows[] = {
+      {"", "LinearAttention", 27, supports_linear, create_linear},
+      {"", "CausalConvWithState", 27, supports_causal, create_causal},
+  };
   return kRows;
 }
 

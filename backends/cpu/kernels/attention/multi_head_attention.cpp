@@ -185,14 +185,13 @@ std::unique_ptr<Kernel> create(const Node& node) {
       [o = multi_head_options(node)](const PlanContext& context, Tensors inputs) { return kPlan(context, o, inputs); });
 }
 
-constexpr Row kRows[] = {
-    {kMicrosoft, "Attention", 1, combined::supports, create<combined::plan>},
-    {kMicrosoft, "MultiHeadAttention", 1, mha::supports, create<mha::plan>},
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> multi_head_attention_rows() {
+  static constexpr Row kRows[] = {
+      {kMicrosoft, "Attention", 1, combined::supports, create<combined::plan>},
+      {kMicrosoft, "MultiHeadAttention", 1, mha::supports, create<mha::plan>},
+  };
   return kRows;
 }
 

@@ -91,13 +91,12 @@ std::unique_ptr<Kernel> create(const Node& node) {
   return std::make_unique<QAttention>(node);
 }
 
-constexpr Row kRows[] = {
-    {"com.microsoft", "QAttention", 1, supports, create},
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> qattention_rows() {
+  static constexpr Row kRows[] = {
+      {"com.microsoft", "QAttention", 1, supports, create},
+  };
   return kRows;
 }
 

@@ -154,14 +154,13 @@ std::unique_ptr<Kernel> create(const Node& node) {
   return make_kernel([r](const PlanContext& context, Tensors inputs) { return plan_rotary(context, r, inputs); });
 }
 
-constexpr Row kRows[] = {
-    Row{"", "RotaryEmbedding", 23, supports, create}.in_fp32(),
-    Row{"com.microsoft", "RotaryEmbedding", 1, supports, create}.in_fp32(),
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> rotary_rows() {
+  static constexpr Row kRows[] = {
+      Row{"", "RotaryEmbedding", 23, supports, create}.in_fp32(),
+      Row{"com.microsoft", "RotaryEmbedding", 1, supports, create}.in_fp32(),
+  };
   return kRows;
 }
 

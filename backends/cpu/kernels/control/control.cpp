@@ -213,16 +213,15 @@ std::unique_ptr<Kernel> create_map(const Node& node) {
 }
 
 constexpr uint32_t kAll = kTexts | kContainers;
-constexpr Row kRows[] = {
-    {"", "If", 1, supports_if, create_if, kAll},
-    {"", "Loop", 1, supports_loop, create_loop, kAll},
-    {"", "Scan", 9, supports_scan, create_scan, kAll},
-    {"", "SequenceMap", 17, supports_map, create_map, kAll},
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> control_rows() {
+  static constexpr Row kRows[] = {
+      {"", "If", 1, supports_if, create_if, kAll},
+      {"", "Loop", 1, supports_loop, create_loop, kAll},
+      {"", "Scan", 9, supports_scan, create_scan, kAll},
+      {"", "SequenceMap", 17, supports_map, create_map, kAll},
+  };
   return kRows;
 }
 

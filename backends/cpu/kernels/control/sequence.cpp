@@ -200,24 +200,23 @@ std::unique_ptr<Kernel> create_identity(const Node&) {
   });
 }
 
-constexpr Row kRows[] = {
-    {"", "SequenceConstruct", 11, supports_construct, create_construct, kAll},
-    {"", "SequenceEmpty", 11, supports<0>, create_empty, kAll},
-    {"", "SequenceInsert", 11, supports_of_sequence<2>, create_insert, kAll},
-    {"", "SequenceErase", 11, supports_of_sequence<1>, create_erase, kAll},
-    {"", "SequenceAt", 11, supports_of_sequence<2>, create_at, kAll},
-    {"", "SequenceLength", 11, supports_of_sequence<1>, create_length, kAll},
-    {"", "ConcatFromSequence", 11, supports_of_sequence<1>, create_join, kAll},
-    {"", "SplitToSequence", 11, supports_split, create_split, kAll},
-    {"", "Optional", 15, supports<0>, create_optional, kAll},
-    {"", "OptionalHasElement", 15, supports<0>, create_has_element, kAll},
-    {"", "OptionalGetElement", 15, supports<1>, create_get_element, kAll},
-    {"", "Identity", 1, supports<1>, create_identity, kAll},
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> sequence_rows() {
+  static constexpr Row kRows[] = {
+      {"", "SequenceConstruct", 11, supports_construct, create_construct, kAll},
+      {"", "SequenceEmpty", 11, supports<0>, create_empty, kAll},
+      {"", "SequenceInsert", 11, supports_of_sequence<2>, create_insert, kAll},
+      {"", "SequenceErase", 11, supports_of_sequence<1>, create_erase, kAll},
+      {"", "SequenceAt", 11, supports_of_sequence<2>, create_at, kAll},
+      {"", "SequenceLength", 11, supports_of_sequence<1>, create_length, kAll},
+      {"", "ConcatFromSequence", 11, supports_of_sequence<1>, create_join, kAll},
+      {"", "SplitToSequence", 11, supports_split, create_split, kAll},
+      {"", "Optional", 15, supports<0>, create_optional, kAll},
+      {"", "OptionalHasElement", 15, supports<0>, create_has_element, kAll},
+      {"", "OptionalGetElement", 15, supports<1>, create_get_element, kAll},
+      {"", "Identity", 1, supports<1>, create_identity, kAll},
+  };
   return kRows;
 }
 

@@ -162,10 +162,6 @@ Verdict supports(const Node& node) {
   return check_window(node);
 }
 
-constexpr Row kRows[] = {
-    Row{"", "Conv", 1, supports, create_conv}.in_fp32(0b010).costing(conv_operations<1>),
-};
-
 }  // namespace
 
 std::unique_ptr<Kernel> create_conv(const Node& node) {
@@ -183,6 +179,9 @@ ImplementationNames conv_implementations() {
 }
 
 [[gnu::cold]] std::span<const Row> conv_rows() {
+  static constexpr Row kRows[] = {
+      Row{"", "Conv", 1, supports, create_conv}.in_fp32(0b010).costing(conv_operations<1>),
+  };
   return kRows;
 }
 

@@ -188,13 +188,12 @@ double operations(const Node& node) {
          static_cast<double>(std::max<int64_t>(1, node.input_extent(1, 0))) / std::max(1.0, node.output_elements(0));
 }
 
-constexpr Row kRows[] = {
-    Row{"", "ConvTranspose", 1, supports, create}.in_fp32(0b010).costing(operations),
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> conv_transpose_rows() {
+  static constexpr Row kRows[] = {
+      Row{"", "ConvTranspose", 1, supports, create}.in_fp32(0b010).costing(operations),
+  };
   return kRows;
 }
 

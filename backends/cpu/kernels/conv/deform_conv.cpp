@@ -107,13 +107,12 @@ std::unique_ptr<Kernel> create(const Node& node) {
   });
 }
 
-constexpr Row kRows[] = {
-    Row{"", "DeformConv", 19, supports, create}.in_fp32(0b010),
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> deform_conv_rows() {
+  static constexpr Row kRows[] = {
+      Row{"", "DeformConv", 19, supports, create}.in_fp32(0b010),
+  };
   return kRows;
 }
 

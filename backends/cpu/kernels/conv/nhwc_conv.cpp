@@ -229,10 +229,6 @@ std::unique_ptr<Kernel> create(const Node& node) {
   return std::make_unique<NhwcConv>(node);
 }
 
-constexpr Row kRows[] = {
-    Row{"com.microsoft", "NhwcConv", 1, supports, create}.in_fp32(0b010).costing(conv_operations<1>),
-};
-
 }  // namespace
 
 bool set_channels_first(Kernel& kernel, ChannelsFirst order) {
@@ -242,6 +238,9 @@ bool set_channels_first(Kernel& kernel, ChannelsFirst order) {
 }
 
 [[gnu::cold]] std::span<const Row> nhwc_conv_rows() {
+  static constexpr Row kRows[] = {
+      Row{"com.microsoft", "NhwcConv", 1, supports, create}.in_fp32(0b010).costing(conv_operations<1>),
+  };
   return kRows;
 }
 

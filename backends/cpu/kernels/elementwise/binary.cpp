@@ -377,36 +377,35 @@ Verdict supports_bit_shift(const Node& node) {
   return attribute_in(node, "direction", "", {"LEFT", "RIGHT"});
 }
 
-constexpr Row kRows[] = {
-    binary<kAdd, Numbers>("Add", 7),
-    binary<kSubtract, Numbers>("Sub", 7),
-    binary<kMultiply, Numbers>("Mul", 7),
-    binary<kDivide, Numbers>("Div", 7),
-    binary<Mod, Numbers>("Mod", 10),
-    Row{"", "Pow", 7, supports_pow, create_pow}.in_fp32_elements(),
-    binary<kPrelu, Numbers>("PRelu", 7),
-    variadic<kAdd, Floats>("Sum", 8),
-    variadic<kAdd, Floats, true>("Mean", 8),
-    variadic<kMinimum, Numbers>("Min", 8),
-    variadic<kMaximum, Numbers>("Max", 8),
-    binary<[](auto a, auto b) { return a == b; }, NumbersAndBool, Bool>("Equal", 7),
-    binary<[](auto a, auto b) { return (a < b); }, Numbers, Bool>("Less", 7),
-    binary<[](auto a, auto b) { return (a <= b); }, Numbers, Bool>("LessOrEqual", 12),
-    binary<[](auto a, auto b) { return (a > b); }, Numbers, Bool>("Greater", 7),
-    binary<[](auto a, auto b) { return (a >= b); }, Numbers, Bool>("GreaterOrEqual", 12),
-    binary<[](bool a, bool b) { return a && b; }, Booleans>("And", 7),
-    binary<[](bool a, bool b) { return a || b; }, Booleans>("Or", 7),
-    binary<[](bool a, bool b) { return a != b; }, Booleans>("Xor", 7),
-    binary<[](auto a, auto b) { return a & b; }, Integers>("BitwiseAnd", 18),
-    binary<[](auto a, auto b) { return a | b; }, Integers>("BitwiseOr", 18),
-    binary<[](auto a, auto b) { return a ^ b; }, Integers>("BitwiseXor", 18),
-    {"", "BitShift", 11, supports_bit_shift, binary<BitShift, UnsignedIntegers>("BitShift", 11).create},
-    {"", "Where", 9, supports_where, create_where},
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> binary_rows() {
+  static constexpr Row kRows[] = {
+      binary<kAdd, Numbers>("Add", 7),
+      binary<kSubtract, Numbers>("Sub", 7),
+      binary<kMultiply, Numbers>("Mul", 7),
+      binary<kDivide, Numbers>("Div", 7),
+      binary<Mod, Numbers>("Mod", 10),
+      Row{"", "Pow", 7, supports_pow, create_pow}.in_fp32_elements(),
+      binary<kPrelu, Numbers>("PRelu", 7),
+      variadic<kAdd, Floats>("Sum", 8),
+      variadic<kAdd, Floats, true>("Mean", 8),
+      variadic<kMinimum, Numbers>("Min", 8),
+      variadic<kMaximum, Numbers>("Max", 8),
+      binary<[](auto a, auto b) { return a == b; }, NumbersAndBool, Bool>("Equal", 7),
+      binary<[](auto a, auto b) { return (a < b); }, Numbers, Bool>("Less", 7),
+      binary<[](auto a, auto b) { return (a <= b); }, Numbers, Bool>("LessOrEqual", 12),
+      binary<[](auto a, auto b) { return (a > b); }, Numbers, Bool>("Greater", 7),
+      binary<[](auto a, auto b) { return (a >= b); }, Numbers, Bool>("GreaterOrEqual", 12),
+      binary<[](bool a, bool b) { return a && b; }, Booleans>("And", 7),
+      binary<[](bool a, bool b) { return a || b; }, Booleans>("Or", 7),
+      binary<[](bool a, bool b) { return a != b; }, Booleans>("Xor", 7),
+      binary<[](auto a, auto b) { return a & b; }, Integers>("BitwiseAnd", 18),
+      binary<[](auto a, auto b) { return a | b; }, Integers>("BitwiseOr", 18),
+      binary<[](auto a, auto b) { return a ^ b; }, Integers>("BitwiseXor", 18),
+      {"", "BitShift", 11, supports_bit_shift, binary<BitShift, UnsignedIntegers>("BitShift", 11).create},
+      {"", "Where", 9, supports_where, create_where},
+  };
   return kRows;
 }
 

@@ -145,15 +145,14 @@ std::unique_ptr<Kernel> create_bit_cast(const Node&) {
       [](Tensors inputs) { return make_plan({inputs[0].shape}, [](Tensors, Tensors) {}, {.alias = 0}); });
 }
 
-constexpr Row kRows[] = {
-    {"", "Cast", 6, supports_cast, create_cast},
-    {"", "CastLike", 15, supports_cast_like, create_cast_like},
-    {"", "BitCast", 26, supports_bit_cast, create_bit_cast},
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> cast_rows() {
+  static constexpr Row kRows[] = {
+      {"", "Cast", 6, supports_cast, create_cast},
+      {"", "CastLike", 15, supports_cast_like, create_cast_like},
+      {"", "BitCast", 26, supports_bit_cast, create_bit_cast},
+  };
   return kRows;
 }
 

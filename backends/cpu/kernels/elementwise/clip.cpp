@@ -53,11 +53,10 @@ std::unique_ptr<Kernel> create(const Node&) {
   });
 }
 
-constexpr Row kRows[] = {Row{"", "Clip", 11, supports, create}.in_fp32_elements()};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> clip_rows() {
+  static constexpr Row kRows[] = {Row{"", "Clip", 11, supports, create}.in_fp32_elements()};
   return kRows;
 }
 

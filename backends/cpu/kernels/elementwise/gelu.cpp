@@ -101,16 +101,15 @@ std::unique_ptr<Kernel> create(const Node& node) {
 }
 
 constexpr const char* kMicrosoft = "com.microsoft";
-constexpr Row kRows[] = {
-    Row{kMicrosoft, "Gelu", 1, supports, create<Exact>}.in_fp32(),
-    Row{kMicrosoft, "BiasGelu", 1, supports, create<Exact>}.in_fp32(),
-    Row{kMicrosoft, "FastGelu", 1, supports, create<ByTanh>}.in_fp32(),
-    Row{kMicrosoft, "QuickGelu", 1, supports, create<BySigmoid>}.in_fp32(),
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> gelu_rows() {
+  static constexpr Row kRows[] = {
+      Row{kMicrosoft, "Gelu", 1, supports, create<Exact>}.in_fp32(),
+      Row{kMicrosoft, "BiasGelu", 1, supports, create<Exact>}.in_fp32(),
+      Row{kMicrosoft, "FastGelu", 1, supports, create<ByTanh>}.in_fp32(),
+      Row{kMicrosoft, "QuickGelu", 1, supports, create<BySigmoid>}.in_fp32(),
+  };
   return kRows;
 }
 

@@ -293,20 +293,19 @@ std::unique_ptr<Kernel> create_one_hot(const Node& node) {
   });
 }
 
-constexpr Row kRows[] = {
-    {"", "Constant", 1, supports_constant, create_constant},
-    {"", "ConstantOfShape", 9, supports_fill, create_fill},
-    Row{"", "Shape", 1, supports_extents, create_shape, kTexts}.with(kReadsExtentsOnly),
-    Row{"", "Size", 1, supports_extents, create_size, kTexts}.with(kReadsExtentsOnly),
-    {"", "Range", 11, supports_range, create_range},
-    {"", "EyeLike", 9, supports_eye, create_eye},
-    {"", "Trilu", 14, supports_trilu, create_trilu},
-    {"", "OneHot", 9, supports_one_hot, create_one_hot},
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> constant_rows() {
+  static constexpr Row kRows[] = {
+      {"", "Constant", 1, supports_constant, create_constant},
+      {"", "ConstantOfShape", 9, supports_fill, create_fill},
+      Row{"", "Shape", 1, supports_extents, create_shape, kTexts}.with(kReadsExtentsOnly),
+      Row{"", "Size", 1, supports_extents, create_size, kTexts}.with(kReadsExtentsOnly),
+      {"", "Range", 11, supports_range, create_range},
+      {"", "EyeLike", 9, supports_eye, create_eye},
+      {"", "Trilu", 14, supports_trilu, create_trilu},
+      {"", "OneHot", 9, supports_one_hot, create_one_hot},
+  };
   return kRows;
 }
 

@@ -227,19 +227,18 @@ std::unique_ptr<Kernel> create_dropout(const Node& node) {
   });
 }
 
-constexpr Row kRows[] = {
-    {"", "RandomNormal", 1, supports_random, create_random<true>},
-    {"", "RandomUniform", 1, supports_random, create_random<false>},
-    {"", "RandomNormalLike", 1, supports_like, create_like<true>},
-    {"", "RandomUniformLike", 1, supports_like, create_like<false>},
-    {"", "Bernoulli", 15, supports_bernoulli, create_bernoulli},
-    {"", "Multinomial", 7, supports_multinomial, create_multinomial},
-    {"", "Dropout", 12, supports_dropout, create_dropout},
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> random_rows() {
+  static constexpr Row kRows[] = {
+      {"", "RandomNormal", 1, supports_random, create_random<true>},
+      {"", "RandomUniform", 1, supports_random, create_random<false>},
+      {"", "RandomNormalLike", 1, supports_like, create_like<true>},
+      {"", "RandomUniformLike", 1, supports_like, create_like<false>},
+      {"", "Bernoulli", 15, supports_bernoulli, create_bernoulli},
+      {"", "Multinomial", 7, supports_multinomial, create_multinomial},
+      {"", "Dropout", 12, supports_dropout, create_dropout},
+  };
   return kRows;
 }
 

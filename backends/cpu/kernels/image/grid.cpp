@@ -270,14 +270,13 @@ std::unique_ptr<Kernel> create_affine(const Node& node) {
   });
 }
 
-constexpr Row kRows[] = {
-    Row{"", "GridSample", 16, supports_sample, create_sample}.in_fp32(),
-    {"", "AffineGrid", 20, supports_affine, create_affine},
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> grid_rows() {
+  static constexpr Row kRows[] = {
+      Row{"", "GridSample", 16, supports_sample, create_sample}.in_fp32(),
+      {"", "AffineGrid", 20, supports_affine, create_affine},
+  };
   return kRows;
 }
 

@@ -73,13 +73,12 @@ std::unique_ptr<Kernel> create(const Node& node) {
   return make_kernel([format = node.attr("pixel_format", "RGB")](Tensors inputs) { return plan(format, inputs[0]); });
 }
 
-constexpr Row kRows[] = {
-    {"", "ImageDecoder", 20, supports, create},
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> image_decoder_rows() {
+  static constexpr Row kRows[] = {
+      {"", "ImageDecoder", 20, supports, create},
+  };
   return kRows;
 }
 

@@ -283,15 +283,14 @@ std::unique_ptr<Kernel> create_nms(const Node& node) {
   });
 }
 
-constexpr Row kRows[] = {
-    Row{"", "RoiAlign", 16, supports_align, create_align}.in_fp32(),
-    {"", "MaxRoiPool", 1, supports_pool, create_pool},
-    {"", "NonMaxSuppression", 10, supports_nms, create_nms},
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> region_rows() {
+  static constexpr Row kRows[] = {
+      Row{"", "RoiAlign", 16, supports_align, create_align}.in_fp32(),
+      {"", "MaxRoiPool", 1, supports_pool, create_pool},
+      {"", "NonMaxSuppression", 10, supports_nms, create_nms},
+  };
   return kRows;
 }
 

@@ -463,11 +463,10 @@ std::unique_ptr<Kernel> create(const Node& node) {
   return make_kernel([a = Attributes(node)](Tensors inputs) { return plan_resize(inputs, a); });
 }
 
-constexpr Row kRows[] = {Row{"", "Resize", 11, supports, create}.in_fp32()};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> resize_rows() {
+  static constexpr Row kRows[] = {Row{"", "Resize", 11, supports, create}.in_fp32()};
   return kRows;
 }
 

@@ -56,11 +56,10 @@ std::unique_ptr<Kernel> create(const Node&) {
   });
 }
 
-constexpr Row kRows[] = {{"", "Det", 11, supports, create}};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> det_rows() {
+  static constexpr Row kRows[] = {{"", "Det", 11, supports, create}};
   return kRows;
 }
 

@@ -286,11 +286,10 @@ std::unique_ptr<Kernel> create(const Node& node) {
   });
 }
 
-constexpr Row kRows[] = {Row{"", "Einsum", 12, supports, create}.in_fp32()};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> einsum_rows() {
+  static constexpr Row kRows[] = {Row{"", "Einsum", 12, supports, create}.in_fp32()};
   return kRows;
 }
 

@@ -43,13 +43,12 @@ std::unique_ptr<Kernel> create(const Node& node) {
   });
 }
 
-constexpr Row kRows[] = {
-    Row{"com.microsoft", "FusedGemm", 1, supports, create}.in_fp32(0b010).with(kMultipliesInBf16),
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> fused_gemm_rows() {
+  static constexpr Row kRows[] = {
+      Row{"com.microsoft", "FusedGemm", 1, supports, create}.in_fp32(0b010).with(kMultipliesInBf16),
+  };
   return kRows;
 }
 

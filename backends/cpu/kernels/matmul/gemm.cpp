@@ -215,10 +215,6 @@ class GemmKernel final : public Kernel {
   mutable PackedWeights packed_;
 };
 
-constexpr Row kRows[] = {
-    Row{"", "Gemm", 7, supports, create_gemm}.in_fp32(0b010).with(kMultipliesInBf16).costing(product_operations),
-};
-
 }  // namespace
 
 std::unique_ptr<Kernel> create_gemm(const Node& node) {
@@ -230,6 +226,9 @@ ImplementationNames gemm_implementations() {
 }
 
 [[gnu::cold]] std::span<const Row> gemm_rows() {
+  static constexpr Row kRows[] = {
+      Row{"", "Gemm", 7, supports, create_gemm}.in_fp32(0b010).with(kMultipliesInBf16).costing(product_operations),
+  };
   return kRows;
 }
 

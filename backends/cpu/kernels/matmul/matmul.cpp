@@ -257,10 +257,6 @@ std::unique_ptr<Kernel> create(const Node&) {
   return std::make_unique<MatMul>();
 }
 
-constexpr Row kRows[] = {
-    Row{"", "MatMul", 1, supports, create}.in_fp32(0b010).with(kMultipliesInBf16).costing(product_operations),
-};
-
 }  // namespace
 
 ImplementationNames matmul_implementations() {
@@ -268,6 +264,9 @@ ImplementationNames matmul_implementations() {
 }
 
 [[gnu::cold]] std::span<const Row> matmul_rows() {
+  static constexpr Row kRows[] = {
+      Row{"", "MatMul", 1, supports, create}.in_fp32(0b010).with(kMultipliesInBf16).costing(product_operations),
+  };
   return kRows;
 }
 

@@ -171,13 +171,12 @@ std::unique_ptr<Kernel> create(const Node& node) {
       [w = weights_of(node)](const PlanContext& context, Tensors inputs) { return plan(context, w, inputs); });
 }
 
-constexpr Row kRows[] = {
-    Row{"com.microsoft", "MatMulNBits", 1, supports, create}.in_fp32(0b1100),
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> matmul_nbits_rows() {
+  static constexpr Row kRows[] = {
+      Row{"com.microsoft", "MatMulNBits", 1, supports, create}.in_fp32(0b1100),
+  };
   return kRows;
 }
 

@@ -157,15 +157,14 @@ std::unique_ptr<Kernel> create_one_hot(const Node& node) {
   });
 }
 
-constexpr Row kRows[] = {
-    {kDomain, "ArrayFeatureExtractor", 1, supports_extractor, create_extractor, kTexts},
-    {kDomain, "FeatureVectorizer", 1, supports_vectorizer, create_vectorizer},
-    {kDomain, "OneHotEncoder", 1, supports_one_hot, create_one_hot, kTexts},
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> features_rows() {
+  static constexpr Row kRows[] = {
+      {kDomain, "ArrayFeatureExtractor", 1, supports_extractor, create_extractor, kTexts},
+      {kDomain, "FeatureVectorizer", 1, supports_vectorizer, create_vectorizer},
+      {kDomain, "OneHotEncoder", 1, supports_one_hot, create_one_hot, kTexts},
+  };
   return kRows;
 }
 

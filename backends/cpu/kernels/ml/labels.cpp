@@ -166,14 +166,13 @@ std::unique_ptr<Kernel> create_mapper(const Node& node) {
                                    : make_look_up(texts, ints, default_of(node, target));
 }
 
-constexpr Row kRows[] = {
-    {kDomain, "CategoryMapper", 1, supports_mapper, create_mapper, kTexts},
-    {kDomain, "LabelEncoder", 2, supports_encoder, create_encoder, kTexts},
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> labels_rows() {
+  static constexpr Row kRows[] = {
+      {kDomain, "CategoryMapper", 1, supports_mapper, create_mapper, kTexts},
+      {kDomain, "LabelEncoder", 2, supports_encoder, create_encoder, kTexts},
+  };
   return kRows;
 }
 

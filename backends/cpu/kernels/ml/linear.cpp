@@ -115,14 +115,13 @@ std::unique_ptr<Kernel> create_classifier(const Node& node) {
       });
 }
 
-constexpr Row kRows[] = {
-    {kDomain, "LinearClassifier", 1, supports_classifier, create_classifier, kTexts},
-    {kDomain, "LinearRegressor", 1, supports_regressor, create_regressor},
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> linear_rows() {
+  static constexpr Row kRows[] = {
+      {kDomain, "LinearClassifier", 1, supports_classifier, create_classifier, kTexts},
+      {kDomain, "LinearRegressor", 1, supports_regressor, create_regressor},
+  };
   return kRows;
 }
 

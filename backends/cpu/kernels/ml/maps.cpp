@@ -215,15 +215,14 @@ std::unique_ptr<Kernel> create_cast(const Node& node) {
 }
 
 constexpr uint32_t kAll = kTexts | kContainers;
-constexpr Row kRows[] = {
-    {kDomain, "CastMap", 1, supports_cast, create_cast, kAll},
-    {kDomain, "DictVectorizer", 1, supports_vectorizer, create_vectorizer, kAll},
-    {kDomain, "ZipMap", 1, supports_zip, create_zip, kAll},
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> maps_rows() {
+  static constexpr Row kRows[] = {
+      {kDomain, "CastMap", 1, supports_cast, create_cast, kAll},
+      {kDomain, "DictVectorizer", 1, supports_vectorizer, create_vectorizer, kAll},
+      {kDomain, "ZipMap", 1, supports_zip, create_zip, kAll},
+  };
   return kRows;
 }
 

@@ -163,16 +163,15 @@ std::unique_ptr<Kernel> create_scaler(const Node& node) {
   });
 }
 
-constexpr Row kRows[] = {
-    {kDomain, "Binarizer", 1, supports_features, create_binarizer},
-    {kDomain, "Imputer", 1, supports_imputer, create_imputer},
-    {kDomain, "Normalizer", 1, supports_normalizer, create_normalizer},
-    {kDomain, "Scaler", 1, supports_features, create_scaler},
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> scale_rows() {
+  static constexpr Row kRows[] = {
+      {kDomain, "Binarizer", 1, supports_features, create_binarizer},
+      {kDomain, "Imputer", 1, supports_imputer, create_imputer},
+      {kDomain, "Normalizer", 1, supports_normalizer, create_normalizer},
+      {kDomain, "Scaler", 1, supports_features, create_scaler},
+  };
   return kRows;
 }
 

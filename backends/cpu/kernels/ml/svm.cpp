@@ -280,14 +280,13 @@ std::unique_ptr<Kernel> create_classifier(const Node& node) {
   });
 }
 
-constexpr Row kRows[] = {
-    {kDomain, "SVMClassifier", 1, supports_classifier, create_classifier, kTexts},
-    {kDomain, "SVMRegressor", 1, supports_regressor, create_regressor},
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> svm_rows() {
+  static constexpr Row kRows[] = {
+      {kDomain, "SVMClassifier", 1, supports_classifier, create_classifier, kTexts},
+      {kDomain, "SVMRegressor", 1, supports_regressor, create_regressor},
+  };
   return kRows;
 }
 

@@ -233,15 +233,14 @@ std::unique_ptr<Kernel> create_classifier(const Node& node) {
   });
 }
 
-constexpr Row kRows[] = {
-    {kDomain, "TreeEnsemble", 5, supports_ensemble, create_ensemble},
-    {kDomain, "TreeEnsembleClassifier", 1, supports_classifier, create_classifier, kTexts},
-    {kDomain, "TreeEnsembleRegressor", 1, supports_regressor, create_regressor},
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> tree_ensemble_rows() {
+  static constexpr Row kRows[] = {
+      {kDomain, "TreeEnsemble", 5, supports_ensemble, create_ensemble},
+      {kDomain, "TreeEnsembleClassifier", 1, supports_classifier, create_classifier, kTexts},
+      {kDomain, "TreeEnsembleRegressor", 1, supports_regressor, create_regressor},
+  };
   return kRows;
 }
 

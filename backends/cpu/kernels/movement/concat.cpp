@@ -134,14 +134,13 @@ std::unique_ptr<Kernel> create_split(const Node& node) {
   });
 }
 
-constexpr Row kRows[] = {
-    {"", "Concat", 4, supports_concat, create_concat},
-    {"", "Split", 13, supports_split, create_split},
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> concat_rows() {
+  static constexpr Row kRows[] = {
+      {"", "Concat", 4, supports_concat, create_concat},
+      {"", "Split", 13, supports_split, create_split},
+  };
   return kRows;
 }
 

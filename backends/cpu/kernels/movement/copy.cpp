@@ -180,18 +180,17 @@ std::unique_ptr<Kernel> create_space_to_depth(const Node& node) {
   });
 }
 
-constexpr Row kRows[] = {
-    {"", "Transpose", 1, supports_movable, create_unpacked<create_transpose>},
-    {"", "Expand", 8, supports_with_shape, create_expand},
-    {"", "Tile", 6, supports_with_shape, create_tile},
-    {"", "Slice", 10, supports_slice, create_slice},
-    {"", "DepthToSpace", 1, supports_depth_to_space, create_depth_to_space},
-    {"", "SpaceToDepth", 1, supports_space_to_depth, create_space_to_depth},
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> copy_rows() {
+  static constexpr Row kRows[] = {
+      {"", "Transpose", 1, supports_movable, create_unpacked<create_transpose>},
+      {"", "Expand", 8, supports_with_shape, create_expand},
+      {"", "Tile", 6, supports_with_shape, create_tile},
+      {"", "Slice", 10, supports_slice, create_slice},
+      {"", "DepthToSpace", 1, supports_depth_to_space, create_depth_to_space},
+      {"", "SpaceToDepth", 1, supports_space_to_depth, create_space_to_depth},
+  };
   return kRows;
 }
 

@@ -212,16 +212,15 @@ std::unique_ptr<Kernel> create_reverse(const Node& node) {
   });
 }
 
-constexpr Row kRows[] = {
-    {"", "Gather", 1, supports_gather, create_gather},
-    {"", "GatherElements", 11, supports_gather, create_gather_elements},
-    {"", "GatherND", 11, supports_gather, create_gather_nd},
-    {"", "ReverseSequence", 10, supports_reverse, create_reverse},
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> gather_rows() {
+  static constexpr Row kRows[] = {
+      {"", "Gather", 1, supports_gather, create_gather},
+      {"", "GatherElements", 11, supports_gather, create_gather_elements},
+      {"", "GatherND", 11, supports_gather, create_gather_nd},
+      {"", "ReverseSequence", 10, supports_reverse, create_reverse},
+  };
   return kRows;
 }
 

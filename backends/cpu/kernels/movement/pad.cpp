@@ -133,14 +133,13 @@ std::unique_ptr<Kernel> create_center(const Node& node) {
   });
 }
 
-constexpr Row kRows[] = {
-    {"", "Pad", 11, supports_pad, create_unpacked<create_pad>},
-    {"", "CenterCropPad", 18, supports_center, create_center},
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> pad_rows() {
+  static constexpr Row kRows[] = {
+      {"", "Pad", 11, supports_pad, create_unpacked<create_pad>},
+      {"", "CenterCropPad", 18, supports_center, create_center},
+  };
   return kRows;
 }
 

@@ -123,15 +123,16 @@ std::unique_ptr<Kernel> create_identity(const Node&) {
   return make_kernel([](Tensors inputs) { return renamed(inputs[0].shape); });
 }
 
-constexpr Row kRows[] = {
-    {"", "Reshape", 5, supports_reshape, create_reshape},  {"", "Flatten", 1, supports_one, create_flatten},
-    {"", "Squeeze", 13, supports_squeeze, create_squeeze}, {"", "Unsqueeze", 13, supports_unsqueeze, create_unsqueeze},
-    {"", "Identity", 1, supports_one, create_identity},
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> reshape_rows() {
+  static constexpr Row kRows[] = {
+      {"", "Reshape", 5, supports_reshape, create_reshape},
+      {"", "Flatten", 1, supports_one, create_flatten},
+      {"", "Squeeze", 13, supports_squeeze, create_squeeze},
+      {"", "Unsqueeze", 13, supports_unsqueeze, create_unsqueeze},
+      {"", "Identity", 1, supports_one, create_identity},
+  };
   return kRows;
 }
 

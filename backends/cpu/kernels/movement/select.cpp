@@ -180,15 +180,14 @@ std::unique_ptr<Kernel> create_unique(const Node& node) {
   });
 }
 
-constexpr Row kRows[] = {
-    {"", "NonZero", 9, supports_non_zero, create_non_zero},
-    {"", "Compress", 9, supports_compress, create_compress},
-    {"", "Unique", 11, supports_unique, create_unique},
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> select_rows() {
+  static constexpr Row kRows[] = {
+      {"", "NonZero", 9, supports_non_zero, create_non_zero},
+      {"", "Compress", 9, supports_compress, create_compress},
+      {"", "Unique", 11, supports_unique, create_unique},
+  };
   return kRows;
 }
 

@@ -147,11 +147,10 @@ std::unique_ptr<Kernel> create(const Node& node) {
   });
 }
 
-constexpr Row kRows[] = {Row{"", "TopK", 11, supports, create}.in_fp32()};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> top_k_rows() {
+  static constexpr Row kRows[] = {Row{"", "TopK", 11, supports, create}.in_fp32()};
   return kRows;
 }
 

@@ -190,13 +190,12 @@ std::unique_ptr<Kernel> create(const Node& node) {
   return std::make_unique<BatchNormalization>(node);
 }
 
-constexpr Row kRows[] = {
-    Row{"", "BatchNormalization", 9, supports, create}.in_fp32(),
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> batch_normalization_rows() {
+  static constexpr Row kRows[] = {
+      Row{"", "BatchNormalization", 9, supports, create}.in_fp32(),
+  };
   return kRows;
 }
 

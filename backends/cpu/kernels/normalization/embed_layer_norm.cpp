@@ -167,13 +167,12 @@ std::unique_ptr<Kernel> create(const Node& node) {
   });
 }
 
-constexpr Row kRows[] = {
-    {"com.microsoft", "EmbedLayerNormalization", 1, supports, create},
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> embed_layer_norm_rows() {
+  static constexpr Row kRows[] = {
+      {"com.microsoft", "EmbedLayerNormalization", 1, supports, create},
+  };
   return kRows;
 }
 

@@ -391,15 +391,6 @@ CLONED float rms(const float* x, const float* gain, float epsilon, float* y, int
   return inverse;
 }
 
-constexpr Row kRows[] = {
-    Row{"", "LayerNormalization", 17, supports_layer_norm<true>, create_layer_norm<true>}.in_fp32(),
-    Row{"", "RMSNormalization", 23, supports_layer_norm<false>, create_layer_norm<false>}.in_fp32(),
-    Row{"", "InstanceNormalization", 6, supports_group_norm, create_instance_norm}.in_fp32(),
-    Row{"", "GroupNormalization", 21, supports_group_norm, create_group_norm}.in_fp32(),
-    Row{"", "MeanVarianceNormalization", 9, supports_one, create_mean_variance}.in_fp32(),
-    Row{"", "LpNormalization", 1, supports_lp, create_lp}.in_fp32(),
-};
-
 }  // namespace
 
 std::unique_ptr<Kernel> make_layer_norm(int64_t axis, float epsilon) {
@@ -411,6 +402,14 @@ float rms_row(const float* x, const float* gain, float epsilon, float* y, int64_
 }
 
 [[gnu::cold]] std::span<const Row> layer_norm_rows() {
+  static constexpr Row kRows[] = {
+      Row{"", "LayerNormalization", 17, supports_layer_norm<true>, create_layer_norm<true>}.in_fp32(),
+      Row{"", "RMSNormalization", 23, supports_layer_norm<false>, create_layer_norm<false>}.in_fp32(),
+      Row{"", "InstanceNormalization", 6, supports_group_norm, create_instance_norm}.in_fp32(),
+      Row{"", "GroupNormalization", 21, supports_group_norm, create_group_norm}.in_fp32(),
+      Row{"", "MeanVarianceNormalization", 9, supports_one, create_mean_variance}.in_fp32(),
+      Row{"", "LpNormalization", 1, supports_lp, create_lp}.in_fp32(),
+  };
   return kRows;
 }
 

@@ -131,13 +131,12 @@ std::unique_ptr<Kernel> create(const Node& node) {
   return make_kernel([lrn](Tensors inputs) { return plan(lrn, inputs); });
 }
 
-constexpr Row kRows[] = {
-    Row{"", "LRN", 1, supports, create}.in_fp32(),
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> lrn_rows() {
+  static constexpr Row kRows[] = {
+      Row{"", "LRN", 1, supports, create}.in_fp32(),
+  };
   return kRows;
 }
 

@@ -256,15 +256,6 @@ std::unique_ptr<Kernel> create_global(const Node& node) {
   return create_with<kPool>(std::nullopt, kPool == Pool::kLp ? node.attr("p", int64_t{2}) : 0, node.has_output(1));
 }
 
-constexpr Row kRows[] = {
-    Row{"", "MaxPool", 1, supports<Pool::kMax>, create<Pool::kMax>}.in_fp32(),
-    Row{"", "AveragePool", 1, supports<Pool::kAverage>, create<Pool::kAverage>}.in_fp32(),
-    Row{"", "LpPool", 2, supports<Pool::kLp>, create<Pool::kLp>}.in_fp32(),
-    Row{"", "GlobalMaxPool", 1, supports<Pool::kMax>, create_global<Pool::kMax>}.in_fp32(),
-    Row{"", "GlobalAveragePool", 1, supports<Pool::kAverage>, create_global<Pool::kAverage>}.in_fp32(),
-    Row{"", "GlobalLpPool", 2, supports<Pool::kLp>, create_global<Pool::kLp>}.in_fp32(),
-};
-
 }  // namespace
 
 ImplementationNames pool_implementations() {
@@ -272,6 +263,14 @@ ImplementationNames pool_implementations() {
 }
 
 [[gnu::cold]] std::span<const Row> pool_rows() {
+  static constexpr Row kRows[] = {
+      Row{"", "MaxPool", 1, supports<Pool::kMax>, create<Pool::kMax>}.in_fp32(),
+      Row{"", "AveragePool", 1, supports<Pool::kAverage>, create<Pool::kAverage>}.in_fp32(),
+      Row{"", "LpPool", 2, supports<Pool::kLp>, create<Pool::kLp>}.in_fp32(),
+      Row{"", "GlobalMaxPool", 1, supports<Pool::kMax>, create_global<Pool::kMax>}.in_fp32(),
+      Row{"", "GlobalAveragePool", 1, supports<Pool::kAverage>, create_global<Pool::kAverage>}.in_fp32(),
+      Row{"", "GlobalLpPool", 2, supports<Pool::kLp>, create_global<Pool::kLp>}.in_fp32(),
+  };
   return kRows;
 }
 

@@ -163,14 +163,13 @@ std::unique_ptr<Kernel> create_col2im(const Node& node) {
   });
 }
 
-constexpr Row kRows[] = {
-    {"", "MaxUnpool", 9, supports_unpool, create_unpool},
-    {"", "Col2Im", 18, supports_col2im, create_col2im},
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> unpool_rows() {
+  static constexpr Row kRows[] = {
+      {"", "MaxUnpool", 9, supports_unpool, create_unpool},
+      {"", "Col2Im", 18, supports_col2im, create_col2im},
+  };
   return kRows;
 }
 

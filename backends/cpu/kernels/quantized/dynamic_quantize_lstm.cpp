@@ -362,13 +362,12 @@ std::unique_ptr<Kernel> create(const Node& node) {
   return std::make_unique<DynamicQuantizeLstm>(read_layer(node, Cell::kLstm));
 }
 
-constexpr Row kRows[] = {
-    {"com.microsoft", "DynamicQuantizeLSTM", 1, supports, create},
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> dynamic_quantize_lstm_rows() {
+  static constexpr Row kRows[] = {
+      {"com.microsoft", "DynamicQuantizeLSTM", 1, supports, create},
+  };
   return kRows;
 }
 

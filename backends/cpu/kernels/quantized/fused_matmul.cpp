@@ -159,15 +159,14 @@ std::unique_ptr<Kernel> create_scaled(const Node&) {
   });
 }
 
-constexpr Row kRows[] = {
-    Row{kMicrosoft, "FusedMatMul", 1, supports_fused, create_fused}.in_fp32(0b010),
-    {kMicrosoft, "DynamicQuantizeMatMul", 1, supports_dynamic, create_dynamic},
-    {kMicrosoft, "MatMulIntegerToFloat", 1, supports_scaled, create_scaled},
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> fused_matmul_rows() {
+  static constexpr Row kRows[] = {
+      Row{kMicrosoft, "FusedMatMul", 1, supports_fused, create_fused}.in_fp32(0b010),
+      {kMicrosoft, "DynamicQuantizeMatMul", 1, supports_dynamic, create_dynamic},
+      {kMicrosoft, "MatMulIntegerToFloat", 1, supports_scaled, create_scaled},
+  };
   return kRows;
 }
 

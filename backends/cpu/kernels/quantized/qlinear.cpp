@@ -250,19 +250,18 @@ struct QuantizedLeakyRelu {
   float alpha;
 };
 
-constexpr Row kRows[] = {
-    {kMicrosoft, "QLinearAdd", 1, supports_binary, create_binary<true>},
-    {kMicrosoft, "QLinearMul", 1, supports_binary, create_binary<false>},
-    {kMicrosoft, "QLinearConcat", 1, supports_concat, create_concat},
-    {kMicrosoft, "QLinearGlobalAveragePool", 1, supports_pool, create_global_pool},
-    {kMicrosoft, "QLinearAveragePool", 1, supports_average_pool, create_average_pool},
-    {kMicrosoft, "QLinearSigmoid", 1, supports_pool, create_function<QuantizedSigmoid>},
-    {kMicrosoft, "QLinearLeakyRelu", 1, supports_pool, create_function<QuantizedLeakyRelu>},
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> qlinear_rows() {
+  static constexpr Row kRows[] = {
+      {kMicrosoft, "QLinearAdd", 1, supports_binary, create_binary<true>},
+      {kMicrosoft, "QLinearMul", 1, supports_binary, create_binary<false>},
+      {kMicrosoft, "QLinearConcat", 1, supports_concat, create_concat},
+      {kMicrosoft, "QLinearGlobalAveragePool", 1, supports_pool, create_global_pool},
+      {kMicrosoft, "QLinearAveragePool", 1, supports_average_pool, create_average_pool},
+      {kMicrosoft, "QLinearSigmoid", 1, supports_pool, create_function<QuantizedSigmoid>},
+      {kMicrosoft, "QLinearLeakyRelu", 1, supports_pool, create_function<QuantizedLeakyRelu>},
+  };
   return kRows;
 }
 

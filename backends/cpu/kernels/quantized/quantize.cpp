@@ -399,12 +399,6 @@ std::unique_ptr<Kernel> create_dynamic(const Node&) {
   });
 }
 
-constexpr Row kRows[] = {
-    {"", "QuantizeLinear", 10, supports_quantize, create_quantize},
-    Row{"", "DequantizeLinear", 10, supports_dequantize, create_dequantize}.with(kFoldsLate),
-    {"", "DynamicQuantizeLinear", 11, supports_dynamic, create_dynamic},
-};
-
 }  // namespace
 
 Quantization quantize_dynamically(const float* x, uint8_t* y, int64_t count) {
@@ -427,6 +421,11 @@ Quantization quantize_dynamically(const float* x, uint8_t* y, int64_t count) {
 }
 
 [[gnu::cold]] std::span<const Row> quantize_rows() {
+  static constexpr Row kRows[] = {
+      {"", "QuantizeLinear", 10, supports_quantize, create_quantize},
+      Row{"", "DequantizeLinear", 10, supports_dequantize, create_dequantize}.with(kFoldsLate),
+      {"", "DynamicQuantizeLinear", 11, supports_dynamic, create_dynamic},
+  };
   return kRows;
 }
 

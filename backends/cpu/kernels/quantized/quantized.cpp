@@ -271,16 +271,15 @@ Verdict supports_linear_conv(const Node& node) {
   return v ? check_window(node) : v;
 }
 
-constexpr Row kRows[] = {
-    Row{"", "MatMulInteger", 10, supports_integer_matmul, create_integer_matmul}.costing(product_operations),
-    Row{"", "ConvInteger", 10, supports_integer_conv, create_integer_conv}.costing(conv_operations<1>),
-    Row{"", "QLinearMatMul", 10, supports_linear_matmul, create_matmul<kLinear>}.costing(product_operations),
-    Row{"", "QLinearConv", 10, supports_linear_conv, create_conv<kLinear>}.costing(conv_operations<3>),
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> quantized_rows() {
+  static constexpr Row kRows[] = {
+      Row{"", "MatMulInteger", 10, supports_integer_matmul, create_integer_matmul}.costing(product_operations),
+      Row{"", "ConvInteger", 10, supports_integer_conv, create_integer_conv}.costing(conv_operations<1>),
+      Row{"", "QLinearMatMul", 10, supports_linear_matmul, create_matmul<kLinear>}.costing(product_operations),
+      Row{"", "QLinearConv", 10, supports_linear_conv, create_conv<kLinear>}.costing(conv_operations<3>),
+  };
   return kRows;
 }
 

@@ -326,12 +326,6 @@ std::unique_ptr<Kernel> create(const Node& node) {
   return std::make_unique<Recurrent>(std::move(layer));
 }
 
-constexpr Row kRows[] = {
-    Row{"", "RNN", 7, supports<Cell::kRnn>, create<Cell::kRnn>}.in_fp32(0b110),
-    Row{"", "GRU", 7, supports<Cell::kGru>, create<Cell::kGru>}.in_fp32(0b110),
-    Row{"", "LSTM", 7, supports<Cell::kLstm>, create<Cell::kLstm>}.in_fp32(0b110),
-};
-
 }  // namespace
 
 Verdict check_layer(const Node& node, Cell cell) {
@@ -365,6 +359,11 @@ std::optional<std::string> wrong_length(const Tensor& tensor, RecurrentExtents e
 }
 
 [[gnu::cold]] std::span<const Row> recurrent_rows() {
+  static constexpr Row kRows[] = {
+      Row{"", "RNN", 7, supports<Cell::kRnn>, create<Cell::kRnn>}.in_fp32(0b110),
+      Row{"", "GRU", 7, supports<Cell::kGru>, create<Cell::kGru>}.in_fp32(0b110),
+      Row{"", "LSTM", 7, supports<Cell::kLstm>, create<Cell::kLstm>}.in_fp32(0b110),
+  };
   return kRows;
 }
 

@@ -56,14 +56,13 @@ std::unique_ptr<Kernel> create(const Node& node) {
   });
 }
 
-constexpr Row kRows[] = {
-    Row{"", "ArgMax", 1, supports, create<true>}.in_fp32(),
-    Row{"", "ArgMin", 1, supports, create<false>}.in_fp32(),
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> arg_reduce_rows() {
+  static constexpr Row kRows[] = {
+      Row{"", "ArgMax", 1, supports, create<true>}.in_fp32(),
+      Row{"", "ArgMin", 1, supports, create<false>}.in_fp32(),
+  };
   return kRows;
 }
 

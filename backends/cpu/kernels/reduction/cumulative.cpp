@@ -48,14 +48,13 @@ std::unique_ptr<Kernel> create(const Node& node) {
   });
 }
 
-constexpr Row kRows[] = {
-    Row{"", "CumSum", 11, supports, create<false>}.in_fp32(),
-    {"", "CumProd", 26, supports, create<true>},
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> cumulative_rows() {
+  static constexpr Row kRows[] = {
+      Row{"", "CumSum", 11, supports, create<false>}.in_fp32(),
+      {"", "CumProd", 26, supports, create<true>},
+  };
   return kRows;
 }
 

@@ -283,22 +283,21 @@ constexpr Row reduction(std::string_view op_type, uint32_t since_version = 18) {
       .in_fp32();
 }
 
-constexpr Row kRows[] = {
-    reduction<Sum>("ReduceSum", 13),
-    reduction<Mean>("ReduceMean"),
-    reduction<Max, ExtremeTypes>("ReduceMax"),
-    reduction<Min, ExtremeTypes>("ReduceMin"),
-    reduction<Product>("ReduceProd"),
-    reduction<L1>("ReduceL1"),
-    reduction<L2>("ReduceL2"),
-    reduction<SumSquare>("ReduceSumSquare"),
-    reduction<LogSum>("ReduceLogSum"),
-    reduction<LogSumExp>("ReduceLogSumExp"),
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> reduce_rows() {
+  static constexpr Row kRows[] = {
+      reduction<Sum>("ReduceSum", 13),
+      reduction<Mean>("ReduceMean"),
+      reduction<Max, ExtremeTypes>("ReduceMax"),
+      reduction<Min, ExtremeTypes>("ReduceMin"),
+      reduction<Product>("ReduceProd"),
+      reduction<L1>("ReduceL1"),
+      reduction<L2>("ReduceL2"),
+      reduction<SumSquare>("ReduceSumSquare"),
+      reduction<LogSum>("ReduceLogSum"),
+      reduction<LogSumExp>("ReduceLogSumExp"),
+  };
   return kRows;
 }
 

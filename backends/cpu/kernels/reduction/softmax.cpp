@@ -112,15 +112,14 @@ std::unique_ptr<Kernel> create(const Node& node) {
   });
 }
 
-constexpr Row kRows[] = {
-    Row{"", "Softmax", 13, supports, create<SoftmaxRow>}.in_fp32(),
-    Row{"", "LogSoftmax", 13, supports, create<LogSoftmaxRow>}.in_fp32(),
-    Row{"", "Hardmax", 13, supports, create<HardmaxRow>}.in_fp32(),
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> softmax_rows() {
+  static constexpr Row kRows[] = {
+      Row{"", "Softmax", 13, supports, create<SoftmaxRow>}.in_fp32(),
+      Row{"", "LogSoftmax", 13, supports, create<LogSoftmaxRow>}.in_fp32(),
+      Row{"", "Hardmax", 13, supports, create<HardmaxRow>}.in_fp32(),
+  };
   return kRows;
 }
 

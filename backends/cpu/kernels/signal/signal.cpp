@@ -266,19 +266,18 @@ std::unique_ptr<Kernel> create_mel(const Node& node) {
       });
 }
 
-constexpr Row kRows[] = {
-    {"", "HannWindow", 17, supports_window, create_window<kHann>},
-    {"", "HammingWindow", 17, supports_window, create_window<kHamming>},
-    {"", "BlackmanWindow", 17, supports_window, create_window<kBlackman>},
-    Row{"", "DFT", 17, supports_dft_17, create_dft_17}.in_fp32(),
-    Row{"", "DFT", 20, supports_dft_20, create_dft_20}.in_fp32(),
-    Row{"", "STFT", 17, supports_stft, create_stft}.in_fp32(),
-    {"", "MelWeightMatrix", 17, supports_mel, create_mel},
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> signal_rows() {
+  static constexpr Row kRows[] = {
+      {"", "HannWindow", 17, supports_window, create_window<kHann>},
+      {"", "HammingWindow", 17, supports_window, create_window<kHamming>},
+      {"", "BlackmanWindow", 17, supports_window, create_window<kBlackman>},
+      Row{"", "DFT", 17, supports_dft_17, create_dft_17}.in_fp32(),
+      Row{"", "DFT", 20, supports_dft_20, create_dft_20}.in_fp32(),
+      Row{"", "STFT", 17, supports_stft, create_stft}.in_fp32(),
+      {"", "MelWeightMatrix", 17, supports_mel, create_mel},
+  };
   return kRows;
 }
 

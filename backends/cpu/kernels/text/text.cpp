@@ -251,16 +251,15 @@ std::unique_ptr<Kernel> create_normalizer(const Node& node) {
   });
 }
 
-constexpr Row kRows[] = {
-    {"", "StringConcat", 20, supports<2>, create_concat, kTexts},
-    {"", "StringSplit", 20, supports<1>, create_split, kTexts},
-    {"", "RegexFullMatch", 20, supports_regex, create_regex, kTexts},
-    {"", "StringNormalizer", 10, supports_normalizer, create_normalizer, kTexts},
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> text_rows() {
+  static constexpr Row kRows[] = {
+      {"", "StringConcat", 20, supports<2>, create_concat, kTexts},
+      {"", "StringSplit", 20, supports<1>, create_split, kTexts},
+      {"", "RegexFullMatch", 20, supports_regex, create_regex, kTexts},
+      {"", "StringNormalizer", 10, supports_normalizer, create_normalizer, kTexts},
+  };
   return kRows;
 }
 

@@ -196,14 +196,13 @@ std::unique_ptr<Kernel> create(const Node& node) {
   });
 }
 
-constexpr Row kRows[] = {
-    {"", "Cast", 6, supports, create, kTexts},
-    {"", "CastLike", 15, supports, create, kTexts},
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> text_cast_rows() {
+  static constexpr Row kRows[] = {
+      {"", "Cast", 6, supports, create, kTexts},
+      {"", "CastLike", 15, supports, create, kTexts},
+  };
   return kRows;
 }
 

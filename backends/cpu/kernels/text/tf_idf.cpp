@@ -147,13 +147,12 @@ std::unique_ptr<Kernel> create(const Node& node) {
   });
 }
 
-constexpr Row kRows[] = {
-    {"", "TfIdfVectorizer", 9, supports, create, kTexts},
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> tf_idf_rows() {
+  static constexpr Row kRows[] = {
+      {"", "TfIdfVectorizer", 9, supports, create, kTexts},
+  };
   return kRows;
 }
 

@@ -95,14 +95,13 @@ std::unique_ptr<Kernel> create(const Node& node) {
   });
 }
 
-constexpr Row kRows[] = {
-    {"", "NegativeLogLikelihoodLoss", 12, supports, create<false>},
-    {"", "SoftmaxCrossEntropyLoss", 12, supports, create<true>},
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> loss_rows() {
+  static constexpr Row kRows[] = {
+      {"", "NegativeLogLikelihoodLoss", 12, supports, create<false>},
+      {"", "SoftmaxCrossEntropyLoss", 12, supports, create<true>},
+  };
   return kRows;
 }
 

@@ -135,15 +135,14 @@ std::unique_ptr<Kernel> create(const Node& node) {
 }
 
 constexpr const char* kTraining = "ai.onnx.preview.training";
-constexpr Row kRows[] = {
-    {kTraining, "Adagrad", 1, supports<Adagrad>, create<Adagrad>},
-    {kTraining, "Adam", 1, supports<Adam>, create<Adam>},
-    {kTraining, "Momentum", 1, supports<Momentum>, create<Momentum>},
-};
-
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> optimizer_rows() {
+  static constexpr Row kRows[] = {
+      {kTraining, "Adagrad", 1, supports<Adagrad>, create<Adagrad>},
+      {kTraining, "Adam", 1, supports<Adam>, create<Adam>},
+      {kTraining, "Momentum", 1, supports<Momentum>, create<Momentum>},
+  };
   return kRows;
 }
 
