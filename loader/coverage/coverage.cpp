@@ -22,7 +22,7 @@ bool is_foreign(const bp_node_t& node) {
 constexpr std::string_view kNoReason = "not supported; the backend gave no reason";
 
 // Implements bp_coverage_sink_t: copies the device's verdicts and checks every index.
-struct Sink {
+struct VerdictSink {
   const bp_graph_t& graph;
   std::vector<NodeVerdict>& nodes;
   std::vector<NodeGroup>& groups;
@@ -92,7 +92,7 @@ class CoverageQuery {
       : device_(device), handle_(handle), options_(options), options_abi_(abi_options(own)) {}
 
   // Queries `nodes`, or all nodes if it is empty.
-  Status run(Sink& self, std::span<const uint32_t> nodes = {}) const {
+  Status run(VerdictSink& self, std::span<const uint32_t> nodes = {}) const {
     if (cancelled(options_.cancel))
       return {BP_CANCELLED, "cancelled while devices were being queried for what they support"};
     if (device_.given_up()) return device_.lost();
@@ -100,13 +100,13 @@ class CoverageQuery {
     sink.size = sizeof sink;
     sink.self = &self;
     sink.verdicts = [](void* self, const bp_verdict_t* verdicts, uint32_t count, uint32_t stride) {
-      Sink& sink = *static_cast<Sink*>(self);
+      VerdictSink& sink = *static_cast<VerdictSink*>(self);
       sink.callbacks.run([&] {
         for (uint32_t i = 0; i < count; ++i) sink.verdict(abi::element(verdicts, i, stride));
       });
     };
     sink.groups = [](void* self, const bp_group_t* groups, uint32_t count, uint32_t stride) {
-      Sink& sink = *static_cast<Sink*>(self);
+      VerdictSink& sink = *static_cast<VerdictSink*>(self);
       sink.callbacks.run([&] {
         for (uint32_t i = 0; i < count; ++i) sink.group(abi::element(groups, i, stride));
       });
@@ -171,7 +171,7 @@ class CoverageQuery {
     if (!calls.empty()) {
       std::vector<NodeVerdict> nodes(graph.node_count);
       std::vector<NodeGroup> groups;
-      Sink sink{graph, nodes, groups};
+      VerdictSink sink{graph, nodes, groups};
       BP_TRY(run(sink, calls));
       for (const uint32_t i : calls) (nodes[i].usable() ? taken : refused).insert(bp_graph_node(&graph, i)->id);
     }
@@ -182,7 +182,7 @@ class CoverageQuery {
   Result<std::string> ask_body(const bp_graph_t& body, std::set<uint64_t>& foreign) const {
     std::vector<NodeVerdict> nodes(body.node_count);
     std::vector<NodeGroup> groups;
-    Sink sink{body, nodes, groups};
+    VerdictSink sink{body, nodes, groups};
     BP_TRY(run(sink));
     std::string refusal;
     for (uint32_t i = 0; i < body.node_count; ++i) {
@@ -254,7 +254,7 @@ Result<DeviceCoverage> ask_one(const std::shared_ptr<const model::Model>& model,
 
   std::vector<NodeVerdict> verdicts(graph.node_count);
   std::vector<NodeGroup> groups;
-  Sink sink{graph, verdicts, groups};
+  VerdictSink sink{graph, verdicts, groups};
   for (uint32_t i = 0; i < graph.node_count; ++i) {
     if (!view->too_new(i)) continue;
     sink.too_new[i] = true;

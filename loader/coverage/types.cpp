@@ -23,7 +23,7 @@ uint64_t knowledge(const Type& type) {
 }
 
 // Implements bp_infer_sink_t.
-struct Sink {
+struct InferSink {
   std::vector<Type>& outputs;
   size_t symbols;
   std::string problem;
@@ -54,12 +54,12 @@ Status query_types(const DeviceCoverage& device, const std::shared_ptr<const Mod
                    uint32_t n, std::vector<Type>& outputs) {
   if (device.device->given_up()) return device.device->lost();
   const auto view = model::View::node(model, graph, n, device.device->newest());
-  Sink reported{outputs, model->graph.symbols.size(), {}, {}};
+  InferSink reported{outputs, model->graph.symbols.size(), {}, {}};
   bp_infer_sink_t sink{};
   sink.size = sizeof sink;
   sink.self = &reported;
   sink.output = [](void* self, uint32_t slot, bp_dtype_t dtype, int32_t rank, const bp_dim_t* dims) {
-    Sink& sink = *static_cast<Sink*>(self);
+    InferSink& sink = *static_cast<InferSink*>(self);
     sink.callbacks.run([&] { sink.output(slot, dtype, rank, dims); });
   };
   PluginError error;

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kFormat = "backplane backend 1\n";
 constexpr size_t kDigest = 64;
-constexpr size_t kMaxBytes = 1 << 20;
+constexpr size_t kMaxEntryBytes = 1 << 20;
 constexpr uint32_t kMost = 1000;  // entries in any list
 // 2 s, in nanoseconds. The clocks of file systems advance in steps of up to this length. A file that changed shortly
 // before it was read may have changed again with the same time stamp.
@@ -220,7 +220,7 @@ std::optional<KnownBackend> recall_backend(const fs::path& library, std::string_
                                            CheckedFolders& checked) {
   const fs::path entry = entry_of(library, situation);
   File file;
-  if (entry.empty() || file.open(entry) || !file.regular() || file.size() > kMaxBytes ||
+  if (entry.empty() || file.open(entry) || !file.regular() || file.size() > kMaxEntryBytes ||
       check_writers(entry, file, &checked))
     return std::nullopt;
   std::string bytes(static_cast<size_t>(file.size()), '\0');

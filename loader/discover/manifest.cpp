@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr uint64_t kMaxBytes = 64 << 10;
+constexpr uint64_t kMaxManifestBytes = 64 << 10;
 constexpr int kMaxDepth = 16;
 constexpr uint16_t kFormatMajor = 1;
 
@@ -270,8 +270,8 @@ Refusal parse_manifest(std::string_view json, const std::filesystem::path& file,
     out.disables = true;
     return {};
   }
-  if (json.size() > kMaxBytes)
-    return {BP_REFUSED_MANIFEST, fmt::format("manifest {}: is larger than {} bytes", file.string(), kMaxBytes)};
+  if (json.size() > kMaxManifestBytes)
+    return {BP_REFUSED_MANIFEST, fmt::format("manifest {}: is larger than {} bytes", file.string(), kMaxManifestBytes)};
   try {
     const Document document{parse(json)};
     interpret(document.json, file, log, out);
@@ -286,7 +286,7 @@ Refusal read_manifest(const std::filesystem::path& file, const Log& log, Manifes
   if (Refusal refusal = opened.open(file)) return refusal;
   if (Refusal refusal = check_writers(file, opened, checked)) return refusal;
   if (!opened.regular()) return {BP_REFUSED_MANIFEST, fmt::format("manifest {}: is not a regular file", file.string())};
-  std::string text(static_cast<size_t>(std::min<uint64_t>(opened.size(), kMaxBytes + 1)), '\0');
+  std::string text(static_cast<size_t>(std::min<uint64_t>(opened.size(), kMaxManifestBytes + 1)), '\0');
   // Text that is missing must not look like an empty manifest, which disables others.
   if (opened.read(0, text.data(), text.size()) != text.size())
     return {BP_REFUSED_MISSING, fmt::format("manifest {}: it cannot be read completely", file.string())};

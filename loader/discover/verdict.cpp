@@ -15,7 +15,7 @@ constexpr std::string_view kFormat = "backplane verdict 1";
 constexpr std::string_view kSurvived = "survived";
 constexpr std::string_view kSurvivedIn = "survived in ";
 constexpr std::string_view kQuarantined = "quarantined: ";
-constexpr size_t kMaxBytes = 4096;
+constexpr size_t kMaxVerdictBytes = 4096;
 
 // Removes the first line from `rest` and returns it without its newline. nullopt if `rest` contains no newline.
 std::optional<std::string_view> next_line(std::string_view& rest) {
@@ -45,7 +45,7 @@ std::optional<Verdict> parse_verdict(std::string_view text, std::string_view con
 std::optional<Verdict> recall_verdict(std::string_view content) {
   const std::filesystem::path path = verdict_path(content);
   File file;
-  if (path.empty() || file.open(path) || !file.regular() || file.size() > kMaxBytes || check_writers(path, file))
+  if (path.empty() || file.open(path) || !file.regular() || file.size() > kMaxVerdictBytes || check_writers(path, file))
     return std::nullopt;
   std::string text(static_cast<size_t>(file.size()), '\0');
   text.resize(file.read(0, text.data(), text.size()));

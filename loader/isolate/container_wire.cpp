@@ -8,7 +8,7 @@
 namespace backplane::isolate {
 namespace {
 
-constexpr uint32_t kMostNesting = 64;
+constexpr uint32_t kMostNestedContainers = 64;
 
 Status corrupt() {
   return {BP_CORRUPT, "the container in a message is damaged"};
@@ -28,7 +28,7 @@ uint64_t bytes_of(const bp_tensor_t& tensor, const char* data) {
 }
 
 Status write_elements(const bp_container_api_t& api, const bp_container_t* container, uint32_t depth, Writer& out) {
-  if (depth > kMostNesting) return {BP_UNSUPPORTED, "containers are nested too deeply"};
+  if (depth > kMostNestedContainers) return {BP_UNSUPPORTED, "containers are nested too deeply"};
   const uint64_t count = api.count(container);
   out.put(count);
   for (uint64_t i = 0; i < count; ++i) {
@@ -55,7 +55,7 @@ Status write_elements(const bp_container_api_t& api, const bp_container_t* conta
 }
 
 Status read_elements(const bp_container_api_t& api, bp_container_t* container, uint32_t depth, Reader& in) {
-  if (depth > kMostNesting) return corrupt();
+  if (depth > kMostNestedContainers) return corrupt();
   const uint64_t count = in.count(10);
   for (uint64_t i = 0; i < count && in.ok(); ++i) {
     const bool has_key = in.get<uint8_t>();

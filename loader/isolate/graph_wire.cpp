@@ -12,9 +12,9 @@
 namespace backplane::isolate {
 namespace {
 
-constexpr uint32_t kMostNesting = 64;      // of graphs within graphs
-constexpr uint64_t kMostInline = 4096;     // larger weights, in bytes, are not sent with the graph
-constexpr uint32_t kMostGraphs = 100'000;  // in one tree
+constexpr uint32_t kMostNestedGraphs = 64;  // of graphs within graphs
+constexpr uint64_t kMostInline = 4096;      // larger weights, in bytes, are not sent with the graph
+constexpr uint32_t kMostGraphs = 100'000;   // in one tree
 
 uint64_t element_bytes(uint32_t type) {
   switch (type) {
@@ -237,7 +237,7 @@ void WireGraph::Part::finish() {
 }
 
 bool WireGraph::read_part(Reader& in, uint32_t depth, Part* parent) {
-  if (depth > kMostNesting || parts_.size() >= kMostGraphs) return false;
+  if (depth > kMostNestedGraphs || parts_.size() >= kMostGraphs) return false;
   Part& part = *parts_.emplace_back(std::make_unique<Part>());
   part.tree = this;
   part.number = static_cast<uint32_t>(parts_.size() - 1);

@@ -15,12 +15,11 @@
 #include <system_error>
 #include <utility>
 
+#include "base/clock.h"
 #include "isolate/control.h"
 
 namespace backplane::isolate {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr uint64_t kGraceNs = 1'000'000'000;         // ns after the caller's deadline
 constexpr uint64_t kCancelGraceNs = 10'000'000'000;  // ns after a cancellation
@@ -28,11 +27,6 @@ constexpr size_t kMostLanes = 512;                   // calls in progress
 constexpr size_t kMostWhy = 200;                     // bytes
 constexpr int kMostLines = 512;                      // of the log at a time; the socket's buffer holds fewer
 constexpr std::chrono::seconds kEndGrace{5};         // after a SIGKILL
-
-uint64_t now_ns() {
-  return static_cast<uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count());
-}
 
 // Sends a packet, or returns an errno value. Never blocks, because the process may not read its control socket.
 int send_packet(int socket, const ControlPacket& packet, const std::vector<int>& files) {
@@ -300,7 +294,7 @@ class Process::Waiting : public Check {
 
   Status ask() override {
     if (!process_.alive()) return process_.lost(operation_);
-    const uint64_t now = now_ns();
+    const uint64_t now = monotonic_now();
     if (patience_.cancel && !cancelled_at_ && patience_.host->cancelled(patience_.host, patience_.cancel)) {
       if (!lane_) return {BP_CANCELLED, "the call was cancelled before it began"};
       cancelled_at_ = now;
@@ -329,7 +323,7 @@ class Process::Waiting : public Check {
   const Lane* lane_ = nullptr;
   Operation operation_;
   const Patience& patience_;
-  uint64_t begin_ = now_ns(), cancelled_at_ = 0;
+  uint64_t begin_ = monotonic_now(), cancelled_at_ = 0;
   bool is_told_ = false;  // whether the process was sent the cancellation
 };
 

@@ -92,6 +92,9 @@ struct ProxyDevice {
   Result<std::string> call(Operation operation, const std::string& rest, const Patience& patience, Answers* answers,
                            Remote& out_remote);
 };
+inline ProxyDevice& device_of(bp_device_t* device) {
+  return *reinterpret_cast<ProxyDevice*>(device);
+}
 
 // Behind a bp_program_t. Lost when its process ends.
 struct ProxyProgram {

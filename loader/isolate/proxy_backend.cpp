@@ -5,22 +5,16 @@
 #include <thread>
 
 #include "base/abi.h"
+#include "base/clock.h"
 #include "isolate/proxy.h"
 
 namespace backplane::isolate {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr uint64_t kFirstPauseNs = 10'000'000;  // after the second failure in a row
 constexpr uint64_t kLongestPauseNs = 30'000'000'000;
 constexpr uint64_t kAwaitedPauseNs = 400'000'000;  // longer pauses are errors
 constexpr uint64_t kComputingNs = 600'000'000'000;
-
-uint64_t now_ns() {
-  return static_cast<uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count());
-}
 
 // The pause before the next start, in ns: 0 after one failure, so that a single crash costs little; then it doubles.
 uint64_t pause_after(uint32_t failures) {
@@ -66,9 +60,9 @@ Result<std::shared_ptr<Process>> ProxyBackend::running() {
   if (process_) {
     process_->set_log({});
     process_ = nullptr;
-    not_before_ = now_ns() + pause_after(++failures_);
+    not_before_ = monotonic_now() + pause_after(++failures_);
   }
-  if (const uint64_t now = now_ns(); now < not_before_) {
+  if (const uint64_t now = monotonic_now(); now < not_before_) {
     const uint64_t left = not_before_ - now;
     if (left > kAwaitedPauseNs)
       return Status(BP_DEVICE_LOST, library_.name() + " ended " + std::to_string(failures_.load()) +
@@ -77,7 +71,7 @@ Result<std::shared_ptr<Process>> ProxyBackend::running() {
     std::this_thread::sleep_for(std::chrono::nanoseconds(left));
   }
   // Failing to start a process, or to create the backend in it, counts as a failure too.
-  not_before_ = now_ns() + pause_after(failures_ + 1);
+  not_before_ = monotonic_now() + pause_after(failures_ + 1);
   const bool again = failures_ > 0;
   auto made = library_.process();
   if (!made.ok()) {

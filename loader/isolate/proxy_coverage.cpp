@@ -5,10 +5,6 @@
 namespace backplane::isolate {
 namespace {
 
-ProxyDevice& device_of(bp_device_t* device) {
-  return *reinterpret_cast<ProxyDevice*>(device);
-}
-
 // Calls an operation of the device on a graph. `request` writes the fields between the cancel flag and the graph.
 Result<std::string> ask(ProxyDevice& device, Operation operation, const std::function<void(Writer&)>& request,
                         const bp_graph_t* graph, const bp_cancel_t* cancel, Remote& out_remote) {

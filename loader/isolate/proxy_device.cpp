@@ -15,10 +15,6 @@ ProxyBackend& backend_of(bp_backend_t* backend) {
   return *reinterpret_cast<ProxyBackend*>(backend);
 }
 
-ProxyDevice& device_of(bp_device_t* device) {
-  return *reinterpret_cast<ProxyDevice*>(device);
-}
-
 struct DeviceCount {
   uint32_t devices;
   std::string text;  // why there are none

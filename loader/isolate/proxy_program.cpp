@@ -10,10 +10,6 @@
 namespace backplane::isolate {
 namespace {
 
-ProxyDevice& device_of(bp_device_t* device) {
-  return *reinterpret_cast<ProxyDevice*>(device);
-}
-
 ProxyProgram& program_of(const bp_program_t* program) {
   return *reinterpret_cast<ProxyProgram*>(const_cast<bp_program_t*>(program));
 }

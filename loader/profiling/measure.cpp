@@ -11,11 +11,11 @@
 #include <string_view>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/keep.h"
 #include "host/cancel.h"
 #include "place/cost.h"
 #include "profiling/single_node.h"
-#include "run/clock.h"
 #include "run/exec.h"
 #include "run/lane.h"
 #include "run/memory.h"

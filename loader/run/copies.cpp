@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/clock.h"
 #include "host/container.h"
-#include "run/clock.h"
 #include "run/runner.h"
 
 namespace backplane {

@@ -10,11 +10,11 @@
 #include <utility>
 
 #include "base/abi.h"
+#include "base/clock.h"
 #include "base/dtype.h"
 #include "base/keep.h"
 #include "host/container.h"
 #include "host/semaphore.h"
-#include "run/clock.h"
 
 namespace backplane {
 namespace {

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/abi.h"
+#include "base/clock.h"
 #include "host/cancel.h"
-#include "run/clock.h"
 #include "run/device_status.h"
 
 namespace backplane {

@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "backplane/ext/draft/kinds.h"
+#include "base/clock.h"
 #include "host/cancel.h"
-#include "run/clock.h"
 #include "run/device_status.h"
 
 namespace backplane {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/abi.h"
-#include "run/clock.h"
+#include "base/clock.h"
 #include "run/device_status.h"
 
 namespace backplane {

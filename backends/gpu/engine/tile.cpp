@@ -35,11 +35,11 @@ size_t depth_of_groups(int64_t z, size_t most, size_t limit) {
   return 1;
 }
 
+}  // namespace
+
 std::string macro(const char* name, int64_t value) {
   return " -D" + std::string(name) + "=" + std::to_string(value);
 }
-
-}  // namespace
 
 std::string Tile::macros() const {
   std::string all = macro("ROWS", rows) + macro("VECTOR", vector) + macro("COLUMNS", columns);

@@ -22,6 +22,9 @@ struct DeviceCaps;
 // must check their bounds. Groups extend along x first, up to `widest` items.
 Ranges ranges_of_items(const DeviceCaps& caps, int64_t x, int64_t y = 1, int64_t z = 1, size_t widest = SIZE_MAX);
 
+// The compiler option that defines a kernel's macro: " -DNAME=value".
+std::string macro(const char* name, int64_t value);
+
 struct Tile {
   int64_t rows, vector, columns;  // a work item computes `rows` × (`columns` vectors of `vector` elements)
   // A work group loads `depth` columns of the left matrix and `depth` rows of the right one into local memory at a

@@ -15,7 +15,7 @@ namespace {
 // columns.
 constexpr int64_t kRows = 256, kColumns = 768, kDepth = 512;
 constexpr double kOperations = 2.0 * kRows * kColumns * kDepth;
-constexpr int kRepeats = 6;
+constexpr int kRounds = 6;
 constexpr double kPatienceSeconds = 0.2;
 
 KernelSource source_of(const Tile& tile) {
@@ -102,7 +102,7 @@ void set_arguments(const Kernel& kernel, const std::vector<Buffer>& buffers, con
 
 double shortest_seconds(const Queue& queue, const std::vector<Start>& starts) {
   double best = INFINITY;
-  for (int i = 0; i <= kRepeats; ++i) {  // the first round is a warm-up
+  for (int i = 0; i <= kRounds; ++i) {  // the first round is a warm-up
     const auto begin = std::chrono::steady_clock::now();
     const auto failure = sdk::caught([&] {
       for (const auto& [kernel, ranges] : starts) queue->launch(*kernel, ranges, false);

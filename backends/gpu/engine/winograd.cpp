@@ -16,10 +16,6 @@ constexpr int64_t kChannels = 128, kSize = 56, kLine = kSize / 2, kWidth = kLine
 constexpr int64_t kCount = (kLine - 1) * kWidth + kLine;
 constexpr int64_t kPhase = kWidth * kWidth;
 
-std::string macro(const char* name, int64_t value) {
-  return " -D" + std::string(name) + "=" + std::to_string(value);
-}
-
 double transform_seconds(Device& device) {
   const WinogradCut cut = winograd_cut(device.caps(), kChannels, kCount, kLine);
   const Kernel input = device.kernels().kernel({"winograd", "winograd_input", cut.input_options(), {}});

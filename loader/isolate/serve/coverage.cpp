@@ -16,17 +16,13 @@ constexpr uint32_t kMostRanges = 4096;        // in one verdict
 constexpr uint32_t kMostNodes = 10'000'000;   // in one group
 constexpr uint64_t kMostAnswers = 64u << 20;  // bytes of all verdicts and groups
 
-Status corrupt() {
-  return {BP_CORRUPT, "the request cannot be read"};
-}
-
 std::string_view cut(bp_text_t text) {
   return text.data ? std::string_view(text.data, std::min(text.size, kMostText)) : std::string_view();
 }
 
 // Reads the graph, which is the last part of the message.
 Result<std::unique_ptr<WireGraph>> read_graph(Reader& in, GraphService& service) {
-  if (!in.ok()) return corrupt();
+  if (!in.ok()) return unreadable_request();
   return WireGraph::read(std::string(in.rest()), service);
 }
 
@@ -48,7 +44,7 @@ Status Server::coverage(Lane& lane, Message& request, Writer& out) const {
   BP_ASSIGN(const auto graph, read_graph(in, service));
   query.graph = graph->subject();
   for (const uint32_t node : nodes)
-    if (node >= query.graph->node_count) return corrupt();
+    if (node >= query.graph->node_count) return unreadable_request();
   query.nodes = some ? nodes.data() : nullptr;
   query.node_count = static_cast<uint32_t>(nodes.size());
   query.options = options.data();
@@ -169,7 +165,7 @@ Status Server::infer(Lane& lane, Message& request, Writer& out) const {
   const bp_coverage_api_t& api = *tables_->plugin.coverage;
   if (!api.infer) return {BP_UNSUPPORTED, "its plugin has no `infer`"};
   infer.graph = graph->subject();
-  if (infer.node >= infer.graph->node_count) return corrupt();
+  if (infer.node >= infer.graph->node_count) return unreadable_request();
   infer.options = options.data();
   infer.option_count = static_cast<uint32_t>(options.size());
   infer.option_stride = sizeof(bp_option_t);

@@ -18,10 +18,6 @@ namespace {
 
 constexpr uint64_t kScratchAlignment = 4096;
 
-Status corrupt() {
-  return {BP_CORRUPT, "the request cannot be read"};
-}
-
 uint64_t size_of(const Descriptor& file) {
   struct stat state {};
   return ::fstat(file.get(), &state) == 0 ? static_cast<uint64_t>(state.st_size) : 0;
@@ -162,10 +158,10 @@ Status ServedInstance::bind(Reader& in, const std::vector<Descriptor>& files) {
   if (!in.complete() || !slot || slot->container || next.extents.size() > BP_MAX_RANK ||
       (!next.strides.empty() && next.strides.size() != next.extents.size()) ||
       (next.layout == BP_LAYOUT_STRIDED && next.strides.size() != next.extents.size()) || files.size() > 1)
-    return corrupt();
+    return unreadable_request();
   if (keeps) {
     if (!files.empty()) {
-      if (!is_large_enough(files[0], 0, whole)) return corrupt();
+      if (!is_large_enough(files[0], 0, whole)) return unreadable_request();
       auto mapping = std::make_shared<const Mapping>(Mapping::of(files[0].get(), 0, whole, PROT_READ | PROT_WRITE));
       if (!*mapping) return {BP_RESOURCE_EXHAUSTED, "shared memory of the loader cannot be mapped"};
       blocks_[block] = std::move(mapping);
@@ -173,11 +169,11 @@ Status ServedInstance::bind(Reader& in, const std::vector<Descriptor>& files) {
     }
     const auto known = blocks_.find(block);
     if (known == blocks_.end() || offset > block_bytes_[block] || next.capacity > block_bytes_[block] - offset)
-      return corrupt();
+      return unreadable_request();
     next.mapping = known->second;
     next.address = next.mapping->data() + offset;
   } else if (!files.empty() && next.capacity > 0) {
-    if (!is_large_enough(files[0], offset, next.capacity)) return corrupt();
+    if (!is_large_enough(files[0], offset, next.capacity)) return unreadable_request();
     BP_ASSIGN(next.mapping, map_block(block, files[0]));
     next.address = next.mapping->data() + offset;
   }
@@ -218,7 +214,7 @@ Status ServedInstance::extents(Reader& in) {
     slots[i].rank = static_cast<uint32_t>(extents[i].size());
     slots[i].extents = extents[i].data();
   }
-  if (!in.complete()) return corrupt();
+  if (!in.complete()) return unreadable_request();
   const bp_instance_api_t& api = *plugin().instance;
   if (!api.extents) return {BP_UNSUPPORTED, "its plugin has no `extents`"};
   PluginError error;
@@ -394,7 +390,7 @@ Status Server::run_with_containers(Lane& lane, Reader& in, Writer& out) {
   const auto instance = instances_.find(numbers.instance);
   if (!instance) return {BP_DEVICE_LOST, "there is no such instance in this process"};
   BP_TRY(instance->read_containers(in));
-  if (!in.complete()) return corrupt();
+  if (!in.complete()) return unreadable_request();
   BP_TRY(instance->run(
       lane, {numbers.deadline, numbers.id, numbers.trace_id, numbers.priority, cancellable, numbers.tracing != 0}));
   return instance->write_containers(out);

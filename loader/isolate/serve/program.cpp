@@ -13,10 +13,6 @@ namespace {
 constexpr uint32_t kMostInplace = 100'000;
 constexpr uint64_t kMostBlob = kMostReply - 4096;
 
-Status corrupt() {
-  return {BP_CORRUPT, "the request cannot be read"};
-}
-
 std::vector<uint32_t> kinds_of(const bp_graph_t& graph, const uint32_t* values, uint32_t count) {
   std::vector<uint32_t> kinds;
   for (uint32_t i = 0; i < count; ++i)
@@ -69,7 +65,7 @@ Status Server::make_program(Lane& lane, Message& request, Writer& out, bool from
   what.flags = in.get<uint32_t>();
   const bool reports_progress = in.get<uint32_t>();
   made->blob = in.text();
-  if (!in.ok()) return corrupt();
+  if (!in.ok()) return unreadable_request();
   const GraphLane::During during(made->lane, lane);
   BP_ASSIGN(made->graph, WireGraph::read(std::string(in.rest()), made->lane));
   request.bytes = {};
@@ -141,7 +137,7 @@ Status Server::destroy_program(Reader& in) {
 Status Server::output_extents(Lane& lane, Reader& in, Writer& out) const {
   BP_ASSIGN(const auto program, this->program(in));
   const uint64_t count = in.count(32);
-  if (!in.ok() || count != program->info.input_count) return corrupt();
+  if (!in.ok() || count != program->info.input_count) return unreadable_request();
   std::vector<OwnedTensor> owned(count);
   std::vector<bp_tensor_t> tensors;
   for (OwnedTensor& each : owned) {
@@ -151,7 +147,7 @@ Status Server::output_extents(Lane& lane, Reader& in, Writer& out) const {
     if (known) each.set(bytes);
     tensors.push_back(each.tensor);
   }
-  if (!in.complete()) return corrupt();
+  if (!in.complete()) return unreadable_request();
   const bp_program_api_t& api = *tables_->plugin.program;
   if (!api.output_extents) return {BP_UNSUPPORTED, "its plugin has no `output_extents`"};
   std::vector<bp_shape_t> shapes(program->info.output_count);
@@ -206,7 +202,7 @@ Status Server::validate(Reader& in, Writer& out) const {
   BP_ASSIGN(const auto device, this->device(in));
   const std::string blob(in.text());
   const bp_plugin_t& plugin = tables_->plugin;
-  if (!in.complete()) return corrupt();
+  if (!in.complete()) return unreadable_request();
   if (!plugin.cache || !plugin.cache->validate) return {BP_UNSUPPORTED, "its plugin has no `validate`"};
   uint32_t answer = BP_CACHE_UNUSABLE;
   PluginError error;
@@ -231,7 +227,7 @@ Status Server::refit(Lane& lane, Reader& in) const {
     owned[i].set(in.text());
     weights[i].tensor = &owned[i].tensor;
   }
-  if (!in.complete()) return corrupt();
+  if (!in.complete()) return unreadable_request();
   const bp_plugin_t& plugin = tables_->plugin;
   if (!plugin.weights || !plugin.weights->refit) return {BP_UNSUPPORTED, "its plugin has no `refit`"};
   bp_refit_t what{};
@@ -252,7 +248,7 @@ Status Server::read_weight(Lane& lane, Reader& in, Writer& out) const {
   const auto bytes = in.get<uint64_t>();
   OwnedTensor owned;
   owned.read(in);
-  if (!in.complete()) return corrupt();
+  if (!in.complete()) return unreadable_request();
   if (bytes > kMostBlob)
     return {BP_UNSUPPORTED,
             "a weight of " + std::to_string(bytes) + " bytes is too large to be read from an isolated backend"};

@@ -55,6 +55,10 @@ class Objects {
   uint64_t last_ = 0;
 };
 
+inline Status unreadable_request() {
+  return {BP_CORRUPT, "the request cannot be read"};
+}
+
 using OptionTexts = std::vector<std::pair<std::string, std::string>>;
 OptionTexts read_options(Reader& in);
 std::vector<bp_option_t> abi_options(const OptionTexts& options);

@@ -6,14 +6,14 @@
 namespace backplane::ops {
 namespace {
 
-Status concat(Context& c) {
+Status string_concat(Context& c) {
   if (!c.ranked(0) || !c.ranked(1)) return {};
   Shape shape;
   BP_TRY(c.broadcast(c.shape(0), c.shape(1), shape));
   return c.set_shape(0, shape);
 }
 
-Status split(Context& c) {
+Status string_split(Context& c) {
   c.copy_shape(1, 0);
   if (!c.ranked(0)) return {};
   Shape shape = c.shape(0);
@@ -49,8 +49,8 @@ Status tf_idf(Context& c) {
 
 std::span<const RuleRow> text_rules() {
   static constexpr RuleRow kRows[] = {
-      {"", "RegexFullMatch", same_shape}, {"", "StringConcat", concat},    {"", "StringNormalizer", normalize},
-      {"", "StringSplit", split},         {"", "TfIdfVectorizer", tf_idf},
+      {"", "RegexFullMatch", same_shape}, {"", "StringConcat", string_concat}, {"", "StringNormalizer", normalize},
+      {"", "StringSplit", string_split},  {"", "TfIdfVectorizer", tf_idf},
   };
   return kRows;
 }

@@ -11,10 +11,6 @@ namespace {
 
 using sdk::Error;
 
-Instance& of(bp_instance_t* handle) {
-  return *reinterpret_cast<Instance*>(handle);
-}
-
 uint64_t now() {
   return static_cast<uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())

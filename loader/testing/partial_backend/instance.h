@@ -39,4 +39,8 @@ class Instance {
   std::optional<sdk::HostStream> own_;
 };
 
+inline Instance& of(bp_instance_t* handle) {
+  return *reinterpret_cast<Instance*>(handle);
+}
+
 }  // namespace backplane::partial
