@@ -2,9 +2,9 @@
 // Operators that are a single strided copy: each computes extents and strides, and StridedCopy copies.
 #include "kernels/common/broadcast.h"
 #include "kernels/common/function_kernel.h"
-#include "kernels/common/packed.h"
 #include "kernels/common/strided_copy.h"
 #include "kernels/common/support.h"
+#include "kernels/movement/packed.h"
 
 namespace backplane::cpu {
 namespace {

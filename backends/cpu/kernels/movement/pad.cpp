@@ -2,8 +2,8 @@
 // Pad and CenterCropPad.
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/mapped_copy.h"
-#include "kernels/common/packed.h"
 #include "kernels/common/support.h"
+#include "kernels/movement/packed.h"
 #include "runtime/memory.h"
 #include "runtime/watch.h"
 

@@ -5,8 +5,8 @@
 
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/index.h"
-#include "kernels/common/packed.h"
 #include "kernels/common/support.h"
+#include "kernels/movement/packed.h"
 
 namespace backplane::cpu {
 namespace {

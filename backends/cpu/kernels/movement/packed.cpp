@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/common/packed.h"
+#include "kernels/movement/packed.h"
 
 #include "kernels/common/small_types.h"
 #include "kernels/common/support.h"
