@@ -474,17 +474,18 @@ BP_EXPORT bp_status_t BP_CALL bp_exec_symbols(bp_exec_t* exec, const bp_symbol_e
  * a single value among the signals; native points of a device that does not let the host wait for them or signal
  * them), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEPENDENCY_FAILED, BP_DEVICE_LOST, BP_RESOURCE_EXHAUSTED, and those of
  * `create`, `bind`, `run`, `copy` and `output_extents` in plugin.h. An asynchronous device that has not ended a run 100
- * ms after its deadline is abandoned: BP_TIMED_OUT with BP_ERROR_ABANDONED. (A run that was accepted into a stream does
- * not cause this.) A run without a deadline ends with BP_DEVICE_LOST and BP_ERROR_ABANDONED if the device is abandoned
- * for another reason. The exec is then lost (BP_DEVICE_LOST), and other execs continue without the device. Memory bound
- * to the lost exec, or to other execs that used the device, must stay allocated. */
+ * ms after its deadline, or as long after it as the environment's setting loader.abandon_after says, is abandoned:
+ * BP_TIMED_OUT with BP_ERROR_ABANDONED. (A run that was accepted into a stream does not cause this.) A run without a
+ * deadline ends with BP_DEVICE_LOST and BP_ERROR_ABANDONED if the device is abandoned for another reason. The exec is
+ * then lost (BP_DEVICE_LOST), and other execs continue without the device. Memory bound to the lost exec, or to other
+ * execs that used the device, must stay allocated. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_run(bp_exec_t* exec, const bp_run_t* run, bp_error_t* error);
 /* Like bp_exec_run without `stream`, but returns at once. The run needs `done` or a host point among its signals.
- * BP_OK means that the run was accepted: `done`, and then the signals, report its end and its failure. `run` and its
- * arrays are copied; its cancel token and semaphores must live until the signals have advanced. The exec is free for
- * the next run before the signals advance. `done` must not call the exec, which is still busy, nor destroy it or
- * its session. [one at a time]. Errors: BP_INVALID_ARGUMENT, BP_BUSY, BP_RESOURCE_EXHAUSTED, BP_UNSUPPORTED and
- * BP_DEVICE_LOST (a native point among the signals). */
+ * BP_OK means that the run was accepted: `done`, and then the signals, report its end and its failure; both may come,
+ * from another thread, before this function returns. `run` and its arrays are copied; its cancel token and semaphores
+ * must live until the signals have advanced. The exec is free for the next run before the signals advance. `done` must
+ * not call the exec, which is still busy, nor destroy it or its session. [one at a time]. Errors: BP_INVALID_ARGUMENT,
+ * BP_BUSY, BP_RESOURCE_EXHAUSTED, BP_UNSUPPORTED and BP_DEVICE_LOST (a native point among the signals). */
 BP_EXPORT bp_status_t BP_CALL bp_exec_submit(bp_exec_t* exec, const bp_run_t* run, bp_error_t* error);
 /* Returns output `output` (counted from 0) of the last run: extents and memory, valid until the next run, bind or
  * unbind. The memory is the host's unless other memory is bound. After a run in a stream, its content is valid in that

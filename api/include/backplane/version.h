@@ -26,7 +26,7 @@
 
 /* The version that these headers declare, and the oldest version that code built with them supports. Versions 0.N are
  * drafts: each is compatible only with itself, and N grows with every change of a layout or of a documented meaning. */
-#define BP_ABI_VERSION BP_MAKE_VERSION(0, 13)
+#define BP_ABI_VERSION BP_MAKE_VERSION(0, 14)
 #define BP_ABI_VERSION_MIN BP_ABI_VERSION
 
 /* The calling convention of every function that crosses the ABI. */
