@@ -53,6 +53,12 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     $<$<COMPILE_LANGUAGE:CXX>:-Wno-stringop-overflow> $<$<COMPILE_LANGUAGE:CXX>:-Wno-stringop-overread>)
 endif()
 
+# In a unity build, sources of a target are compiled several at a time, as one file that includes them. GCC takes a type in an
+# unnamed namespace for a header's there.
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+endif()
+
 # Warnings are errors in the build type Dev, with the compilers that the gates use; other compilers may have more warnings.
 string(REGEX MATCH "^[0-9]+" major ${CMAKE_CXX_COMPILER_VERSION})
 if(CMAKE_BUILD_TYPE STREQUAL Dev AND "${CMAKE_CXX_COMPILER_ID} ${major}" MATCHES "^(GNU 12|Clang 14)$")

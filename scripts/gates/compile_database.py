@@ -6,6 +6,7 @@
 import json
 import os
 import pathlib
+import re
 import shlex
 import subprocess
 import sys
@@ -29,13 +30,21 @@ def plain_flags(command: str) -> list[str]:
     return flags
 
 
+def compiled_files(file: str) -> list[str]:
+    """The sources that are compiled as `file`: itself, or those that a file of a unity build includes."""
+    if os.path.basename(os.path.dirname(file)) != "Unity":
+        return [file]
+    return re.findall(r'^#include "(.+)"$', pathlib.Path(file).read_text(encoding="utf-8"), re.MULTILINE)
+
+
 def read_sources(build: pathlib.Path) -> dict[str, list[str]]:
     """The compiler flags of every C++ source that the build folder was configured to compile, by its path below the root."""
     sources = {}
     for entry in json.loads((build / "compile_commands.json").read_text(encoding="utf-8")):
-        name = os.path.relpath(entry["file"], ROOT)
-        if name.endswith(".cpp") and not name.startswith((os.pardir, "build" + os.sep)):
-            sources.setdefault(name, plain_flags(entry["command"]))
+        for file in compiled_files(entry["file"]):
+            name = os.path.relpath(file, ROOT)
+            if name.endswith(".cpp") and not name.startswith((os.pardir, "build" + os.sep)):
+                sources.setdefault(name, plain_flags(entry["command"]))
     return sources
 
 

@@ -70,16 +70,16 @@ def digest(name: str) -> str:
 
 
 def read_fingerprints(build: pathlib.Path, tool: pathlib.Path, sources: dict[str, list[str]], checks: str) -> dict[str, str]:
-    """A digest of all that a source's result depends on, by source. Ninja knows which files a source includes; those of a precompiled header
-    count for every source. A source that was not built yet has none."""
+    """A digest of all that a source's result depends on, by source. Ninja knows which files a source includes, and in a unity build those of
+    the sources that are compiled with it; those of a precompiled header count for every source. A source that was not built yet has none."""
     done = subprocess.run(["ninja", "-C", build, "-t", "deps"], capture_output=True, text=True, check=False)
     precompiled, included, files = [], {}, []
     for line in done.stdout.splitlines():
         if not line.startswith(" "):
             files = precompiled if ".gch: #deps" in line else []
         elif name := line.strip():
-            if files is not precompiled and not files:  # the first file is the source itself
-                included.setdefault(os.path.relpath(name, ROOT), files)
+            if files is not precompiled and (source := os.path.relpath(name, ROOT)) in sources:
+                included.setdefault(source, files)
             files.append(name)
     rules = compile_database.list_files((".clang-tidy", "scripts/gates/requirements.txt"))  # the checks, and clang-tidy's release
     tools = [str(tool), *(str(ROOT / name) for name in rules)]
