@@ -44,7 +44,7 @@ Verdict check_type(const bp_graph_t& graph, const bp_type_t& type, Place place, 
   return yes();
 }
 
-Verdict check_types(const Node& node) {
+Verdict check_types(const Node& node, const Row& row) {
   for (uint32_t i = 0; i < node.input_count(); ++i) {
     if (!node.has_input(i)) continue;
     if (Verdict v = check_type(node.graph(), node.input_type(i), {"input ", i}); !v) return v;
@@ -55,7 +55,10 @@ Verdict check_types(const Node& node) {
     has_output = true;
     if (Verdict v = check_type(node.graph(), node.output_type(i), {"output ", i}); !v) return v;
   }
-  return has_output ? yes() : no(BP_REASON_OPSET, "it has no output");
+  if (!has_output) return no(BP_REASON_OPSET, "it has no output");
+  if (!node.has_output(0) && (row.facts & kOmitsOutput0) == 0)
+    return no(BP_REASON_OPSET, "output 0 is omitted; it is always computed, so give it a value even if no node reads it");
+  return yes();
 }
 
 }  // namespace
@@ -89,7 +92,7 @@ Verdict judge(const Node& node, const Row** out_row) {
     }
     return no(BP_REASON_OPERATOR, "the operator is not known");
   }
-  if (Verdict verdict = check_types(node); !verdict) return verdict;
+  if (Verdict verdict = check_types(node, *row); !verdict) return verdict;
   if (Verdict verdict = row->supports(node); !verdict) return verdict;
   if (out_row != nullptr) *out_row = row;
   return yes();

@@ -39,6 +39,8 @@ inline constexpr uint32_t kUpdatesInput0 = 4;
 
 // The product of inputs 0 and 1 may be computed in bf16 where the session allows it.
 inline constexpr uint32_t kMultipliesInBf16 = 8;
+// Output 0 may be omitted where another output is used. Every other output may be omitted for all operators.
+inline constexpr uint32_t kOmitsOutput0 = 16;
 
 // How nodes with fp16 or bf16 operands are computed.
 enum class HalfRule : uint8_t {

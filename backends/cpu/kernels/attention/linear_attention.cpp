@@ -225,8 +225,8 @@ std::unique_ptr<Kernel> create_causal(const Node& node) {
 
 [[gnu::cold]] std::span<const Row> linear_attention_rows() {
   static constexpr Row kRows[] = {
-      {"", "LinearAttention", 27, supports_linear, create_linear},
-      {"", "CausalConvWithState", 27, supports_causal, create_causal},
+      Row{"", "LinearAttention", 27, supports_linear, create_linear}.with(kOmitsOutput0),
+      Row{"", "CausalConvWithState", 27, supports_causal, create_causal}.with(kOmitsOutput0),
   };
   return kRows;
 }

@@ -217,10 +217,10 @@ constexpr uint32_t kAll = kTexts | kContainers;
 
 [[gnu::cold]] std::span<const Row> control_rows() {
   static constexpr Row kRows[] = {
-      {"", "If", 1, supports_if, create_if, kAll},
-      {"", "Loop", 1, supports_loop, create_loop, kAll},
-      {"", "Scan", 9, supports_scan, create_scan, kAll},
-      {"", "SequenceMap", 17, supports_map, create_map, kAll},
+      Row{"", "If", 1, supports_if, create_if, kAll}.with(kOmitsOutput0),
+      Row{"", "Loop", 1, supports_loop, create_loop, kAll}.with(kOmitsOutput0),
+      Row{"", "Scan", 9, supports_scan, create_scan, kAll}.with(kOmitsOutput0),
+      Row{"", "SequenceMap", 17, supports_map, create_map, kAll}.with(kOmitsOutput0),
   };
   return kRows;
 }

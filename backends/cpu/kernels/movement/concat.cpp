@@ -138,8 +138,8 @@ std::unique_ptr<Kernel> create_split(const Node& node) {
 
 [[gnu::cold]] std::span<const Row> concat_rows() {
   static constexpr Row kRows[] = {
-      {"", "Concat", 4, supports_concat, create_concat},
-      {"", "Split", 13, supports_split, create_split},
+      Row{"", "Concat", 4, supports_concat, create_concat},
+      Row{"", "Split", 13, supports_split, create_split}.with(kOmitsOutput0),
   };
   return kRows;
 }

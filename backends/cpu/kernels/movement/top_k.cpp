@@ -150,7 +150,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> top_k_rows() {
-  static constexpr Row kRows[] = {Row{"", "TopK", 11, supports, create}.in_fp32()};
+  static constexpr Row kRows[] = {Row{"", "TopK", 11, supports, create}.in_fp32().with(kOmitsOutput0)};
   return kRows;
 }
 

@@ -366,7 +366,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
 
 [[gnu::cold]] std::span<const Row> dynamic_quantize_lstm_rows() {
   static constexpr Row kRows[] = {
-      {"com.microsoft", "DynamicQuantizeLSTM", 1, supports, create},
+      Row{"com.microsoft", "DynamicQuantizeLSTM", 1, supports, create}.with(kOmitsOutput0),
   };
   return kRows;
 }

@@ -360,9 +360,9 @@ std::optional<std::string> wrong_length(const Tensor& tensor, RecurrentExtents e
 
 [[gnu::cold]] std::span<const Row> recurrent_rows() {
   static constexpr Row kRows[] = {
-      Row{"", "RNN", 7, supports<Cell::kRnn>, create<Cell::kRnn>}.in_fp32(0b110),
-      Row{"", "GRU", 7, supports<Cell::kGru>, create<Cell::kGru>}.in_fp32(0b110),
-      Row{"", "LSTM", 7, supports<Cell::kLstm>, create<Cell::kLstm>}.in_fp32(0b110),
+      Row{"", "RNN", 7, supports<Cell::kRnn>, create<Cell::kRnn>}.in_fp32(0b110).with(kOmitsOutput0),
+      Row{"", "GRU", 7, supports<Cell::kGru>, create<Cell::kGru>}.in_fp32(0b110).with(kOmitsOutput0),
+      Row{"", "LSTM", 7, supports<Cell::kLstm>, create<Cell::kLstm>}.in_fp32(0b110).with(kOmitsOutput0),
   };
   return kRows;
 }

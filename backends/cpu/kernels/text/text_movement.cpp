@@ -152,7 +152,8 @@ std::vector<Row> text_movement_rows(std::span<const Row> numbers) {
   std::vector<Row> all;
   for (const Row& row : numbers) {
     if (row.domain.empty() && row.operand_kinds == 0 && find_movement(row.op_type) != nullptr)
-      all.push_back({row.domain, row.op_type, row.since_version, supports, create, kTexts});
+      all.push_back(
+          Row{row.domain, row.op_type, row.since_version, supports, create, kTexts}.with(row.facts & kOmitsOutput0));
   }
   return all;
 }

@@ -139,9 +139,9 @@ constexpr const char* kTraining = "ai.onnx.preview.training";
 
 [[gnu::cold]] std::span<const Row> optimizer_rows() {
   static constexpr Row kRows[] = {
-      {kTraining, "Adagrad", 1, supports<Adagrad>, create<Adagrad>},
-      {kTraining, "Adam", 1, supports<Adam>, create<Adam>},
-      {kTraining, "Momentum", 1, supports<Momentum>, create<Momentum>},
+      Row{kTraining, "Adagrad", 1, supports<Adagrad>, create<Adagrad>}.with(kOmitsOutput0),
+      Row{kTraining, "Adam", 1, supports<Adam>, create<Adam>}.with(kOmitsOutput0),
+      Row{kTraining, "Momentum", 1, supports<Momentum>, create<Momentum>}.with(kOmitsOutput0),
   };
   return kRows;
 }
