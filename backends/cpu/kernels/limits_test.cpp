@@ -82,6 +82,23 @@ TEST(Celu, OfANegativeAlphaRises) {
   EXPECT_EQ(y[2], 2);
 }
 
+TEST(PRelu, OfASlopeThatWouldEnlargeXIsRefused) {
+  const auto matrix = [](int64_t rows, const std::vector<float>& data) {
+    return HostTensor::of(BP_DTYPE_FLOAT, {rows, 2}, data);
+  };
+  GraphBuilder graph;
+  graph.input("x", BP_DTYPE_FLOAT, {-2, 2}).input("slope", BP_DTYPE_FLOAT, {-3, 2});
+  graph.node("PRelu", 16, {"x", "slope"}, {"y"}).output("y");
+  Plugin plugin;
+  Compiled program(plugin, graph.graph());
+  const Outcome shared = program.run({matrix(2, {-1, 2, -3, -4}), matrix(1, {2, 3})});
+  ASSERT_EQ(shared.status, BP_OK) << shared.text;
+  EXPECT_EQ(shared.outputs[0].as<float>(), (std::vector<float>{-2, 2, -6, -12}));
+  const Outcome larger = program.run({matrix(1, {-1, 2}), matrix(2, {2, 3, 4, 5})});
+  EXPECT_EQ(larger.status, BP_TYPE_MISMATCH);
+  EXPECT_NE(larger.text.find("slope [2,2] does not broadcast to x [1,2]"), std::string::npos) << larger.text;
+}
+
 TEST(Det, OfAMatrixWithNanIsNan) {
   GraphBuilder graph;
   graph.weight<float>("x", BP_DTYPE_FLOAT, {2, 2}, {0, 1, std::numeric_limits<float>::quiet_NaN(), 1});

@@ -299,6 +299,20 @@ struct BitShift {
 
 constexpr auto kPrelu = []<class T>(T x, T slope) -> T { return x < 0 ? kMultiply(x, slope) : x; };
 
+// The slope broadcasts to x, and not x to the slope.
+std::unique_ptr<Kernel> create_prelu(const Node& node) {
+  const Loop loop = dispatch<Numbers>(node.input_type(0).dtype, [](auto tag) {
+    using T = typename decltype(tag)::type;
+    return loop_of<T, T, T>(kPrelu);
+  });
+  return make_kernel([loop](Tensors inputs) -> Plan {
+    const Shape &x = inputs[0].shape, &slope = inputs[1].shape;
+    if (const auto shape = broadcast_shape(std::array{x, slope}); !shape || !(*shape == x))
+      return fail("slope " + to_string(slope) + " does not broadcast to x " + to_string(x));
+    return plan_binary(inputs, loop);
+  });
+}
+
 // ---- Pow: the result has the type of the base; the exponent may have another type ----------------------------------
 
 // `exponent` is in two's complement if it is negative.
@@ -387,7 +401,7 @@ Verdict supports_bit_shift(const Node& node) {
       binary<kDivide, Numbers>("Div", 7),
       binary<Mod, Numbers>("Mod", 10),
       Row{"", "Pow", 7, supports_pow, create_pow}.in_fp32_elements(),
-      binary<kPrelu, Numbers>("PRelu", 7),
+      Row{"", "PRelu", 7, accepts_two<Numbers>, create_prelu}.in_fp32_elements(),
       variadic<kAdd, Floats>("Sum", 8),
       variadic<kAdd, Floats, true>("Mean", 8),
       variadic<kMinimum, Numbers>("Min", 8),
