@@ -5,6 +5,17 @@
 
 namespace backplane::gpu {
 
+std::vector<bool> axis_set(const std::vector<int64_t>& axes, size_t rank) {
+  std::vector<bool> set(rank);
+  for (const int64_t axis : axes) {
+    std::vector<bool>::reference named = set[axis_of(axis, rank)];
+    if (named)
+      throw sdk::Error(BP_INVALID_ARGUMENT, "axis " + std::to_string(axis) + " is repeated in " + to_string(axes));
+    named = true;
+  }
+  return set;
+}
+
 std::string_view type_name(bp_dtype_t dtype) {
   switch (dtype) {
     case BP_DTYPE_FLOAT:

@@ -30,6 +30,10 @@ struct Tensor {
   size_t rank() const { return shape.size(); }
 };
 
+// Which dimensions `axes` name. Throws BP_INVALID_ARGUMENT if one is repeated, and as axis_of does if one is out of
+// range.
+std::vector<bool> axis_set(const std::vector<int64_t>& axes, size_t rank);
+
 // The name of a type in kernels: "f32", "i64", "b8". kernels/types.cl defines its storage and arithmetic types.
 std::string_view type_name(bp_dtype_t dtype);
 // The name of the unsigned integer of the same size, for kernels that only move elements.

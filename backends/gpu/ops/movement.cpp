@@ -44,8 +44,7 @@ void emit_flatten(Emit& e, std::string_view) {
 
 void emit_squeeze(Emit& e, std::string_view) {
   const Tensor x = e.input(0);
-  std::vector<bool> drop(x.rank());
-  for (const int64_t axis : e.ints(1)) drop[axis_of(axis, x.rank())] = true;
+  const std::vector<bool> drop = axis_set(e.ints(1), x.rank());
   Shape shape;
   for (size_t i = 0; i < x.rank(); ++i) {
     if (!(e.has_input(1) ? drop[i] : x.shape[i] == 1)) shape.push_back(x.shape[i]);
@@ -56,12 +55,9 @@ void emit_squeeze(Emit& e, std::string_view) {
 void emit_unsqueeze(Emit& e, std::string_view) {
   const Tensor x = e.input(0);
   const std::vector<int64_t> axes = e.ints(1);
-  Shape shape(x.rank() + axes.size(), -1);
-  for (const int64_t axis : axes) shape[axis_of(axis, shape.size())] = 1;
+  Shape shape;
   size_t next = 0;
-  for (int64_t& extent : shape) {
-    if (extent < 0) extent = x.shape.at(next++);
-  }
+  for (const bool added : axis_set(axes, x.rank() + axes.size())) shape.push_back(added ? 1 : x.shape[next++]);
   e.alias(0, x, shape);
 }
 

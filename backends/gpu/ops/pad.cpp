@@ -33,16 +33,6 @@ Taps padded(size_t axis, int64_t n, int64_t before, int64_t after, std::string_v
   return taps;
 }
 
-// The tables are for the extents of the input: each is for an axis of its own.
-void check_axes(const std::vector<int64_t>& axes, size_t rank) {
-  std::vector<bool> seen(rank);
-  for (const int64_t axis : axes) {
-    if (seen[axis_of(axis, rank)])
-      throw sdk::Error(BP_INVALID_ARGUMENT, "axis " + std::to_string(axis) + " is repeated in " + to_string(axes));
-    seen[axis_of(axis, rank)] = true;
-  }
-}
-
 void emit_pad(Emit& e, std::string_view) {
   const Shape shape = e.shape(0);
   const std::vector<int64_t> pads = e.ints(1);
@@ -50,7 +40,7 @@ void emit_pad(Emit& e, std::string_view) {
   if (!e.has_input(3)) {
     for (size_t i = 0; i < shape.size(); ++i) axes.push_back(static_cast<int64_t>(i));
   }
-  check_axes(axes, shape.size());
+  axis_set(axes, shape.size());  // the tables are for the extents of the input: each is for an axis of its own
   const std::string mode(e.node.text_attribute("mode", "constant"));
   std::vector<Taps> tables;
   for (size_t i = 0; i < axes.size(); ++i) {
@@ -78,7 +68,7 @@ void emit_center_crop_pad(Emit& e, std::string_view) {
   if (axes.empty()) {
     for (size_t i = 0; i < shape.size(); ++i) axes.push_back(static_cast<int64_t>(i));
   }
-  check_axes(axes, shape.size());
+  axis_set(axes, shape.size());
   std::vector<Taps> tables;
   for (size_t i = 0; i < axes.size(); ++i) {
     const size_t axis = axis_of(axes[i], shape.size());

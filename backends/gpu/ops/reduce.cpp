@@ -20,8 +20,8 @@ Reduction reduction_of(Emit& e) {
   Tensor x = e.input(0);
   std::vector<int64_t> axes = e.ints(1);
   if (axes.empty()) axes = e.node.ints_attribute("axes");
-  std::vector<bool> gone(x.rank(), axes.empty() && e.node.int_attribute("noop_with_empty_axes", 0) == 0);
-  for (const int64_t axis : axes) gone[axis_of(axis, x.rank())] = true;
+  std::vector<bool> gone = axis_set(axes, x.rank());
+  if (axes.empty() && e.node.int_attribute("noop_with_empty_axes", 0) == 0) gone.assign(x.rank(), true);
   const bool keep = e.node.int_attribute("keepdims", 1) != 0;
   Reduction r;
   for (size_t i = 0; i < x.rank(); ++i) {

@@ -209,6 +209,28 @@ TEST_F(EdgesTest, ASliceTakesEachAxisOnce) {
   EXPECT_THAT(error.text(), HasSubstr("axis 1 is repeated"));
 }
 
+TEST_F(EdgesTest, ReductionsSqueezeAndUnsqueezeTakeEachAxisOnce) {
+  const Environment env = opencl();
+  for (const auto& [op, result] : {std::pair<const char*, std::vector<int64_t>>{"ReduceSum", {1, 1}},
+                                   {"Squeeze", {}},
+                                   {"Unsqueeze", {1, 1, 1, 1}}}) {
+    SCOPED_TRACE(op);
+    Exec exec =
+        env.compile(env.parse(DeclaredModel::bytes(op, {{"x", BP_DTYPE_FLOAT, {1, 1}}, {"axes", BP_DTYPE_INT64, {2}}},
+                                                   {"y", BP_DTYPE_FLOAT, result})),
+                    only_opencl())
+            .exec();
+    exec.bind("x", Tensor::of<float>({1, 1}, {3}));
+    exec.bind("axes", Tensor::of<int64_t>({2}, {0, 1}));
+    exec.run();
+    EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(3));
+    exec.bind("axes", Tensor::of<int64_t>({2}, {1, 1}));
+    const Error error = failure([&] { exec.run(); });
+    EXPECT_EQ(error.status(), BP_INVALID_ARGUMENT);
+    EXPECT_THAT(error.text(), HasSubstr("axis 1 is repeated in [1,1]"));
+  }
+}
+
 // The second pad of an axis would read elements that the first one has cut off.
 TEST_F(EdgesTest, APadTakesEachAxisOnce) {
   const Environment env = opencl();
@@ -229,6 +251,22 @@ TEST_F(EdgesTest, APadTakesEachAxisOnce) {
   const Error error = failure([&] { exec.run(); });
   EXPECT_EQ(error.status(), BP_INVALID_ARGUMENT);
   EXPECT_THAT(error.text(), HasSubstr("axis -2 is repeated in [0,-2]"));
+}
+
+// The slope broadcasts to x, and not x to the slope.
+TEST_F(EdgesTest, ASlopeDoesNotEnlargeX) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {-1, 2}), slope = graph.input("slope", BP_DTYPE_FLOAT, {-1, 2});
+  const Environment env = opencl();
+  Exec exec = env.compile(graph.finish({graph.node("PRelu", "y", {x, slope})}), only_opencl()).exec();
+  exec.bind(0u, Tensor::of<float>({1, 2}, {-1, 2}));
+  exec.bind(1u, Tensor::of<float>({1, 2}, {3, 4}));
+  exec.run();
+  EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(-3, 2));
+  exec.bind(1u, Tensor::of<float>({2, 2}, {3, 4, 5, 6}));
+  const Error error = failure([&] { exec.run(); });
+  EXPECT_EQ(error.status(), BP_TYPE_MISMATCH);
+  EXPECT_THAT(error.text(), HasSubstr("[2,2] does not broadcast to [1,2]"));
 }
 
 // ONNX requires the first output, so a loader may refuse these models; the engine must not depend on that.
