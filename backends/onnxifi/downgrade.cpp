@@ -304,10 +304,17 @@ const Forms* find(std::string_view op) {
   return at != std::end(kForms) && at->op == op ? at : nullptr;
 }
 
+// Whether output 0 may be omitted where another one is used.
+bool may_omit_output_0(std::string_view op) {
+  return op == "GRU" || op == "LSTM" || op == "RNN" || op == "Split";
+}
+
 // Rewrites a node in the previous form. Returns why this is impossible, or an empty string.
 std::string step_back(OnnxModel& onnx_model, OnnxNode& node, const Forms& forms) {
   const std::string op = node.op;
   const uint32_t since = node.since;
+  if ((node.outputs.empty() || !node.outputs.front()) && !may_omit_output_0(op))  // steps read it
+    return "output 0 of " + op + " is omitted";
   const auto* const form = std::find(std::begin(forms.since), std::end(forms.since), since);
   if (form == std::end(forms.since)) return op + " in version " + std::to_string(since) + " is not known";
   for (const Step& step : kSteps) {

@@ -382,6 +382,19 @@ TEST(OlderForms, OfClipWithShortFloatsHaveTheUpperBoundTwiceToo) {
   }
 }
 
+TEST(OlderForms, AreNotWrittenForANodeWithoutItsFirstOutput) {
+  TinyGraph graph;
+  graph.output(graph.node("MaxPool", 22, {graph.input("x", {1, 1, 4})}, {1, 1, 2}));
+  graph.attribute("ceil_mode", int64_t{1});
+  graph.attribute("kernel_shape", Ints{2});
+  bp_graph_t omitted = *graph.get();
+  std::vector<uint32_t> operands(omitted.operands, omitted.operands + omitted.operand_count);
+  operands.back() = BP_NONE;
+  omitted.operands = operands.data();
+  OnnxModel model{backplane::sdk::Graph(&omitted)};
+  EXPECT_THAT(downgrade(model, 10), HasSubstr("output 0 of MaxPool is omitted"));
+}
+
 TEST(OlderForms, EachStepIsOfAForm) {
   for (const Step& step : steps()) {
     bool found = false;
