@@ -35,9 +35,13 @@ Array slide(const Call& call, const Window& window, F visit) {
   return result;
 }
 
+// ONNX defines no result for such a window: implementations return 0, NaN, -infinity or the lowest number.
+constexpr char kNothing[] = "a window has only padding";
+
 References max_in(const Call& call, const Window& window) {
   return {Reference(slide(call, window,
                           [](const std::vector<double>& values, int64_t) {
+                            require(!values.empty(), kNothing);
                             double best = -HUGE_VAL;
                             for (const double x : values) best = std::fmax(best, x);
                             return best;
@@ -47,7 +51,9 @@ References max_in(const Call& call, const Window& window) {
 
 References mean_in(const Call& call, const Window& window, bool count_padding) {
   const auto divisor = [&](const std::vector<double>& values, int64_t padded) {
-    return count_padding ? static_cast<double>(padded) : static_cast<double>(values.size());
+    const auto count = count_padding ? static_cast<double>(padded) : static_cast<double>(values.size());
+    require(count > 0, kNothing);
+    return count;
   };
   Reference result(slide(call, window,
                          [&](const std::vector<double>& values, int64_t padded) {
