@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "backplane/client.hpp"
+#include "backplane/sdk/async.hpp"
 #include "testing/allocation_failure.h"
 #include "testing/onnx_writer.h"
 #include "testing/partial.h"
@@ -150,6 +151,59 @@ TEST(AllocationInAStream, WithoutAnyMemoryAFailureIsKept) {
   EXPECT_EQ(status, BP_RESOURCE_EXHAUSTED);
   EXPECT_THAT(api().stream_wait(on.stream.get(), BP_FOREVER, nullptr), AnyOf(BP_CANCELLED, BP_RESOURCE_EXHAUSTED));
   api().cancel_destroy(cancel);
+}
+
+// The thread of the device's stream has no memory from the end of the first run to that of the second.
+TEST(AllocationInAStream, ARunThatFailsInAThreadWithoutMemoryIsReported) {
+  const Streaming on;
+  Exec other = on.session.exec();
+  other.bind("x", on.x);
+  bp_run_t run = run_in(on.stream.get());
+  run.done = [](void*, bp_status_t, const bp_error_t*) { no_memory = true; };
+  detail::call(api().exec_run, on.exec.get(), static_cast<const bp_run_t*>(&run));
+  bp_cancel_t* cancel = nullptr;
+  detail::call(api().cancel_create, &cancel);
+  api().cancel_set(cancel);
+  const HostSemaphore failed;
+  const std::vector<bp_point_t> points{failed.point(1)};
+  bp_status_t seen = BP_OK;
+  run = run_in(on.stream.get(), points);
+  run.cancel = cancel;  // the device has no memory for the text of the error
+  run.self = &seen;
+  run.done = [](void* self, bp_status_t status, const bp_error_t*) {
+    no_memory = false;
+    *static_cast<bp_status_t*>(self) = status;
+  };
+  detail::call(api().exec_run, other.get(), static_cast<const bp_run_t*>(&run));
+  const bp_status_t waited =
+      api().semaphore_wait(reinterpret_cast<bp_semaphore_t*>(points[0].handle), 1, BP_FOREVER, nullptr, nullptr);
+  EXPECT_EQ(waited, BP_DEPENDENCY_FAILED);
+  EXPECT_THAT(seen, AnyOf(BP_CANCELLED, BP_RESOURCE_EXHAUSTED));
+  static_cast<void>(api().stream_wait(on.stream.get(), BP_FOREVER, nullptr));
+  other.run();
+  api().cancel_destroy(cancel);
+}
+
+TEST(AllocationInAStream, FailuresAreKeptAndPassedOnWithoutMemory) {
+  const sdk::Error cause(BP_CANCELLED, "a text that is too long to be stored without an allocation", 7);
+  sdk::HostTimeline timeline;
+  sdk::Unreported unreported;
+  unreported.add(cause, 3);
+  no_memory = true;
+  for (uint64_t value = 1; value <= 40; ++value) timeline.signal(value, &cause);
+  const auto of_timeline = timeline.failure(40);
+  const auto of_stream = unreported.get();
+  const auto thrown = sdk::caught([&] { throw sdk::Error(cause); });
+  const auto lack = sdk::caught([] { static_cast<void>(std::vector<int>(1000)); });
+  no_memory = false;
+  for (const auto& failure : {of_timeline, of_stream, thrown}) {
+    ASSERT_TRUE(failure.has_value());
+    EXPECT_EQ(failure->status, BP_CANCELLED);
+    EXPECT_EQ(failure->node, 7u);
+  }
+  EXPECT_EQ(of_stream->run, 3u);
+  ASSERT_TRUE(lack.has_value());
+  EXPECT_EQ(lack->status, BP_RESOURCE_EXHAUSTED);
 }
 
 // The copy of the input is in the stream when the island's instance is found to be busy.

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <deque>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -188,7 +187,7 @@ inline void end_in_stream(const RunSync& sync, Unreported& unreported, std::opti
 // A timeline semaphore on the host, for devices whose driver has none.
 class HostTimeline : public NativeSemaphore {
  public:
-  explicit HostTimeline(uint64_t value = 0) : value_(value) {}
+  explicit HostTimeline(uint64_t value = 0) : value_(value) { failures_.reserve(kKept); }
 
   bool wait(uint64_t value, uint64_t deadline) override {
     std::unique_lock lock(mutex_);
@@ -244,7 +243,7 @@ class HostTimeline : public NativeSemaphore {
   std::mutex mutex_;
   std::condition_variable changed_;
   uint64_t value_;
-  std::deque<Failure> failures_;
+  std::vector<Failure> failures_;  // has room for kKept, because `signal` must not need memory
 };
 
 // One run's work in a stream: a small function object that is stored without allocation and called with the run's

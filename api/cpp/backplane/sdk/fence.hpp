@@ -21,11 +21,25 @@
 
 namespace backplane::sdk {
 
-// A failure: a status and one line that names the object, the value found and the remedy.
+// A failure: a status and one line that names the object, the value found and the remedy. Copying never fails: a copy
+// has no text if there is no memory for it.
 class Error : public std::exception {
  public:
   Error(bp_status_t status, std::string text, uint64_t node = BP_NO_NODE, int64_t vendor_code = 0)
       : status(status), text(std::move(text)), node(node), vendor_code(vendor_code) {}
+  Error(const Error& other) noexcept
+      : std::exception(other),
+        status(other.status),
+        text(copied(other.text)),
+        node(other.node),
+        vendor_code(other.vendor_code),
+        flags(other.flags),
+        run(other.run) {}
+  Error(Error&&) noexcept = default;
+  Error& operator=(const Error& other) noexcept { return *this = Error(other); }
+  Error& operator=(Error&&) noexcept = default;
+  // As the constructor, but without the text if there is no memory for it.
+  static Error without_throwing(bp_status_t status, std::string_view text) noexcept { return {status, copied(text)}; }
   // The failure of a lost device: the device and all its objects have become unusable.
   static Error device_lost(std::string text, int64_t vendor_code = 0) {
     Error error(BP_DEVICE_LOST, std::move(text), BP_NO_NODE, vendor_code);
@@ -40,6 +54,15 @@ class Error : public std::exception {
   int64_t vendor_code;
   uint32_t flags = 0;
   uint64_t run = 0;  // bp_run_t.id of the run that failed, if another run reports the failure
+
+ private:
+  static std::string copied(std::string_view text) noexcept {
+    try {
+      return std::string(text);
+    } catch (...) {
+      return {};
+    }
+  }
 };
 
 // Writes a failure to the caller's bp_error_t by the rules of status.h. Returns the status.
@@ -106,7 +129,8 @@ bp_status_t fence(bp_error_t* error, Body&& body) noexcept {
   }
 }
 
-// Runs `body`. Returns an exception of `body` as an Error, or nullopt if there was none.
+// Runs `body`. Returns an exception of `body` as an Error, or nullopt if there was none. The Error has no text if there
+// is no memory for it.
 template <class Body>
 std::optional<Error> caught(Body&& body) noexcept {
   try {
@@ -115,13 +139,13 @@ std::optional<Error> caught(Body&& body) noexcept {
   } catch (const Error& error) {
     return error;
   } catch (const std::bad_alloc&) {
-    return Error(BP_RESOURCE_EXHAUSTED, "out of host memory");
+    return Error::without_throwing(BP_RESOURCE_EXHAUSTED, "out of host memory");
   } catch (const std::system_error& error) {
-    return Error(status_of(error), error.what());
+    return Error::without_throwing(status_of(error), error.what());
   } catch (const std::exception& error) {
-    return Error(BP_INTERNAL, error.what());
+    return Error::without_throwing(BP_INTERNAL, error.what());
   } catch (...) {
-    return Error(BP_INTERNAL, "an exception of unknown type");
+    return Error::without_throwing(BP_INTERNAL, "an exception of unknown type");
   }
 }
 
