@@ -201,6 +201,19 @@ class _Graph:
             versions.append((tensor.data_ptr(), 0 if tensor.is_inference() else tensor._version))
         return versions
 
+    def _prepare(self, inputs: Sequence[Any], again: bool = False) -> bool:
+        """Exports the graph at the first call, after changes of weights, and if `again`. Returns whether it is exported; otherwise it runs
+        in eager mode from now on."""
+        try:
+            if again or self.session is None or self._versions(inputs) != self.versions:
+                self.session = self._export(inputs)
+        except Exception as reason:  # the exporter raises exceptions of many classes
+            if not self.fallback_to_eager:
+                raise
+            _log.warning("a graph runs in eager mode: %s: %s", type(reason).__name__, str(reason).split("\n")[0])
+            self.failed = True
+        return not self.failed
+
     def __call__(self, *inputs: Any) -> Any:
         if self.failed:
             return self.eager(*inputs)
@@ -208,21 +221,15 @@ class _Graph:
             if not self.fallback_to_eager:
                 raise NotExportable("gradients are wanted: use torch.inference_mode() or torch.no_grad()")
             return self.eager(*inputs)
-        try:
-            if self.session is None or self._versions(inputs) != self.versions:
-                self.session = self._export(inputs)
-        except Exception as reason:  # the exporter raises exceptions of many classes
-            if not self.fallback_to_eager:
-                raise
-            _log.warning("a graph runs in eager mode: %s: %s", type(reason).__name__, str(reason).split("\n")[0])
-            self.failed = True
+        if not self._prepare(inputs):
             return self.eager(*inputs)
         arguments = [_to_array(inputs[position]) for position in self.kept if position not in self.weights]
         try:
             results = self.session.run(dict(zip(self.names, arguments, strict=True)))
         except backplane.TypeMismatch:
             # The exporter may have fixed an extent that is dynamic for Dynamo: exports again for the actual extents.
-            self.session = self._export(inputs)
+            if not self._prepare(inputs, again=True):
+                return self.eager(*inputs)
             results = self.session.run(dict(zip(self.names, arguments, strict=True)))
         return tuple(_to_tensor(array) for array in results.values())
 
