@@ -27,7 +27,7 @@ Backend::Backend() : tables(std::make_unique<PluginTables>()), plugin(&tables->p
 Backend::~Backend() {
   if (given_up) {
     keep_for_good(host);
-    keep_for_good({handle, [](const void*) {}});
+    keep_value_for_good(handle);
     return;
   }
   if (host) host->finish();  // also if `create` failed: the plugin may have submitted tasks before
@@ -73,9 +73,13 @@ bool Device::reads_from(const Device& other) const {
 Device::~Device() {
   if (!handle_) return;
   if (given_up_)
-    keep_for_good({handle_, [](const void*) {}});
+    keep_value_for_good(handle_);
   else
     call_plugin([&] { backend_->plugin->device->close(handle_); });
+}
+
+bool Device::is_named(std::string_view name) const {
+  return name == name_ || name == fmt::format("{}:{}", backend_->id, plugin_index_);
 }
 
 void Device::give_up(std::string_view why) noexcept {

@@ -483,10 +483,8 @@ Result<std::shared_ptr<Environment>> Environment::create(const bp_env_desc_t& de
 Environment::~Environment() = default;
 
 Result<Device*> Environment::find(std::string_view name) const {
-  for (const auto& device : devices_) {
-    const std::string numbered = fmt::format("{}:{}", device->backend().id, device->plugin_index());
-    if (name == device->name() || name == numbered) return device.get();
-  }
+  for (const auto& device : devices_)
+    if (device->is_named(name)) return device.get();
   std::string names;
   for (const auto& device : devices_) names += (names.empty() ? "" : ", ") + device->name();
   const std::string_view none =

@@ -70,6 +70,7 @@ class Device {
   uint32_t plugin_index() const { return plugin_index_; }
   uint64_t id() const { return info_.id; }
   const std::string& name() const { return name_; }  // "cpu", "opencl:1"
+  bool is_named(std::string_view name) const;        // "cpu" is also "cpu:0"
   const bp_device_info_t& info() const { return info_; }
   // Whether this device's `copy` accepts buffers of `other` as the source.
   bool reads_from(const Device& other) const;

@@ -62,6 +62,12 @@ Status unsupported_node(const model::Node& node, uint32_t index, const std::vect
       .with_node(node.id);
 }
 
+std::string names_of(const std::vector<DeviceCoverage>& coverage) {
+  std::string names;
+  for (const DeviceCoverage& one : coverage) names += (names.empty() ? "" : ", ") + one.device->name();
+  return names;
+}
+
 // Returns the device of the first pin that matches the node; nullopt if none matches.
 Result<std::optional<uint32_t>> pinned(const model::Graph& graph, uint32_t index,
                                        const std::vector<DeviceCoverage>& coverage, const Policy& policy,
@@ -69,13 +75,12 @@ Result<std::optional<uint32_t>> pinned(const model::Graph& graph, uint32_t index
   const model::Node& node = graph.nodes[index];
   for (const Policy::Pin& pin : policy.pins) {
     if (!pin_matches(pin.pattern, graph, node)) continue;
-    const auto named = std::ranges::find_if(coverage, [&](const DeviceCoverage& c) {
-      return c.device->name() == pin.device || c.device->name() + ":0" == pin.device;
-    });
+    const auto named =
+        std::ranges::find_if(coverage, [&](const DeviceCoverage& c) { return c.device->is_named(pin.device); });
     if (named == coverage.end() && !pin.lost.ok()) return Status(pin.lost).context("pin '" + pin.pattern + "'");
     if (named == coverage.end())
-      return Status(BP_NOT_FOUND,
-                    "pin '" + pin.pattern + "': device '" + pin.device + "' is not among the session's devices");
+      return Status(BP_NOT_FOUND, "pin '" + pin.pattern + "': device '" + pin.device +
+                                      "' is not among the session's devices: " + names_of(coverage));
     const NodeVerdict& verdict = named->nodes[index];
     if (!verdict.usable())
       return Status(BP_UNSUPPORTED, "pin '" + pin.pattern + "' puts " + node.label() + " on " + pin.device +

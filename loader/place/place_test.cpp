@@ -159,7 +159,13 @@ TEST(Place, PinsCountBeforePreferenceAndMustBePossible) {
   EXPECT_EQ(placement->pin[2], "n2");
   coverage[1].nodes[2] = {};
   EXPECT_EQ(place(graph, coverage, {.pins = {{"n2", "b"}}}).status().code(), BP_UNSUPPORTED);
-  EXPECT_EQ(place(graph, coverage, {.pins = {{"op=O*", "unknown"}}}).status().code(), BP_NOT_FOUND);
+  for (const char* const wrong : {"unknown", "b:0", "fake:1:0", "fake", "fake:2", ""}) {
+    const Status status = place(graph, coverage, {.pins = {{"op=O*", wrong}}}).status();
+    EXPECT_EQ(status.code(), BP_NOT_FOUND) << wrong;
+    EXPECT_NE(status.text().find("the session's devices: a, b"), std::string::npos) << status.text();
+  }
+  allow(coverage[1].nodes[2]);
+  EXPECT_EQ(place(graph, coverage, {.pins = {{"n2", "fake:1"}}})->device[2], 1u);  // the number in the backend
 }
 
 TEST(Glob, StarsAndQuestionMarks) {
