@@ -43,13 +43,23 @@ void fill(bp_dtype_t dtype, char* data, uint64_t bytes) {
   }
 }
 
+// The opsets for which a node was written: those of the function in whose body it was, or of the model.
+const std::map<std::string, uint32_t>& opsets_of(const model::Model& model, const model::Node& node) {
+  if (node.call == BP_NONE) return model.opsets;
+  const model::Node& call = model.graph.calls[node.call].node;
+  for (const model::Function& function : model.functions)
+    if (function.domain == call.domain && function.name == call.op_type && function.overload == call.overload)
+      return function.opsets;
+  return model.opsets;
+}
+
 }  // namespace
 
 Result<SingleNode> SingleNode::of(const model::Model& model, const model::Node& node) {
   const model::Graph& from = model.graph;
   auto single = std::make_shared<model::Model>();
   single->ir_version = model.ir_version;
-  single->opsets = model.opsets;
+  single->opsets = opsets_of(model, node);
   single->storage = model.storage;
   single->origin = model.origin;
   single->next_id = model.next_id;
