@@ -16,6 +16,7 @@ struct bp_container_t {
   // determines.
   explicit bp_container_t(uint32_t kind = 0, uint32_t depth = 0) : kind_(kind), depth_(depth) {}
 
+  uint32_t kind() const { return kind_; }
   uint64_t count() const { return elements_.size(); }
   backplane::Status tensor(uint64_t i, bp_tensor_t* out) const;
   backplane::Status child(uint64_t i, bp_container_t** out) const;

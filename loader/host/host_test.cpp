@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <oneapi/tbb/global_control.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -26,6 +27,7 @@
 #include "host/cancel.h"
 #include "host/semaphore.h"
 #include "host/shared_memory.h"
+#include "host/threads.h"
 #include "host/topology.h"
 #include "testing/forks.h"
 
@@ -177,6 +179,39 @@ TEST_F(HostTest, ParallelForMayBeNested) {
   for (int i = 0; i < 100; ++i) host->parallel_for(host, &outer);
   EXPECT_EQ(sum.value, 80'000u);
   EXPECT_FALSE(sum.shared) << "a piece that waits for a loop within it shares its worker with another piece";
+}
+
+// In a process of its own, in which oneTBB has not started a thread yet.
+TEST_F(HostTest, ParallelForVisitsEachIndexOnceIfNoThreadCanBeStarted) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto run = [&] {
+    using oneapi::tbb::global_control;
+    const global_control stack(global_control::thread_stack_size, size_t{1} << 46);  // more than there is
+    const global_control threads(global_control::max_allowed_parallelism, 4);
+    static std::array<std::atomic<int>, 1000> seen;
+    const bp_loop_t loop{
+        sizeof loop, 0, seen.size(), 1, nullptr, [](void*, uint32_t worker, uint64_t begin, uint64_t end) {
+          for (uint64_t i = begin; i < end; ++i) seen[i] += worker < 4 ? 1 : 100;
+        }};
+    for (int times = 1; times <= 3; ++times) {
+      host->parallel_for(host, &loop);
+      for (const auto& count : seen)
+        if (count != times) std::exit(1);
+    }
+    std::exit(0);
+  };
+  EXPECT_EXIT(run(), ::testing::ExitedWithCode(0), "");
+}
+
+TEST(ThreadsTest, WorkIsAcceptedIfNoThreadCanBeStarted) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto run = [] {
+    using oneapi::tbb::global_control;
+    const global_control stack(global_control::thread_stack_size, size_t{1} << 46);
+    enqueue([](void*) {}, nullptr);
+    std::exit(0);
+  };
+  EXPECT_EXIT(run(), ::testing::ExitedWithCode(0), "");
 }
 
 TEST(TopologyTest, CountsCoresNotTheirThreads) {

@@ -6,7 +6,9 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
+#include <atomic>
 #include <fstream>
+#include <new>
 
 #include "host/cgroup.h"
 #include "host/topology.h"
@@ -64,21 +66,34 @@ void Threads::parallel_for(const bp_loop_t& loop) {
   if (pieces <= 1 || count_ == 1) return loop.body(loop.context, worker() < count_ ? worker() : 0, 0, count);
 
   const uint64_t length = count / pieces, longer = count % pieces;  // the first `longer` pieces have one more element
+  uint64_t started[uint64_t{kMaxThreads} * kPiecesPerThread / 64];  // one bit for each piece
+  std::fill_n(started, (pieces + 63) / 64, 0);
+  const auto run = [&](uint64_t i) noexcept {  // a body that throws violates the contract
+    const uint64_t bit = uint64_t{1} << i % 64;
+    if (std::atomic_ref(started[i / 64]).fetch_or(bit, std::memory_order_relaxed) & bit) return;
+    const uint64_t begin = i * length + std::min(i, longer);
+    loop.body(loop.context, worker() < count_ ? worker() : 0, begin, begin + length + (i < longer ? 1 : 0));
+  };
   int start, end;  // addresses that announce an order to the thread sanitizer
   happens_before(&start);
-  arena_->tasks.execute([&] {
-    // Isolated: a thread that waits for an inner loop takes no other piece of this loop. That piece would run with the
-    // same worker index as the piece that waits.
-    oneapi::tbb::this_task_arena::isolate([&] {
-      oneapi::tbb::parallel_for(uint64_t{0}, pieces, [&](uint64_t i) {
-        happens_after(&start);
-        const uint64_t begin = i * length + std::min(i, longer);
-        loop.body(loop.context, worker(), begin, begin + length + (i < longer ? 1 : 0));
-        happens_before(&end);
+  bool is_complete = false;
+  try {
+    arena_->tasks.execute([&] {
+      // Isolated: a thread that waits for an inner loop takes no other piece of this loop. That piece would run with
+      // the same worker index as the piece that waits.
+      oneapi::tbb::this_task_arena::isolate([&] {
+        oneapi::tbb::parallel_for(uint64_t{0}, pieces, [&](uint64_t i) {
+          happens_after(&start);
+          run(i);
+          happens_before(&end);
+        });
       });
     });
-  });
+    is_complete = true;
+  } catch (...) {  // oneTBB got no memory or no thread. None of its threads executes a piece any more.
+  }
   happens_after(&end);
+  for (uint64_t i = 0; i < pieces && !is_complete; ++i) run(i);
 }
 
 void prepare_enqueue() {
@@ -87,10 +102,15 @@ void prepare_enqueue() {
 
 void enqueue(void (*work)(void* self), void* self) {
   happens_before(self);
-  enqueue_arena().enqueue([work, self] {
-    happens_after(self);
-    work(self);
-  });
+  try {
+    enqueue_arena().enqueue([work, self] {
+      happens_after(self);
+      work(self);
+    });
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception&) {  // no thread could be started: the work is in the queue, for a later one
+  }
 }
 
 }  // namespace backplane

@@ -18,7 +18,7 @@ class Threads {
 
   // The largest number of threads that a loop uses, including the caller.
   uint32_t count() const { return count_; }
-  // Documented at bp_host_t.parallel_for in host.h of the ABI.
+  // Documented at bp_host_t.parallel_for in host.h of the ABI. Without memory or threads, the caller runs what is left.
   void parallel_for(const bp_loop_t& loop);
 
  private:
@@ -28,7 +28,8 @@ class Threads {
 };
 
 // Calls work(self) once, on a thread of a pool that exists until the process ends. The pool is created by
-// `prepare_enqueue`, or else by the first call. Throws std::bad_alloc.
+// `prepare_enqueue`, or else by the first call. While no thread can be started, the call waits for one. Throws
+// std::bad_alloc.
 void enqueue(void (*work)(void* self), void* self);
 void prepare_enqueue();
 
