@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What holds after a lack of memory: in runs, in streams of the framework, and while weights are replaced.
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -429,6 +430,58 @@ TEST(AllocationInARefit, AllWeightsAreReplacedOrNone) {
     EXPECT_THAT(back.values<float>(), ElementsAre(present, 100 * present)) << "allocation " << n;
   }
   EXPECT_GT(failed, 0u);
+}
+
+// The null backend under a name that errors do not hold without an allocation. After it has replaced weights, the next
+// allocation fails.
+const bp_plugin_t* BP_CALL query_scarce_plugin(const bp_host_offer_t* offer) {
+  static const auto kQuery = reinterpret_cast<bp_plugin_query_t>(::dlsym(
+      ::dlopen(BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_null.so", RTLD_NOW | RTLD_NODELETE), BP_PLUGIN_SYMBOL));
+  static bp_plugin_t scarce;
+  static bp_weights_api_t weights;
+  static decltype(weights.refit) inner;
+  scarce = *kQuery(offer);
+  scarce.id = view::text(std::string_view("null_with_a_long_name"));
+  weights = *scarce.weights;
+  inner = weights.refit;
+  weights.refit = [](bp_program_t* program, const bp_refit_t* what, bp_error_t* error) {
+    const bp_status_t status = inner(program, what, error);
+    until_failure = 0;
+    return status;
+  };
+  scarce.weights = &weights;
+  return &scarce;
+}
+
+// Otherwise the session takes weights that the device has replaced for those before.
+TEST(AllocationInARefit, NothingIsAllocatedBetweenTheDeviceAndTheResult) {
+  EnvironmentOptions only;
+  only.only_given = true;
+  only.plugins = {query_scarce_plugin};
+  const Environment env(only);
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2});
+  const Model model = graph.finish({graph.node("Add", "y", {x, graph.weight("w", Tensor::of<float>({2}, {0, 0}))})});
+  SessionOptions how;
+  how.flags = BP_SESSION_REFIT;
+  const Session session = env.compile(model, how);
+  const Tensor weight = Tensor::of<float>({2}, {1, 2});
+  const bp_tensor_t tensor = weight.abi();
+  const bp_named_tensor_t named{view::text("w"), &tensor};
+  bp_session_refit_t what{};
+  what.size = sizeof what;
+  what.count = 1;
+  what.weights = &named;
+  what.stride = sizeof named;
+  const bp_status_t status = api().session_refit(session.get(), &what, nullptr);
+  const bool none_failed = until_failure == 0;
+  until_failure = -1;
+  EXPECT_EQ(status, BP_OK);
+  EXPECT_TRUE(none_failed);
+  Exec exec = session.exec();
+  exec.bind("x", Tensor::of<float>({2}, {0, 0}));
+  exec.run();
+  EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(1, 2));
 }
 
 }  // namespace
