@@ -21,13 +21,7 @@ void keep_for_good(std::shared_ptr<const void> object) noexcept try {
   static auto* const kKept = new std::list<std::shared_ptr<const void>>;
   kKept->push_back(object);
 } catch (const std::bad_alloc&) {
-  // Without memory for the list, leaks the reference.
-  union Leaked {
-    explicit Leaked(std::shared_ptr<const void>&& what) : object(std::move(what)) {}
-    ~Leaked() {}
-    std::shared_ptr<const void> object;
-  };
-  const Leaked leaked(std::move(object));
+  leak(std::move(object));
 }
 
 }  // namespace backplane

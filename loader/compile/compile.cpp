@@ -28,7 +28,7 @@ Program::~Program() {
     std::shared_ptr<const model::View> view;
     std::vector<char> blob;
   };
-  keep_for_good(std::make_shared<const Kept>(Kept{handle, std::move(view), std::move(blob)}));
+  keep_value_for_good(Kept{handle, std::move(view), std::move(blob)});
 }
 
 std::string label_of(const model::Graph& graph, uint64_t node_id) {

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <map>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -277,6 +278,21 @@ TEST(AllocationInAStream, ADeadlineHolds) {
     wait_until_idle(counted);
   }
   EXPECT_GT(abandoned, 1u);
+}
+
+// What an abandoned device may still use is kept, which needs memory.
+TEST(AllocationInAStream, ObjectsOfAnAbandonedDeviceCanBeDestroyed) {
+  std::optional<Environment> env(streaming({}));
+  std::optional<Session> session(env->compile(chain(2), pinned({{"*", "partial"}})));
+  std::optional<Stream> stream(std::in_place, env->get(), env->devices()[1].info.id);
+  const partial::Counters& counted = counters(*env);
+  env->abandon_device(env->devices()[1].info.id);
+  no_memory = true;
+  stream.reset();
+  session.reset();
+  env.reset();
+  no_memory = false;
+  EXPECT_EQ(counted.abandoned, 1u);
 }
 
 // Otherwise the device no longer uses the bound memory.

@@ -86,11 +86,7 @@ const Device* Exec::abandoned_device() const {
 
 void Exec::keep_run_forever() noexcept {
   planned_ = false;
-  try {
-    keep_for_good(std::shared_ptr<const Run>(std::move(run_)));
-  } catch (const std::bad_alloc&) {  // without memory for the reference, leaks the run
-    static_cast<void>(run_.release());
-  }
+  keep_value_for_good(std::move(run_));
 }
 
 // After a run that has ended, also with an exception.
