@@ -327,6 +327,33 @@ TEST(AllocationInARun, AnAbandonedRunIsReported) {
   EXPECT_GT(abandoned, 1u);  // one of them without memory for the text
 }
 
+// The first device is lost, and the second one is still working when the first one's failure is found.
+TEST(AllocationInARun, AFailedRunLeavesNoWorkInAnyStream) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {3});
+  std::vector<uint32_t> outputs;
+  for (const std::string branch : {"a", "b"}) {
+    uint32_t value = x;
+    for (int i = 0; i < 12; ++i) value = graph.node("Neg", branch + std::to_string(i), {value});
+    outputs.push_back(value);
+  }
+  const Model model = graph.finish(outputs);
+  uint64_t failed = 0;
+  bool is_over = false;
+  for (int64_t n = 0; !is_over && n < 40; ++n) {  // later ones are of the attempt to fail over
+    const Environment env =
+        streaming({{"partial.devices", "2"}, {"partial.0.fault", "lost@a0#2"}, {"partial.1.run_us", "5000"}});
+    Exec exec = env.compile(model, pinned({{"a*", "partial:0"}, {"b*", "partial:1"}})).exec();
+    exec.bind("x", Tensor::of<float>({3}, {1, -2, 3}));
+    exec.run();
+    const bp_status_t status = with_failure(n, is_over, [&] { return api().exec_run(exec.get(), nullptr, nullptr); });
+    EXPECT_EQ(counters(env, 0).in_streams + counters(env, 1).in_streams, 0u) << "allocation " << n;
+    EXPECT_NE(status, BP_OK);
+    failed += status == BP_RESOURCE_EXHAUSTED;
+  }
+  EXPECT_GT(failed, 0u);
+}
+
 // Ends with `done` and its signals, although not even their text can be allocated.
 TEST(AllocationInARun, ASubmittedRunEnds) {
   static std::atomic<bool> armed{false};

@@ -192,16 +192,27 @@ Status Runner::abandon() {
 // abandoned.
 bool Runner::drain() {
   if (!failed_ || bounded_) return true;
-  for (const Lane& lane : state_.lanes()) {
-    StreamEnd end = lane.wait();
-    if (!end.ended && must_abandon()) return false;
-    if (end.status.ok()) continue;
-    if (Call* failed = call_of(end.run))
-      end_call(*failed, std::move(end.status));
-    else
-      fail(std::move(end.status), BP_NONE, &lane.device());
+  return std::ranges::all_of(state_.lanes(), [this](const Lane& lane) { return drain(lane); });
+}
+
+bool Runner::drain(const Lane& lane) noexcept {
+  constexpr int kMostTries = 16;
+  for (int tries = 0; tries < kMostTries; ++tries) {
+    try {
+      StreamEnd end = lane.wait();
+      if (!end.ended && must_abandon()) return false;
+      if (end.status.ok()) return true;
+      if (Call* failed = call_of(end.run))
+        end_call(*failed, std::move(end.status));
+      else
+        fail(std::move(end.status), BP_NONE, &lane.device());
+      return true;
+    } catch (...) {  // no memory for the text of an error, so it is not known whether the work has ended
+      fail(std::current_exception());
+    }
   }
-  return true;
+  lane.device().give_up();
+  return false;
 }
 
 void Runner::fail(Status status, uint32_t step, const Device* device) {

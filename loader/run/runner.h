@@ -76,6 +76,7 @@ class Runner {
   Status abandon();
   Call* call_of(uint64_t run);
   bool drain();
+  bool drain(const Lane& lane) noexcept;
   Status transfer(const Transfer& transfer, const bp_run_t* in_stream);
   Status pass_through(const PassthroughOutput& output);
   Status copy_at_end(const Memory& from_memory, const bp_buffer_t& from, const Memory& to_memory, const bp_buffer_t& to,
