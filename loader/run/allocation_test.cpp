@@ -327,6 +327,25 @@ TEST(AllocationInARun, AnAbandonedRunIsReported) {
   EXPECT_GT(abandoned, 1u);  // one of them without memory for the text
 }
 
+// Every block that the device has allocated reaches the framework, or is released.
+TEST(AllocationOfMemory, ABlockIsNotLost) {
+  const Environment env = streaming({});
+  const uint64_t device = env.devices()[1].info.id;
+  const bp_allocate_t what{sizeof what, 0, 12, nullptr, nullptr};
+  uint64_t failed = 0;
+  bool is_over = false;
+  for (int64_t n = 0; !is_over; ++n) {
+    bp_buffer_t buffer{};
+    const bp_status_t status =
+        with_failure(n, is_over, [&] { return api().memory_allocate(env.get(), device, &what, &buffer, nullptr); });
+    failed += status != BP_OK;
+    const bp_release_t release{sizeof release, 0, &buffer, nullptr};
+    if (status == BP_OK) api().memory_release(env.get(), &release);
+    EXPECT_EQ(counters(env).allocations, counters(env).releases) << "allocation " << n;
+  }
+  EXPECT_GT(failed, 0u);
+}
+
 // The first device is lost, and the second one is still working when the first one's failure is found.
 TEST(AllocationInARun, AFailedRunLeavesNoWorkInAnyStream) {
   Graph graph;

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <optional>
 
 #include "backplane/sdk/async.hpp"
@@ -39,9 +40,14 @@ bp_status_t BP_CALL space(bp_device_t* handle, uint32_t index, bp_space_t* out, 
   });
 }
 
-char* aligned(uint64_t bytes, uint64_t alignment) {
+struct Free {
+  void operator()(char* memory) const { std::free(memory); }
+};
+using Bytes = std::unique_ptr<char, Free>;
+
+Bytes aligned(uint64_t bytes, uint64_t alignment) {
   const uint64_t whole = (std::max<uint64_t>(bytes, 1) + alignment - 1) / alignment * alignment;
-  if (void* const memory = std::aligned_alloc(alignment, whole)) return static_cast<char*>(memory);
+  if (void* const memory = std::aligned_alloc(alignment, whole)) return Bytes(static_cast<char*>(memory));
   throw std::bad_alloc();
 }
 
@@ -51,13 +57,14 @@ bp_status_t BP_CALL allocate(bp_device_t* handle, const bp_allocate_t* what, bp_
     Device& device = of(handle);
     device.called();
     device.check();
-    char* const data = aligned(bytes, device.script().align);
-    ++device.counters().allocations;
+    Bytes data = aligned(bytes, device.script().align);
     *out = {};
     if (device.script().memory == Memory::kHost)
-      out->address = data;
+      out->address = data.get();
     else
-      out->memory = reinterpret_cast<bp_memory_t*>(new Allocation{&device, data, bytes});
+      out->memory = reinterpret_cast<bp_memory_t*>(new Allocation{&device, data.get(), bytes});
+    ++device.counters().allocations;
+    static_cast<void>(data.release());
   });
 }
 
@@ -168,11 +175,14 @@ bp_status_t BP_CALL import(bp_device_t* handle, const bp_import_t* what, bp_buff
     if (reinterpret_cast<uintptr_t>(host) % device.script().align != 0)
       throw Error(BP_UNSUPPORTED,
                   "imported memory must start on a multiple of " + std::to_string(device.script().align) + " bytes");
-    auto* allocation = new Allocation{&device, host, external->bytes, host, external->release, external->self};
+    Bytes own;
     if (kind == Memory::kFlushed) {
-      allocation->data = aligned(external->bytes, device.script().align);
-      std::memset(allocation->data, 0, external->bytes);
+      own = aligned(external->bytes, device.script().align);
+      std::memset(own.get(), 0, external->bytes);
     }
+    auto* const allocation =
+        new Allocation{&device, own ? own.get() : host, external->bytes, host, external->release, external->self};
+    static_cast<void>(own.release());
     ++device.counters().imports;
     *out = {};
     out->memory = reinterpret_cast<bp_memory_t*>(allocation);
