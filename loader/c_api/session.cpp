@@ -154,10 +154,11 @@ bp_status_t bp_session_node(const bp_session_t* session, uint32_t i, bp_placed_n
     out.seconds = placement.seconds[i * s.coverage().size() + chosen];
     if (!placement.pin[i].empty())
       out.reason = abi::text("pinned by the user");
-    else if (chosen > 0)
-      out.reason = s.coverage()[chosen - 1].nodes[i].usable()
-                       ? abi::text("cheaper, copies and launches included")
-                       : abi::text(session->keep(s.coverage()[chosen - 1].nodes[i].detail));
+    else if (chosen > 0) {
+      const NodeVerdict before = s.verdict(i, chosen - 1);
+      out.reason = before.usable() ? abi::text("cheaper, copies and launches included")
+                                   : abi::text(session->keep(before.detail));
+    }
     return abi::write(out, out_node, "out_node");
   });
 }
@@ -174,12 +175,13 @@ bp_status_t bp_session_verdict(const bp_session_t* session, uint32_t i, uint64_t
   return fenced(error, [&]() -> Status {
     BP_TRY(c_api::usable(session, "session"));
     const std::shared_ptr<const Session> latest = session->line->latest();
-    for (const DeviceCoverage& known : latest->coverage()) {
+    for (uint32_t d = 0; d < latest->coverage().size(); ++d) {
+      const DeviceCoverage& known = latest->coverage()[d];
       if (known.device->id() != device) continue;
       if (i >= known.nodes.size())
         return {BP_NOT_FOUND, "the graph has " + std::to_string(known.nodes.size()) +
                                   " nodes; there is none with index " + std::to_string(i)};
-      const NodeVerdict& verdict = known.nodes[i];
+      const NodeVerdict verdict = latest->verdict(i, d);
       bp_node_verdict_t out{};
       out.answer = verdict.answer;
       out.reason = verdict.reason;

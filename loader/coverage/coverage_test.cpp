@@ -85,6 +85,34 @@ TEST(Coverage, ADeviceClaimsANodeWithBodiesIfItClaimsAllOfThem) {
   }
 }
 
+// Two products with weights of 640 kB each, on a device with 1 MB.
+TEST(Coverage, ANodeForWhichADeviceHasNoRoomIsReportedAsSuch) {
+  const Environment env =
+      environment({kCpuFile, kPartialFile}, {{"partial.memory", "own"}, {"partial.bytes", "1000000"}});
+  Builder builder(21);
+  uint32_t value = builder.input("x", BP_DTYPE_FLOAT, {1, 400});
+  for (const char* const weight : {"a", "b"})
+    value = builder.node("MatMul", {value, builder.weight(weight, Tensor(BP_DTYPE_FLOAT, {400, 400}))});
+  builder.output(value);
+  SessionOptions how;
+  how.devices = {"partial", "cpu"};
+  how.fallback = BP_FALLBACK_PREFER;
+  how.options = {{"loader.costs", "reported"}};
+  const Session session = env.compile(builder.finish(), how);
+  uint64_t moved = 0;
+  for (uint32_t i = 0; i < 2; ++i) {
+    if (env.device(session.node(i).device).name != "cpu") continue;
+    ++moved;
+    const std::string_view why = "its 1000000 bytes of memory are used by the nodes placed there";
+    EXPECT_EQ(view::text(session.node(i).reason), why);
+    const bp_node_verdict_t verdict = session.verdict(i, env.devices()[1].info.id);
+    EXPECT_EQ(verdict.answer, BP_ANSWER_NO);
+    EXPECT_EQ(verdict.reason, BP_REASON_MEMORY);
+    EXPECT_EQ(view::text(verdict.detail), why);
+  }
+  EXPECT_EQ(moved, 1u) << session.report();
+}
+
 // A chain of `nodes` nodes that alternates Neg and Relu: y = … relu(-relu(-x)).
 Model alternating(int nodes) {
   Graph graph;

@@ -179,19 +179,13 @@ json arithmetic(const Session& session) {
 // The verdict of device d on node i, and the cost of the node there.
 json verdict_entry(const Session& session, uint32_t i, uint32_t d) {
   const Placement& placement = session.placement();
-  const Device& device = *session.coverage()[d].device;
-  const NodeVerdict& verdict = session.coverage()[d].nodes[i];
+  const NodeVerdict verdict = session.verdict(i, d);
   const double seconds = placement.seconds[i * session.coverage().size() + d];
-  json entry = {{"device", device.name()},
+  json entry = {{"device", device_name(session, d)},
                 {"answer", verdict.answer < 3 ? kAnswers[verdict.answer] : "no"},
                 {"reason", reason_name(verdict.reason)},
                 {"detail", verdict.detail}};
-  if (std::ranges::binary_search(placement.no_room, NoRoom{i, d})) {
-    entry["answer"] = "no";
-    entry["reason"] = reason_name(BP_REASON_MEMORY);
-    entry["detail"] =
-        "its " + std::to_string(device.info().memory_bytes) + " bytes of memory are used by the nodes placed there";
-  } else if (verdict.usable() && std::isfinite(seconds)) {
+  if (verdict.usable() && std::isfinite(seconds)) {
     entry["seconds"] = seconds;
     entry["source"] = source_name(verdict.source);
   }

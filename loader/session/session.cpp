@@ -3,7 +3,9 @@
 // stages, and running (run/exec.h) follows.
 #include "session/session.h"
 
+#include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "host/cancel.h"
@@ -37,6 +39,16 @@ Result<std::shared_ptr<const Session>> Session::create(std::shared_ptr<Environme
   session->line_ = line;
   line->newest_ = std::move(session);
   return line->latest();
+}
+
+NodeVerdict Session::verdict(uint32_t node, uint32_t device) const {
+  NodeVerdict verdict = coverage_[device].nodes[node];
+  if (!std::ranges::binary_search(placement_.no_room, NoRoom{node, device})) return verdict;
+  verdict.answer = BP_ANSWER_NO;
+  verdict.reason = BP_REASON_MEMORY;
+  verdict.detail = "its " + std::to_string(coverage_[device].device->info().memory_bytes) +
+                   " bytes of memory are used by the nodes placed there";
+  return verdict;
 }
 
 Status Session::place_and_compile(const Session* before) {

@@ -51,6 +51,9 @@ class Session : public CompiledModel {
   std::shared_ptr<const SessionLine> line() const { return line_.lock(); }
   const std::vector<DeviceCoverage>& coverage() const { return coverage_; }
   const Placement& placement() const { return placement_; }
+  // The verdict of device `device` (index in the coverage list) on a node: the backend's, or BP_REASON_MEMORY for a
+  // node that the device supports but had no room for.
+  NodeVerdict verdict(uint32_t node, uint32_t device) const;
   const std::vector<std::shared_ptr<Program>>& programs() const override { return programs_; }
   bool compiled() const override { return compiled_; }
 

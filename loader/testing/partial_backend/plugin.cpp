@@ -55,6 +55,7 @@ bp_status_t BP_CALL device_info(bp_backend_t* handle, uint32_t index, bp_device_
     if (script.memory != Memory::kOwn) info.flags |= BP_DEVICE_UNIFIED_MEMORY;
     info.name = {"a partial device", 16};
     info.vendor = {"Backplane tests", 15};
+    info.memory_bytes = script.bytes.value_or(info.memory_bytes);
     info.space_count = 1;
     static constexpr uint32_t kAll[] = {8, 0, 1, 2, 3, 4, 5, 6, 7};
     std::copy(script.uuid.begin(), script.uuid.end(), info.uuid);

@@ -164,6 +164,7 @@ Script read_script(const bp_host_t* host, uint32_t device) {
   if (script.uuid.size() > sizeof bp_device_info_t::uuid)
     throw Error(BP_INVALID_ARGUMENT, "option partial.uuid is longer than 16 letters");
   script.kind = static_cast<uint32_t>(kind);
+  if (const auto bytes = reader.text("bytes")) script.bytes = number("bytes", *bytes);
   if (const auto name = reader.text("memory")) script.memory = memory(*name);
   if (const auto text = reader.text("fault")) script.fault = fault(*text);
   return script;

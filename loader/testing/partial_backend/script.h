@@ -13,6 +13,7 @@
 //   uuid      16 letters at most                                                            none
 //   memory    "host"; "own": only what was copied to it or imported; "shared": host memory; host
 //             "flushed": host memory, but it sees the host's writes only after a flush
+//   bytes     memory that it reports, for "own"                                             the CPU backend's
 //   peers     1: the devices copy directly between each other. Each also reports a device   0
 //             with index 8, which does not exist
 //   align     bytes, a power of two: its allocations start at multiples of it, and a run refuses    64, and runs
@@ -70,6 +71,7 @@ struct Script {
   uint32_t kind = BP_DEVICE_OTHER;
   std::string uuid;
   Memory memory = Memory::kHost;
+  std::optional<uint64_t> bytes;
   bool groups = false;
   bool peers = false;
   uint64_t align = 64;
