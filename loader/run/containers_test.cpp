@@ -99,6 +99,24 @@ TEST(Containers, AreExchangedBetweenRuns) {
   EXPECT_THAT(one.values(), ElementsAre(1, 7, 7, 7, 7));
 }
 
+TEST(Containers, OfAnotherKindAreRefused) {
+  const Environment env = partial_environment({});
+  Exec exec = env.compile(growing(env)).exec();
+  for (const uint32_t kind : {BP_KIND_OPTIONAL, BP_KIND_MAP}) {
+    bp_container_t* container = nullptr;
+    detail::call(api().container_create, kind, &container);
+    for (const uint32_t slot : {0u, BP_SLOT_OUTPUT}) {
+      const Error error = failure([&] { detail::call(api().exec_bind_container, exec.get(), slot, container); });
+      EXPECT_EQ(error.status(), BP_TYPE_MISMATCH);
+      EXPECT_THAT(error.text(), HasSubstr(slot == 0 ? "input 's' is a sequence" : "output 't' is a sequence"));
+      EXPECT_THAT(error.text(), HasSubstr(kind == BP_KIND_MAP ? "is a map" : "is an optional"));
+    }
+    api().container_destroy(container);
+  }
+  const Sequence s({1});
+  bind(exec, 0, s);
+}
+
 // The framework may destroy the container of the last result as soon as another one is bound.
 TEST(Containers, AnOutputHasNoResultAfterAnotherIsBound) {
   const Environment env = partial_environment({});

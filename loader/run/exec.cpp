@@ -42,6 +42,12 @@ Status lost() {
   return {BP_DEVICE_LOST, "a device did not return from a run of this exec: create another exec"};
 }
 
+std::string_view kind_name(uint32_t kind) {
+  constexpr std::string_view kNames[] = {"unknown",    "a tensor",    "a sparse tensor",
+                                         "a sequence", "an optional", "a map"};
+  return kind < std::size(kNames) ? kNames[kind] : "unknown";
+}
+
 bool is_tensor(const model::Type& type) {
   return type.kind == 0 || type.kind == BP_KIND_TENSOR;
 }
@@ -198,9 +204,14 @@ Status Exec::bind(uint32_t slot, const bp_tensor_t& tensor) {
 
 Status Exec::bind_container(uint32_t slot, bp_container_t* container) {
   BP_ASSIGN(Binding * binding, this->binding(slot));
-  if (is_tensor(model_->model().graph.values[value_of(slot)].type))
-    return {BP_TYPE_MISMATCH, slot_name(slot) + " is a tensor: use bp_exec_bind"};
+  const model::Type& type = model_->model().graph.values[value_of(slot)].type;
+  if (is_tensor(type)) return {BP_TYPE_MISMATCH, slot_name(slot) + " is a tensor: use bp_exec_bind"};
   if (!container) return {BP_INVALID_ARGUMENT, slot_name(slot) + ": the container is NULL"};
+  // The kind of a container inside another one follows from the type of that one, so it is not known here.
+  if (container->kind() != 0 && container->kind() != type.kind)
+    return {BP_TYPE_MISMATCH, slot_name(slot) + " is " + std::string(kind_name(type.kind)) + ", but the container is " +
+                                  std::string(kind_name(container->kind())) +
+                                  ": create it with bp_container_create for that kind"};
   BP_TRY(wait_for_stream());
   if (slot >= BP_SLOT_OUTPUT) ran_ = false;  // the last result is in the container that was bound before
   binding->bound = true;

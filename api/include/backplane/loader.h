@@ -429,7 +429,8 @@ BP_EXPORT bp_status_t BP_CALL bp_exec_bind(bp_exec_t* exec, uint32_t slot, const
 /* Binds a sequence, optional or map to a slot, as bp_exec_bind does with memory. The caller owns the container, which
  * is used until the slot is bound again or unbound. The container of an input may be bound to an output only if the
  * output is a copy of an input: otherwise a run returns BP_UNSUPPORTED with the names. [one at a time] [blocks like
- * bp_exec_bind]. Errors: BP_NOT_FOUND, BP_TYPE_MISMATCH (the slot is a tensor), BP_BUSY, BP_DEVICE_LOST. */
+ * bp_exec_bind]. Errors: BP_NOT_FOUND, BP_TYPE_MISMATCH (the slot is a tensor, or the container is of another kind),
+ * BP_BUSY, BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_bind_container(bp_exec_t* exec, uint32_t slot, bp_container_t* container,
                                                      bp_error_t* error);
 /* Removes a slot's binding, after which the loader no longer uses the memory. The loader then allocates an output
