@@ -264,7 +264,7 @@ Status compile(const model::Graph& graph, Services& services, const std::vector<
     for (uint64_t k = begin; k < end; ++k) {
       try {
         statuses[k] = compile_one(k);
-        if (!options.progress) continue;
+        if (!statuses[k].ok() || !options.progress) continue;
         const std::lock_guard lock(mutex);
         options.progress(++done, static_cast<uint32_t>(programs.size()));
       } catch (...) {

@@ -42,7 +42,7 @@ struct CompileOptions {
   const bp_cancel_t* cancel = nullptr;
   CacheSettings cache;
   std::map<std::string, Host::Options, std::less<>> options;  // by backend id, as in CoverageOptions
-  // Called after each island, by any thread, one call at a time. May be empty.
+  // Called after each island that has been compiled, by any thread, one call at a time. May be empty.
   std::function<void(uint32_t done, uint32_t total)> progress;
 };
 // In the functions below, `proposals` and `programs` have the order of the placement's islands.

@@ -171,6 +171,29 @@ TEST(Environment, UsesTheFrameworksPoolAndAllocator) {
   EXPECT_EQ(framework.allocated, framework.released);
 }
 
+TEST(Session, ProgressCountsCompiledIslands) {
+  const Environment env = environment({kFake}, {{"fake.ops", "Neg,Abs"}, {"fake.fails", "Abs"}});
+  Graph graph;
+  uint32_t value = graph.input("x", BP_DTYPE_FLOAT, {2});
+  value = graph.node("Neg", "y", {graph.node("Abs", "b", {graph.node("Neg", "a", {value})})});
+  const Model model = graph.finish({value});
+  const bp_option_t option{view::text(std::string_view("loader.max_island_nodes")), view::text(std::string_view("1"))};
+  struct Seen {
+    uint32_t done, total;
+  } seen{};
+  bp_session_desc_t how{};
+  how.size = sizeof how;
+  how.options = &option;
+  how.option_count = 1;
+  how.option_stride = sizeof option;
+  how.self = &seen;
+  how.progress = [](void* self, uint32_t done, uint32_t total) { *static_cast<Seen*>(self) = {done, total}; };
+  bp_session_t* session = nullptr;
+  EXPECT_NE(api().session_create(env.get(), model.get(), &how, &session, nullptr), BP_OK);
+  EXPECT_EQ(seen.done, 2u);
+  EXPECT_EQ(seen.total, 3u);
+}
+
 // "create" and "open" are called one at a time, although environments are made and devices opened on many threads.
 TEST(Environment, CreatesBackendsAndOpensDevicesOneAtATime) {
   const std::map<std::string, std::string> options = {{"partial.devices", "4"}, {"partial.open_us", "20000"}};
