@@ -235,6 +235,20 @@ INSTANTIATE_TEST_SUITE_P(
       return std::string(info.param.op) + "_" + info.param.attribute + std::to_string(info.index);
     });
 
+TEST(Pads, ThatAddWhatOthersMayHaveRemovedAreRefused) {
+  Problem problem = plain("Pad");
+  const auto with = [&](const char* mode, const std::vector<int64_t>& pads) {
+    problem.attributes = {{"mode", std::string(mode)}};
+    problem.arguments = {constant(reals(BP_DTYPE_FLOAT, {3}, {1, 2, 3})), constant(integers(pads))};
+    return reference(problem)[0].value.values;
+  };
+  EXPECT_EQ(with("constant", {-1, 2}), (std::vector<double>{2, 3, 0, 0}));
+  EXPECT_EQ(with("wrap", {-1, 0}), (std::vector<double>{2, 3}));
+  EXPECT_EQ(with("wrap", {1, 1}), (std::vector<double>{3, 1, 2, 3, 1}));
+  EXPECT_THROW(with("wrap", {-1, 2}), std::invalid_argument);
+  EXPECT_THROW(with("reflect", {2, -1}), std::invalid_argument);
+}
+
 void mutate(Random& random, GraphSpec& graph) {
   const auto any = [&](size_t count) {
     return static_cast<size_t>(random.integer(0, static_cast<int64_t>(count) - 1));

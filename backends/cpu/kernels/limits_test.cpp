@@ -99,6 +99,26 @@ TEST(PRelu, OfASlopeThatWouldEnlargeXIsRefused) {
   EXPECT_NE(larger.text.find("slope [2,2] does not broadcast to x [1,2]"), std::string::npos) << larger.text;
 }
 
+// Results of ONNX Runtime.
+TEST(Pad, RemovesElementsBeforeItAddsOthers) {
+  const auto padded = [](const char* mode, const std::vector<int64_t>& pads) {
+    GraphBuilder graph;
+    graph.weight<float>("x", BP_DTYPE_FLOAT, {5}, {0, 1, 2, 3, 4}).weight<int64_t>("pads", BP_DTYPE_INT64, {2}, pads);
+    graph.node("Pad", 25, {"x", "pads"}, {"y"}, BP_DTYPE_FLOAT, {{"mode", std::string(mode)}}).output("y");
+    Plugin plugin;
+    Compiled program(plugin, graph.graph());
+    return program.status == BP_OK ? program.run({}).outputs[0].as<float>() : std::vector<float>{};
+  };
+  using Floats = std::vector<float>;
+  EXPECT_EQ(padded("wrap", {-2, 3}), (Floats{2, 3, 4, 2, 3, 4}));
+  EXPECT_EQ(padded("wrap", {3, -2}), (Floats{0, 1, 2, 0, 1, 2}));
+  EXPECT_EQ(padded("wrap", {-1, -1}), (Floats{1, 2, 3}));
+  EXPECT_EQ(padded("reflect", {-2, 2}), (Floats{2, 3, 4, 3, 2}));
+  EXPECT_EQ(padded("edge", {3, -2}), (Floats{0, 0, 0, 0, 1, 2}));
+  EXPECT_EQ(padded("constant", {-6, 3}), (Floats{0, 0}));
+  EXPECT_EQ(padded("wrap", {-5, 3}), Floats{});  // refused
+}
+
 TEST(Det, OfAMatrixWithNanIsNan) {
   GraphBuilder graph;
   graph.weight<float>("x", BP_DTYPE_FLOAT, {2, 2}, {0, 1, std::numeric_limits<float>::quiet_NaN(), 1});

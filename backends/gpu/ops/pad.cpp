@@ -12,7 +12,7 @@ namespace {
 // value.
 int64_t place_of(int64_t i, int64_t n, std::string_view mode) {
   if (i >= 0 && i < n) return i;
-  if (n == 0 || mode == "constant") return -1;
+  if (mode == "constant") return -1;
   if (mode == "edge") return std::clamp<int64_t>(i, 0, n - 1);
   if (mode == "wrap") return (i % n + n) % n;
   const int64_t period = std::max<int64_t>(2 * (n - 1), 1);
@@ -23,13 +23,22 @@ int64_t place_of(int64_t i, int64_t n, std::string_view mode) {
 // Longer pads are refused before they are added, so that no sum of positions overflows.
 constexpr int64_t kLongestPad = int64_t{1} << 32;
 
+// Negative pads remove elements, before others are added.
 Taps padded(size_t axis, int64_t n, int64_t before, int64_t after, std::string_view mode) {
   const auto far = [](int64_t pad) { return pad < -kLongestPad || pad > kLongestPad; };
   Taps taps{.axis = axis, .to = far(before) || far(after) ? -1 : n + before + after};
   if (taps.to < 0 || taps.to > kMaxTaps)
     throw sdk::Error(BP_INVALID_ARGUMENT, "pads " + std::to_string(before) + " and " + std::to_string(after) +
                                               " do not fit an extent of " + std::to_string(n));
-  for (int64_t i = 0; i < taps.to; ++i) taps.places.push_back(static_cast<int32_t>(place_of(i - before, n, mode)));
+  const int64_t first = std::max<int64_t>(-before, 0), rest = n - first + std::min<int64_t>(after, 0);
+  if (rest <= 0 && taps.to > 0 && mode != "constant")
+    throw sdk::Error(BP_INVALID_ARGUMENT, "pads " + std::to_string(before) + " and " + std::to_string(after) +
+                                              " leave none of " + std::to_string(n) + " elements for mode '" +
+                                              std::string(mode) + "'; only mode 'constant' needs none");
+  for (int64_t i = 0; i < taps.to; ++i) {
+    const int64_t place = place_of(i - std::max<int64_t>(before, 0), rest, mode);
+    taps.places.push_back(static_cast<int32_t>(place < 0 ? place : first + place));
+  }
   return taps;
 }
 

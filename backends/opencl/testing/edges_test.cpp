@@ -253,6 +253,27 @@ TEST_F(EdgesTest, APadTakesEachAxisOnce) {
   EXPECT_THAT(error.text(), HasSubstr("axis -2 is repeated in [0,-2]"));
 }
 
+TEST_F(EdgesTest, APadRemovesElementsBeforeItAddsOthers) {
+  const Environment env = opencl();
+  const auto padded = [&](const char* mode, const std::vector<int64_t>& pads) {
+    Graph graph;
+    NodeOptions how;
+    how.attributes["mode"] = std::string(mode);
+    const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {5});
+    const uint32_t y = graph.Builder::node("Pad", {x, graph.weight("pads", Tensor::of<int64_t>({2}, pads))}, how);
+    Exec exec = env.compile(graph.finish({y}), only_opencl()).exec();
+    exec.bind(0u, Tensor::of<float>({5}, {0, 1, 2, 3, 4}));
+    exec.run();
+    return exec.output(0u).values<float>();
+  };
+  EXPECT_THAT(padded("wrap", {-2, 3}), ElementsAre(2, 3, 4, 2, 3, 4));
+  EXPECT_THAT(padded("wrap", {3, -2}), ElementsAre(0, 1, 2, 0, 1, 2));
+  EXPECT_THAT(padded("reflect", {-2, 2}), ElementsAre(2, 3, 4, 3, 2));
+  EXPECT_THAT(padded("edge", {3, -2}), ElementsAre(0, 0, 0, 0, 1, 2));
+  EXPECT_THAT(padded("constant", {-6, 3}), ElementsAre(0, 0));
+  EXPECT_THAT(failure([&] { padded("wrap", {-5, 3}); }).text(), HasSubstr("leave none of 5 elements"));
+}
+
 // The slope broadcasts to x, and not x to the slope.
 TEST_F(EdgesTest, ASlopeDoesNotEnlargeX) {
   Graph graph;

@@ -91,7 +91,13 @@ References pad(const Call& call) {
   require(!call.has(2) || call.in(2).dtype == x.dtype, "the type of the constant differs from that of the data");
   require(mode == "constant" || mode == "edge" || mode == "wrap" || mode == "reflect", "the mode is not known");
   Extents shape = x.extents;
-  for (size_t i = 0; i < shape.size(); ++i) shape[i] += pads[i] + pads[shape.size() + i];
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const int64_t begin = pads[i], end = pads[shape.size() + i];
+    shape[i] += begin + end;
+    // ONNX does not say whether the elements removed at one end are repeated at the other.
+    require(mode == "constant" || std::min(begin, end) >= 0 || std::max(begin, end) <= 0,
+            "an axis is cropped at one end and padded at the other");
+  }
   Array result(x.dtype, shape);
   require(mode == "constant" || x.count() != 0 || result.count() == 0, "the input has no elements to pad with");
   for_each_index(shape, [&](const Index& index) {

@@ -36,7 +36,8 @@ int64_t source_of(int64_t i, int64_t n, Mode mode) {
   return -1;
 }
 
-// `before`, `after`: the number of elements added at each end of an axis; negative numbers remove elements.
+// `before`, `after`: the number of elements added at each end of an axis; negative numbers remove elements, before
+// others are added.
 Plan plan_pad(const Tensor& data, std::span<const int64_t> before, std::span<const int64_t> after, Mode mode,
               size_t fill_slot) {
   const Shape from = data.shape;
@@ -46,20 +47,22 @@ Plan plan_pad(const Tensor& data, std::span<const int64_t> before, std::span<con
     if (left > INT32_MAX || right > INT32_MAX || left < -INT32_MAX || right < -INT32_MAX)
       return fail("pads of 2^31 and more are not supported");
     to[d] = std::max<int64_t>(0, from[d] + left + right);
-    if (from[d] == 0 && to[d] > 0 && mode != Mode::kConstant)
-      return fail("an axis of extent 0 can be padded only in mode constant");
+    if (from[d] + std::min<int64_t>(left, 0) + std::min<int64_t>(right, 0) <= 0 && to[d] > 0 && mode != Mode::kConstant)
+      return fail("an axis of extent 0, or one of which no element is left, can be padded only in mode constant");
   }
   // Returns early if the result is too large, which is an error, or empty.
   if (Plan plain = make_plan({to}, [](Tensors, Tensors) {}); !plain.step || to.elements() == 0) return plain;
   std::vector<std::vector<int64_t>> maps(static_cast<size_t>(from.rank()));
   for (int d = 0; d < from.rank(); ++d) {
-    const int64_t left = before[static_cast<size_t>(d)];
+    const int64_t left = before[static_cast<size_t>(d)], first = std::max<int64_t>(-left, 0);
+    const int64_t rest = from[d] - first + std::min<int64_t>(after[static_cast<size_t>(d)], 0);
     if (left == 0 && to[d] == from[d]) continue;
     require_memory(to[d], 2 * int64_t{sizeof(int64_t)});
     Pace pace;
     for (int64_t i = 0; i < to[d]; ++i) {
       pace.spend(1);
-      maps[static_cast<size_t>(d)].push_back(source_of(i - left, from[d], mode));
+      const int64_t source = source_of(i - std::max<int64_t>(left, 0), rest, mode);
+      maps[static_cast<size_t>(d)].push_back(source < 0 ? source : first + source);
     }
   }
   return make_plan({to}, [copy = MappedCopy(from, std::move(maps), bytes_of(data.dtype, 1)), fill_slot](
