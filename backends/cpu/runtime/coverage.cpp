@@ -57,7 +57,8 @@ Verdict check_types(const Node& node, const Row& row) {
   }
   if (!has_output) return no(BP_REASON_OPSET, "it has no output");
   if (!node.has_output(0) && (row.facts & kOmitsOutput0) == 0)
-    return no(BP_REASON_OPSET, "output 0 is omitted; it is always computed, so give it a value even if no node reads it");
+    return no(BP_REASON_OPSET,
+              "output 0 is omitted; it is always computed, so give it a value even if no node reads it");
   return yes();
 }
 
