@@ -104,7 +104,9 @@ Status call(const Opened& device, bp_status_t(BP_CALL* slot)(bp_device_t*, const
   StreamEnd end = lane->complete(order_by);
   if (end.status.code() == BP_UNSUPPORTED) return order_by(nullptr);  // perhaps it is supported without a stream
   if (end.ended && end.status.ok()) device.lanes->give(lane.take());
-  return std::move(end.status);
+  if (end.ended) return std::move(end.status);
+  const uint32_t flags = end.status.flags() | BP_ERROR_ABANDONED;  // the device may still use the buffers
+  return std::move(end.status).with_flags(flags);
 }
 
 Status copy_by(const Opened& device, const bp_copy_t& what) {

@@ -299,7 +299,10 @@ TEST(Abandon, ACopyWithoutARunEnds) {
   const Error error = end_when_abandoned(env, hangs, [&] { copy_without_a_run(env, buffer, values); });
   EXPECT_EQ(error.status(), BP_DEVICE_LOST);
   EXPECT_TRUE(error.device_lost());
-  EXPECT_EQ(failure([&] { copy_without_a_run(env, buffer, values); }).status(), BP_DEVICE_LOST);
+  EXPECT_TRUE(error.abandoned());
+  const Error refused = failure([&] { copy_without_a_run(env, buffer, values); });
+  EXPECT_EQ(refused.status(), BP_DEVICE_LOST);
+  EXPECT_FALSE(refused.abandoned());
   EXPECT_EQ(counters(env).calls_after_abandon, 0u);
 }
 

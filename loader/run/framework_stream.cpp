@@ -63,7 +63,11 @@ void FrameworkStream::close() noexcept {
 Status FrameworkStream::wait(uint64_t deadline) {
   StreamEnd end = work_end(deadline, nullptr);
   // Work is still running. Reporting an earlier failure here would suggest that all work has ended.
-  if (!end.ended) return std::move(end.status);
+  if (!end.ended) {
+    const bool is_abandoned = end.status.code() == BP_DEVICE_LOST && runs_->any_left();
+    const uint32_t flags = end.status.flags() | (is_abandoned ? BP_ERROR_ABANDONED : 0);
+    return std::move(end.status).with_flags(flags);
+  }
   Status kept = runs_->take_failure();
   if (kept.ok()) return std::move(end.status);
   const uint32_t flags = kept.flags() | BP_ERROR_OF_RUN;
@@ -71,7 +75,10 @@ Status FrameworkStream::wait(uint64_t deadline) {
 }
 
 StreamEnd FrameworkStream::work_end(uint64_t deadline, const bp_cancel_t* cancel) const try {
-  return wait_for_work(*device_, stream_, deadline, cancel);
+  const uint64_t accepted = runs_->accepted();
+  StreamEnd end = wait_for_work(*device_, stream_, deadline, cancel);
+  if (end.ended) runs_->note_ended(accepted);
+  return end;
 } catch (...) {  // out of memory for the error message; the plugin reports a failure only once
   runs_->keep_unknown();
   throw;
@@ -205,6 +212,7 @@ Result<DeviceRun> DeviceRun::of(const bp_run_t& order) {
     FrameworkStream& stream = *stream_of(order.stream);
     own.device_ = &stream.device();
     own.run_.stream = stream.plugin_stream();
+    own.runs_ = &stream.runs();
     // When `stream_wait` or another run reports a failure, the id says whether it is this run's.
     if (!order.id) own.run_.id = new_run_ids(1);
   }
@@ -222,7 +230,9 @@ Result<DeviceRun> DeviceRun::of(const bp_run_t& order) {
 }
 
 Status DeviceRun::passed(Status status) {
-  if (status.ok()) offer_.accept();
+  if (!status.ok()) return status;
+  if (runs_) runs_->count_accepted();
+  offer_.accept();
   return status;
 }
 

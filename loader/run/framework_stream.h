@@ -26,6 +26,7 @@ class FrameworkStream {
   bp_stream_t* plugin_stream() const { return stream_; }
   // Waits until all work in the stream has ended. Returns the first failure that no `done` has reported, including one
   // kept by `drain`. BP_TIMED_OUT without BP_ERROR_OF_RUN: the deadline passed, and some work may not have ended.
+  // BP_DEVICE_LOST with BP_ERROR_ABANDONED: the device was given up with work in the stream.
   Status wait(uint64_t deadline);
   // Waits like `wait`, but keeps the first failure of the work for the next `wait` or `done` of a run. Returns
   // BP_TIMED_OUT, BP_CANCELLED or BP_DEVICE_LOST if some work may not have ended.
@@ -123,6 +124,7 @@ class DeviceRun {
 
   bp_run_t run_{};
   Device* device_ = nullptr;
+  StreamRuns* runs_ = nullptr;  // of the stream; null: `order` has none
   // run_ points to the elements, which stay in place when this object is moved.
   std::vector<bp_point_t> waits_, signals_;
   StreamRuns::Offer offer_;

@@ -254,9 +254,10 @@ TEST(FrameworkStream, OfADeviceThatHangsIsAbandoned) {
     Exec exec = env.compile(chain(3), pinned({{"*", "partial"}})).exec();
     exec.bind("x", x);
     exec.bind_output(0u, y);
-    const Stream stream = env.stream(partial_id(env)), idle = env.stream(partial_id(env));
-    exec.run(in(stream));
-    stream.wait();
+    const Stream stream = env.stream(partial_id(env)), idle = env.stream(partial_id(env)),
+                 ended = env.stream(partial_id(env));
+    exec.run(in(ended));
+    ended.wait();
     exec.run(in(stream));
     const uint64_t soon = static_cast<uint64_t>(
         std::chrono::nanoseconds((std::chrono::steady_clock::now() + std::chrono::milliseconds(50)).time_since_epoch())
@@ -265,10 +266,17 @@ TEST(FrameworkStream, OfADeviceThatHangsIsAbandoned) {
     env.abandon_device(partial_id(env));
     env.abandon_device(partial_id(env));
     EXPECT_EQ(counters(env).abandoned, 1u);
-    EXPECT_EQ(failure([&] { stream.wait(); }).status(), BP_DEVICE_LOST);
-    EXPECT_EQ(failure([&] { idle.wait(); }).status(), BP_DEVICE_LOST);
-    EXPECT_EQ(failure([&] { exec.run(in(stream)); }).status(), BP_DEVICE_LOST);
-    EXPECT_EQ(failure([&] { env.stream(partial_id(env)); }).status(), BP_DEVICE_LOST);
+    const auto is_lost = [](const Error& error, bool with_work) {
+      EXPECT_EQ(error.status(), BP_DEVICE_LOST) << error.text();
+      EXPECT_EQ(error.abandoned(), with_work) << error.text();
+    };
+    // The device may still use the memory of what is in flight there, and of nothing else.
+    is_lost(failure([&] { stream.wait(); }), true);
+    is_lost(failure([&] { stream.wait(); }), true);
+    is_lost(failure([&] { idle.wait(); }), false);
+    is_lost(failure([&] { ended.wait(); }), false);
+    is_lost(failure([&] { exec.run(in(stream)); }), false);
+    is_lost(failure([&] { env.stream(partial_id(env)); }), false);
     EXPECT_EQ(failure([&] { env.abandon_device(12345); }).status(), BP_NOT_FOUND);
   }
   wait_until_idle(*late);
@@ -319,10 +327,12 @@ struct Seen {
   bp_error_t error{sizeof error, BP_OK, BP_NO_NODE, 0, 0, 0, text, sizeof text, 0, 0};
   bp_status_t status = BP_OK;
   uint64_t run = 0;
+  uint32_t flags = 0;
 
   static void done(void* self, bp_status_t status, const bp_error_t* error) {
     static_cast<Seen*>(self)->status = status;
     static_cast<Seen*>(self)->run = error ? error->run : 0;
+    static_cast<Seen*>(self)->flags = error ? error->flags : 0;
   }
 };
 
@@ -414,8 +424,11 @@ TEST(FrameworkStream, HostPointsOfADeviceThatIsGivenUpFail) {
   run.done = Seen::done;
   ASSERT_EQ(api().exec_run(exec.get(), &run, nullptr), BP_OK);
   env.abandon_device(partial_id(env));
-  EXPECT_EQ(failure([&] { ended.wait(1); }).status(), BP_DEPENDENCY_FAILED);
+  const Error failed = failure([&] { ended.wait(1); });
+  EXPECT_EQ(failed.status(), BP_DEPENDENCY_FAILED);
+  EXPECT_TRUE(failed.abandoned());
   EXPECT_EQ(seen.status, BP_DEVICE_LOST);
+  EXPECT_EQ(seen.flags, BP_ERROR_DEVICE_LOST | BP_ERROR_ABANDONED);
 }
 
 // The plugin ends the run, at its deadline, while the loader is in the framework's `done` because the device was given

@@ -55,10 +55,17 @@ namespace {
 // Created when the loader is loaded: at its first use there may be no memory. Never destroyed, because a plugin may end
 // a run late.
 const Status& kNoMemory = *new Status(BP_RESOURCE_EXHAUSTED, {});
+const Status& kAbandoned =
+    *new Status(Status(BP_DEVICE_LOST, {}).with_flags(BP_ERROR_DEVICE_LOST | BP_ERROR_ABANDONED));
 
-// A failure that is stored without allocating memory.
+// Each returns a failure that is stored without allocating memory.
 std::shared_ptr<const Status> no_memory() noexcept {
   return {std::shared_ptr<const Status>(), &kNoMemory};
+}
+std::shared_ptr<const Status> abandoned(const Status& lost) noexcept try {
+  return std::make_shared<const Status>(Status(lost).with_flags(lost.flags() | BP_ERROR_ABANDONED));
+} catch (const std::bad_alloc&) {  // the framework must learn that the memory is still in use
+  return {std::shared_ptr<const Status>(), &kAbandoned};
 }
 
 // Copies or moves the failure.
@@ -92,7 +99,7 @@ void StreamRuns::Offer::accept() noexcept {
   std::unique_lock lock(runs_->mutex_);
   if (run->number != number_) return;  // it has ended already
   run->accepted = true;
-  if (runs_->lost_ && !run->ended) runs_->end_before_plugin(*run, *runs_->lost_, lock);
+  if (runs_->lost_ && !run->ended) runs_->end_before_plugin(*run, lock);
 }
 
 StreamRuns::StreamRuns(std::string owner) : owner_(std::move(owner)) {}
@@ -149,12 +156,12 @@ void StreamRuns::give_up(const Status& lost) noexcept {
   bool any = false;
   for (;;) {
     std::unique_lock lock(mutex_);
-    if (!lost_) lost_ = shared(lost);
+    if (!lost_) lost_ = abandoned(lost);
     const auto is_left = [](const std::unique_ptr<Run>& run) { return run->runs && run->accepted && !run->ended; };
     const auto found = std::ranges::find_if(runs_, is_left);
     if (found == runs_.end()) break;
     any = true;
-    end_before_plugin(**found, lost, lock);
+    end_before_plugin(**found, lock);
   }
   if (any) keep_for_good(shared_from_this());  // the plugin may still end these runs
 }
@@ -180,9 +187,20 @@ void StreamRuns::done(void* self, bp_status_t code, const bp_error_t* error) {
   runs->recycle(run);
 }
 
-// Recycles the run only once its points have been signaled, even if the plugin ends it in the meantime.
-void StreamRuns::end_before_plugin(Run& run, const Status& status, std::unique_lock<std::mutex>& lock) noexcept {
-  end(run, status, lock);
+void StreamRuns::note_ended(uint64_t count) noexcept {
+  uint64_t known = ended_;
+  while (known < count && !ended_.compare_exchange_weak(known, count)) {
+  }
+}
+
+// Reports that the run was abandoned, even if an earlier failure is kept: only this tells the framework that the memory
+// is still in use. Recycles the run only once its points have been signaled, even if the plugin ends it in the
+// meantime.
+void StreamRuns::end_before_plugin(Run& run, std::unique_lock<std::mutex>& lock) noexcept {
+  run.ended = true;
+  const std::shared_ptr<const Status> lost = lost_;
+  lock.unlock();
+  report(run, *lost);
   lock.lock();
   run.reported = true;
   if (run.returned) recycle_locked(run);
@@ -208,9 +226,12 @@ void StreamRuns::end(Run& run, const Status& status, std::unique_lock<std::mutex
       seen = no_memory();
     }
   }
-  const Status success;
-  call_done(run.order, seen ? *seen : success);
-  signal_points(run.host_points, seen ? *seen : success);
+  report(run, seen ? *seen : Status());
+}
+
+void StreamRuns::report(const Run& run, const Status& status) noexcept {
+  call_done(run.order, status);
+  signal_points(run.host_points, status);
 }
 
 void StreamRuns::recycle(Run& run) noexcept {

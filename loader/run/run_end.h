@@ -3,6 +3,8 @@
 // reports.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -60,26 +62,35 @@ class StreamRuns : public std::enable_shared_from_this<StreamRuns> {
   void keep_unknown() noexcept;
   // Returns the failure that is kept, if any, and forgets it.
   Status take_failure();
-  // Ends all accepted runs, and those accepted later, with `lost`, because the device was given up. If the plugin ends
-  // one of them later, nothing happens.
+  // Ends all accepted runs, and those accepted later, with `lost` and BP_ERROR_ABANDONED, because the device was given
+  // up and may still use their memory. If the plugin ends one of them later, nothing happens.
   void give_up(const Status& lost) noexcept;
+  // Counts the work that the plugin has accepted, with and without an Offer.
+  void count_accepted() noexcept { ++accepted_; }
+  uint64_t accepted() const noexcept { return accepted_; }
+  // Notes that the first `count` pieces of accepted work have ended.
+  void note_ended(uint64_t count) noexcept;
+  // Whether some accepted work is not known to have ended.
+  bool any_left() const noexcept { return ended_ < accepted_; }
 
  private:
   static void done(void* self, bp_status_t code, const bp_error_t* error);
   void keep_locked(Status failure) noexcept;
   // `end` and `end_before_plugin` are called with the lock held. `end` returns without it, `end_before_plugin` with it.
   void end(Run& run, const Status& status, std::unique_lock<std::mutex>& lock) noexcept;
-  void end_before_plugin(Run& run, const Status& status, std::unique_lock<std::mutex>& lock) noexcept;
+  static void report(const Run& run, const Status& status) noexcept;
+  void end_before_plugin(Run& run, std::unique_lock<std::mutex>& lock) noexcept;
   void recycle(Run& run) noexcept;
   void recycle_locked(Run& run) noexcept;
 
   const std::string owner_;
   std::mutex mutex_;
   std::shared_ptr<const Status> kept_;
-  std::shared_ptr<const Status> lost_;  // set once the device is given up
+  std::shared_ptr<const Status> lost_;  // the end of runs that are in flight; set once the device is given up
   std::vector<std::unique_ptr<Run>> runs_;
   std::vector<Run*> unused_;
   uint64_t last_number_ = 0;
+  std::atomic<uint64_t> accepted_{0}, ended_{0};
 };
 
 }  // namespace backplane

@@ -33,18 +33,25 @@ TEST(StreamRuns, ARunThatAPluginEndsAndRefusesIsRecycledOnce) {
   EXPECT_EQ(ended, 3);
 }
 
+struct Seen {
+  bp_status_t status = BP_OK;
+  uint32_t flags = 0;
+};
+
 // A run whose end is written to `seen`.
-bp_run_t order_for(bp_status_t& seen) {
+bp_run_t order_for(Seen& seen) {
   bp_run_t order{};
   order.size = sizeof order;
   order.self = &seen;
-  order.done = [](void* self, bp_status_t status, const bp_error_t*) { *static_cast<bp_status_t*>(self) = status; };
+  order.done = [](void* self, bp_status_t status, const bp_error_t* error) {
+    *static_cast<Seen*>(self) = {status, error->flags};
+  };
   return order;
 }
 
 TEST(StreamRuns, AFailureIsReportedWithoutMemory) {
   const auto runs = std::make_shared<StreamRuns>("device 'd'");
-  bp_status_t seen = BP_OK;
+  Seen seen;
   const bp_run_t order = order_for(seen);
   bp_run_t run = order;
   StreamRuns::Offer offer = runs->offer(order, run);
@@ -52,12 +59,12 @@ TEST(StreamRuns, AFailureIsReportedWithoutMemory) {
   no_memory = true;
   run.done(run.self, BP_CANCELLED, nullptr);
   no_memory = false;
-  EXPECT_EQ(seen, BP_RESOURCE_EXHAUSTED);
+  EXPECT_EQ(seen.status, BP_RESOURCE_EXHAUSTED);
 }
 
 TEST(StreamRuns, ADeviceIsGivenUpWithoutMemory) {
   const auto runs = std::make_shared<StreamRuns>("device 'd'");
-  bp_status_t seen = BP_OK, later = BP_OK;
+  Seen seen, later;
   const bp_run_t order = order_for(seen), next = order_for(later);
   bp_run_t run = order, second = next;
   StreamRuns::Offer offer = runs->offer(order, run), other = runs->offer(next, second);
@@ -66,9 +73,25 @@ TEST(StreamRuns, ADeviceIsGivenUpWithoutMemory) {
   no_memory = true;
   runs->give_up(lost);
   no_memory = false;
-  EXPECT_NE(seen, BP_OK);
+  EXPECT_EQ(seen.status, BP_DEVICE_LOST);
+  EXPECT_TRUE(seen.flags & BP_ERROR_ABANDONED);
   other.accept();
-  EXPECT_NE(later, BP_OK);
+  EXPECT_EQ(later.status, BP_DEVICE_LOST);
+  EXPECT_TRUE(later.flags & BP_ERROR_ABANDONED);
+}
+
+// Otherwise the framework would conclude that the run has ended, and free memory that the device still uses.
+TEST(StreamRuns, AnEarlierFailureDoesNotHideThatARunWasAbandoned) {
+  const auto runs = std::make_shared<StreamRuns>("device 'd'");
+  Seen seen;
+  const bp_run_t order = order_for(seen);
+  bp_run_t run = order;
+  StreamRuns::Offer offer = runs->offer(order, run);
+  offer.accept();
+  runs->keep(Status(BP_INTERNAL, "a failure of an earlier run"));
+  runs->give_up(Status(BP_DEVICE_LOST, "device 'd' hangs"));
+  EXPECT_EQ(seen.status, BP_DEVICE_LOST);
+  EXPECT_TRUE(seen.flags & BP_ERROR_ABANDONED);
 }
 
 }  // namespace
