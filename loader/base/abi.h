@@ -93,12 +93,21 @@ inline Status check_flags(uint32_t given, uint32_t known, std::string_view name)
           std::string(name) + " is " + std::to_string(given) + ": it has bits that this loader does not know"};
 }
 
-// Checks the rules that apply to every buffer that a framework passes.
+// Whether no byte of the buffer lies beyond the end of the address space.
+inline bool has_end(const bp_buffer_t& buffer) {
+  const uint64_t start = buffer.memory ? 0 : reinterpret_cast<uintptr_t>(buffer.address);
+  return buffer.offset <= UINT64_MAX - start && buffer.bytes <= UINT64_MAX - start - buffer.offset;
+}
+
+// Checks the rules that apply to every buffer that a framework passes. check_place (run/memory.h) checks its device.
 inline Status check_buffer(const bp_buffer_t& buffer, std::string_view name) {
   if (buffer.flags & ~BP_BUFFER_READ_ONLY)
     return check_flags(buffer.flags, BP_BUFFER_READ_ONLY, std::string(name) + ".flags");
   if (buffer.reserved)
     return {BP_UNSUPPORTED, std::string(name) + ".reserved is " + std::to_string(buffer.reserved) + ": set it to 0"};
+  if (!has_end(buffer))
+    return {BP_INVALID_ARGUMENT, std::string(name) + " has " + std::to_string(buffer.bytes) + " bytes from offset " +
+                                     std::to_string(buffer.offset) + ", which exceeds the address space"};
   return {};
 }
 

@@ -35,8 +35,7 @@ const void* bytes_of(const bp_tensor_t& tensor) {
 
 Result<bp_tensor_t> read_constant(const bp_tensor_t* tensor, std::string_view name) {
   BP_ASSIGN(const bp_tensor_t known, abi::read(tensor, name));
-  if (known.buffer.flags || known.buffer.reserved)
-    BP_TRY(abi::check_buffer(known.buffer, std::string(name) + ".buffer"));
+  BP_TRY(abi::check_buffer(known.buffer, std::string(name) + ".buffer"));
   if (known.layout != BP_LAYOUT_DENSE || known.buffer.memory)
     return Status(BP_UNSUPPORTED, std::string(name) + ": a constant must be a dense tensor in host memory");
   if (known.rank > BP_MAX_RANK || (known.rank && !known.extents))

@@ -60,12 +60,13 @@ Result<bp_stream_t*> stream_for(const Opened& device, bp_stream_t* stream) {
 }
 
 // Checks a framework's buffer, which may have 0 bytes.
-Status check(const bp_buffer_t* buffer, const char* name) {
+Status check(const bp_env_t* env, const bp_buffer_t* buffer, const char* name) {
+  BP_TRY(c_api::usable(env, "env"));
   if (!buffer) return {BP_INVALID_ARGUMENT, std::string(name) + " is NULL"};
   BP_TRY(abi::check_buffer(*buffer, name));
   if (!buffer->memory && !buffer->address && buffer->bytes)
     return {BP_INVALID_ARGUMENT, std::string(name) + " has neither memory nor an address"};
-  return {};
+  return check_place(*env->environment, *buffer, name).take_status();
 }
 
 Result<DeviceRun> order_for(const Opened& device, const bp_run_t* run) {
@@ -228,7 +229,7 @@ bp_status_t bp_memory_import(bp_env_t* env, uint64_t device, const bp_import_t* 
 bp_status_t bp_memory_export(bp_env_t* env, const bp_export_t* what, bp_external_t* out_external, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
     BP_ASSIGN(const bp_export_t known, abi::read(what, "what"));
-    BP_TRY(check(known.buffer, "what.buffer"));
+    BP_TRY(check(env, known.buffer, "what.buffer"));
     BP_ASSIGN(bp_external_t external, abi::read(out_external, "out_external"));
     BP_ASSIGN(const Opened opened, open(env, known.buffer->device));
     BP_TRY(opened.needs(slot(opened.api, &bp_memory_api_t::export_), "exporting memory"));
@@ -270,7 +271,7 @@ bp_status_t bp_memory_map(bp_env_t* env, const bp_map_t* what, void** out_pointe
   return fenced(error, [&]() -> Status {
     BP_TRY(c_api::clear(out_pointer, "out_pointer"));
     BP_ASSIGN(const bp_map_t known, abi::read(what, "what"));
-    BP_TRY(check(known.buffer, "what.buffer"));
+    BP_TRY(check(env, known.buffer, "what.buffer"));
     BP_TRY(abi::check_flags(known.access, BP_MAP_READ | BP_MAP_WRITE, "what.access"));
     if (known.access & BP_MAP_WRITE) BP_TRY(abi::check_target(*known.buffer, "what.buffer"));
     if (!known.buffer->memory) {
@@ -293,7 +294,7 @@ bp_status_t bp_memory_map(bp_env_t* env, const bp_map_t* what, void** out_pointe
 bp_status_t bp_memory_unmap(bp_env_t* env, const bp_map_t* what, void* pointer, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
     BP_ASSIGN(const bp_map_t known, abi::read(what, "what"));
-    BP_TRY(check(known.buffer, "what.buffer"));
+    BP_TRY(check(env, known.buffer, "what.buffer"));
     BP_TRY(abi::check_flags(known.access, BP_MAP_READ | BP_MAP_WRITE, "what.access"));
     if (known.access & BP_MAP_WRITE) BP_TRY(abi::check_target(*known.buffer, "what.buffer"));
     if (!known.buffer->memory) return {};
@@ -312,7 +313,7 @@ bp_status_t bp_memory_fill(bp_env_t* env, const bp_fill_t* what, bp_error_t* err
     BP_TRY(c_api::usable(env, "env"));
     BP_ASSIGN(const bp_fill_t known, abi::read(what, "what"));
     const bp_buffer_t* const buffer = known.buffer;
-    BP_TRY(check(buffer, "what.buffer"));
+    BP_TRY(check(env, buffer, "what.buffer"));
     BP_TRY(abi::check_target(*buffer, "what.buffer"));
     const uint32_t size = known.pattern_bytes;
     if (size != 1 && size != 2 && size != 4 && size != 8)
@@ -350,8 +351,8 @@ bp_status_t bp_memory_copy(bp_env_t* env, const bp_copy_t* what, bp_error_t* err
     BP_ASSIGN(const bp_copy_t known, abi::read(what, "what"));
     const bp_buffer_t *const from = known.from, *const to = known.to;
     BP_TRY(abi::check_flags(known.flags, 0, "what.flags"));
-    BP_TRY(check(from, "what.from"));
-    BP_TRY(check(to, "what.to"));
+    BP_TRY(check(env, from, "what.from"));
+    BP_TRY(check(env, to, "what.to"));
     BP_TRY(abi::check_target(*to, "what.to"));
     if (known.bytes > from->bytes || known.bytes > to->bytes)
       return {BP_BUFFER_TOO_SMALL, std::to_string(known.bytes) + " bytes do not fit: the buffers have " +

@@ -193,6 +193,47 @@ TEST_F(MemoryCalls, BindRefusesTheSameBuffers) {
   EXPECT_EQ(status([&] { exec.bind_memory(0, tensor); }), BP_UNSUPPORTED);
 }
 
+TEST_F(MemoryCalls, RefuseBuffersWhosePlaceDoesNotExist) {
+  Exec exec = env.compile(chain(1), pinned({{"*", "cpu"}})).exec();
+  const std::vector<int64_t> extents{3};
+  bp_tensor_t tensor = Tensor::of<float>({3}, {1, 2, 3}).abi();
+  tensor.extents = extents.data();
+  const auto refuse = [&](const bp_buffer_t& buffer, bp_status_t code, const std::string& why) {
+    tensor.buffer = buffer;
+    EXPECT_EQ(status([&] { exec.bind_memory(0, tensor); }), code) << text;
+    EXPECT_THAT(text, HasSubstr(why));
+    EXPECT_EQ(copy(buffer, to), code) << text;
+    EXPECT_THAT(text, HasSubstr(why));
+    EXPECT_EQ(copy(from, buffer), code) << text;
+    const bp_fill_t fill{sizeof fill, 1, 0, &buffer, nullptr};
+    EXPECT_EQ(status([&] { detail::call(api().memory_fill, env.get(), &fill); }), code) << text;
+    const bp_map_t map{sizeof map, BP_MAP_READ, &buffer};
+    void* pointer = nullptr;
+    EXPECT_EQ(status([&] { detail::call(api().memory_map, env.get(), &map, &pointer); }), code) << text;
+  };
+  bp_buffer_t wrong = from;
+  wrong.device = 77;
+  refuse(wrong, BP_NOT_FOUND, "0x4d");
+  wrong.device = 0;
+  wrong.space = 99;
+  refuse(wrong, BP_NOT_FOUND, "space is 99, but host memory of device 0 has space 0 only");
+  wrong.device = device;
+  refuse(wrong, BP_NOT_FOUND, "space is 99, but device 'partial' has 1");
+  wrong.space = 0;
+  refuse(wrong, BP_INVALID_ARGUMENT, "memory is NULL, but space 0 of device 'partial' is not host memory");
+  wrong = own;
+  wrong.space = 99;
+  refuse(wrong, BP_NOT_FOUND, "space is 99");
+  for (bp_buffer_t huge : {from, own}) {
+    huge.offset = UINT64_MAX - 8;
+    refuse(huge, BP_INVALID_ARGUMENT, "exceeds the address space");
+  }
+  EXPECT_EQ(counters(env).copies, 0u);
+  wrong = from;  // host memory of the CPU backend's device
+  wrong.device = env.devices()[0].info.id;
+  EXPECT_EQ(copy(wrong, to), BP_OK) << text;
+}
+
 // The device sees what the host writes to imported memory after a flush, and the reverse.
 TEST(Memory, MappingsOfMemoryThatIsNotCoherentAreFlushed) {
   const Environment env = partial_environment({{"partial.memory", "flushed"}});

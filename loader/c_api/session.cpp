@@ -242,8 +242,9 @@ bp_status_t bp_session_refit(bp_session_t* session, const bp_session_refit_t* wh
       const bp_named_tensor_t weight = abi::element(refit.weights, i, refit.stride);
       BP_ASSIGN(bp_tensor_t tensor, abi::read(weight.tensor, "what.weights.tensor"));
       BP_TRY(abi::check_buffer(tensor.buffer, "what.weights.tensor.buffer"));
+      BP_ASSIGN(Device* const device,
+                check_place(latest->environment(), tensor.buffer, "what.weights.tensor.buffer"));
       if (tensor.buffer.memory) {
-        BP_ASSIGN(Device * device, latest->environment().device_of(tensor.buffer.device));
         BP_ASSIGN(c_api::CopyMemory copy, c_api::copy_to_host(*device, lanes, tensor.buffer));
         tensor.buffer = copy.buffer();
         copies.push_back(std::move(copy));
@@ -260,6 +261,8 @@ bp_status_t bp_session_read_weight(const bp_session_t* session, bp_text_t weight
     BP_TRY(c_api::usable(session, "session"));
     BP_ASSIGN(bp_tensor_t known, abi::read(tensor, "tensor"));
     BP_TRY(abi::check_target(known.buffer, "tensor.buffer"));
-    return session->line->latest()->read_weight(abi::view(weight), known);
+    const std::shared_ptr<const Session> latest = session->line->latest();
+    BP_TRY(check_place(latest->environment(), known.buffer, "tensor.buffer").take_status());
+    return latest->read_weight(abi::view(weight), known);
   });
 }

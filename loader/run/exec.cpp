@@ -175,13 +175,13 @@ Status Exec::bind(uint32_t slot, const bp_tensor_t& tensor) {
   if (bytes > tensor.buffer.bytes)
     return {BP_BUFFER_TOO_SMALL, name + " needs " + std::to_string(bytes) + " bytes, but its buffer has " +
                                      std::to_string(tensor.buffer.bytes)};
-  if (tensor.buffer.flags || tensor.buffer.reserved) BP_TRY(abi::check_buffer(tensor.buffer, name + ": buffer"));
+  BP_TRY(abi::check_buffer(tensor.buffer, name + ": buffer"));
   if (slot >= BP_SLOT_OUTPUT && (tensor.buffer.flags & BP_BUFFER_READ_ONLY))
     return {BP_INVALID_ARGUMENT, name + ": the buffer is read-only (BP_BUFFER_READ_ONLY)"};
+  BP_ASSIGN(Device* const place, check_place(model_->environment(), tensor.buffer, name + ": buffer"));
   BP_TRY(wait_for_stream());
-  Device* device = nullptr;
-  if (tensor.buffer.memory) {
-    BP_ASSIGN(device, model_->environment().device_of(tensor.buffer.device));
+  Device* const device = tensor.buffer.memory ? place : nullptr;
+  if (device) {
     Services& services = model_->environment().services();
     BP_ASSIGN(const Memory memory, Memory::of(*device, services));
     if (!memory.device()) BP_TRY(Memory::of_space(*device, tensor.buffer.space, services).take_status().context(name));

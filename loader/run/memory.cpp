@@ -208,6 +208,30 @@ Status Memory::flush(const bp_buffer_t& buffer, uint32_t access) const {
   return status(error, api_->flush(handle_, &what, error.get()));
 }
 
+Result<Device*> check_place(const Environment& environment, const bp_buffer_t& buffer, std::string_view name) {
+  const auto space = [&] { return std::string(name) + ".space is " + std::to_string(buffer.space); };
+  if (!buffer.device && !buffer.memory) {
+    if (buffer.space == 0) return static_cast<Device*>(nullptr);
+    return Status(BP_NOT_FOUND, space() + ", but host memory of device 0 has space 0 only");
+  }
+  Result<Device*> found = environment.device_of(buffer.device);
+  if (!found.ok()) return found.take_status().context(std::string(name) + ".device");
+  Device& device = **found;
+  const uint32_t count = std::max(1u, device.info().space_count);
+  if (buffer.space >= count)
+    return Status(BP_NOT_FOUND,
+                  space() + ", but device '" + device.name() + "' has " + std::to_string(count) + ", counted from 0");
+  if (buffer.memory || !buffer.bytes || device.given_up()) return &device;
+  BP_ASSIGN(bp_device_t * handle, device.open());
+  const bp_memory_api_t* const api = device.backend().plugin->memory;
+  if (!api || !api->space) return &device;
+  BP_ASSIGN(const bp_space_t known, space_of(device, *api, handle, buffer.space));
+  if (known.flags & BP_SPACE_HOST) return &device;
+  return Status(BP_INVALID_ARGUMENT, std::string(name) + ".memory is NULL, but space " + std::to_string(buffer.space) +
+                                         " of device '" + device.name() +
+                                         "' is not host memory: pass the handle, or device 0 for a host address");
+}
+
 bool direct(const Memory& from, const Memory& to) {
   const Device *a = from.device(), *b = to.device();
   if (!a || !b || a == b) return true;

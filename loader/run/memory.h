@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "backplane/memory.h"
@@ -68,6 +69,11 @@ class Memory {
   bool coherent_ = false;
   bool zero_copy_ = false;
 };
+
+// Checks where a framework's buffer is. Returns its device, or null for host memory that belongs to none. BP_NOT_FOUND:
+// there is no such device or space. BP_INVALID_ARGUMENT: `memory` is NULL, but the space is not host memory; to know
+// that, this opens the device.
+Result<Device*> check_place(const Environment& environment, const bp_buffer_t& buffer, std::string_view name);
 
 // Whether `copy` can copy from `from` to `to`. If not, two copies through host memory are needed.
 bool direct(const Memory& from, const Memory& to);
