@@ -44,8 +44,7 @@ bp_status_t bp_model_open(bp_env_t* env, const bp_model_source_t* source, bp_mod
       const bp_named_tensor_t weight = abi::element(known.weights, i, known.weight_stride);
       BP_ASSIGN(const bp_tensor_t tensor, abi::read(weight.tensor, "source.weights.tensor"));
       BP_TRY(abi::check_buffer(tensor.buffer, "source.weights.tensor.buffer"));
-      if (env)
-        BP_TRY(check_place(*env->environment, tensor.buffer, "source.weights.tensor.buffer").take_status());
+      if (env) BP_TRY(check_place(*env->environment, tensor.buffer, "source.weights.tensor.buffer").take_status());
       from.weights.emplace_back(abi::string(weight.name), tensor);
     }
     BP_ASSIGN(auto model, model::import(from));

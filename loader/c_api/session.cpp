@@ -242,8 +242,7 @@ bp_status_t bp_session_refit(bp_session_t* session, const bp_session_refit_t* wh
       const bp_named_tensor_t weight = abi::element(refit.weights, i, refit.stride);
       BP_ASSIGN(bp_tensor_t tensor, abi::read(weight.tensor, "what.weights.tensor"));
       BP_TRY(abi::check_buffer(tensor.buffer, "what.weights.tensor.buffer"));
-      BP_ASSIGN(Device* const device,
-                check_place(latest->environment(), tensor.buffer, "what.weights.tensor.buffer"));
+      BP_ASSIGN(Device* const device, check_place(latest->environment(), tensor.buffer, "what.weights.tensor.buffer"));
       if (tensor.buffer.memory) {
         BP_ASSIGN(c_api::CopyMemory copy, c_api::copy_to_host(*device, lanes, tensor.buffer));
         tensor.buffer = copy.buffer();

@@ -48,6 +48,7 @@ struct Settings {
   CacheSettings cache;
   ImportLimits import;
   bool refuses_contradictions = false;
+  std::chrono::milliseconds abandon_after{100};
   std::string ignored;  // a line about a variable whose value is invalid and is not used; empty: none
   std::map<std::string, Host::Options, std::less<>> backends;  // by backend id; names lack the prefix "<id>."
 };
@@ -111,14 +112,25 @@ Status loader_option(std::string_view name, std::string_view value, Settings& se
     return {BP_INVALID_ARGUMENT,
             fmt::format("option loader.contradictions is \"{}\": it must be noted or refused", value)};
   }
+  if (name == "abandon_after") {
+    constexpr uint32_t kMost = 3'600'000;
+    uint32_t number = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+    settings.abandon_after = std::chrono::milliseconds(number);
+    if (error == std::errc() && end == value.data() + value.size() && number > 0 && number <= kMost) return {};
+    return {BP_INVALID_ARGUMENT,
+            fmt::format("option loader.abandon_after is \"{}\": it must be a number of milliseconds from 1 to {}",
+                        value, kMost)};
+  }
   if (name == "import_bytes") return read_option(name, value, settings.import.bytes);
   if (name == "import_seconds") return read_option(name, value, settings.import.seconds);
   return {BP_NOT_FOUND,
-          fmt::format("there is no option loader.{}: the options are loader.cache, loader.cache_bytes, "
-                      "loader.contradictions, loader.disable, loader.import_bytes, loader.import_seconds, "
-                      "loader.isolate, loader.isolate_paths, "
-                      "loader.isolate_sandbox, loader.load, loader.probe, loader.require_signed and loader.select",
-                      name)};
+          fmt::format(
+              "there is no option loader.{}: the options are loader.abandon_after, loader.cache, loader.cache_bytes, "
+              "loader.contradictions, loader.disable, loader.import_bytes, loader.import_seconds, "
+              "loader.isolate, loader.isolate_paths, "
+              "loader.isolate_sandbox, loader.load, loader.probe, loader.require_signed and loader.select",
+              name)};
 }
 
 Result<Settings> read_settings(const bp_env_desc_t& desc) {
@@ -446,6 +458,7 @@ Result<std::shared_ptr<Environment>> Environment::create(const bp_env_desc_t& de
   env->cache_ = settings.cache;
   env->import_limits_ = settings.import;
   env->refuses_contradictions_ = settings.refuses_contradictions;
+  env->abandon_after_ = settings.abandon_after;
   Maker maker{*env, std::move(settings)};
   if (const std::string& ignored = maker.settings.ignored; !ignored.empty()) maker.log().warning(ignored);
   const auto enter = [&](Candidate candidate, Refusal refusal, bool named) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -155,6 +156,8 @@ class Environment {
   const ImportLimits& import_limits() const { return import_limits_; }
   // Whether models whose declared extents contradict their operators are refused.
   bool refuses_contradictions() const { return refuses_contradictions_; }
+  // A run is abandoned if it has not ended this long after its deadline, or after one of its devices was given up.
+  std::chrono::milliseconds abandon_after() const { return abandon_after_; }
 
  private:
   struct Maker;  // builds the environment; in environment.cpp
@@ -163,6 +166,7 @@ class Environment {
   CacheSettings cache_;
   ImportLimits import_limits_;
   bool refuses_contradictions_ = false;
+  std::chrono::milliseconds abandon_after_{};
   std::vector<Place> places_;
   std::vector<Candidate> candidates_;
   std::vector<std::unique_ptr<Backend>> backends_;

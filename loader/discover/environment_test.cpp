@@ -259,6 +259,10 @@ TEST(Environment, WrongOptionsAreErrorsOfTheCall) {
   EXPECT_EQ(Request().only_given().option("loader.colour", "red").create().status().code(), BP_NOT_FOUND);
   EXPECT_EQ(Request().only_given().option("threads", "2").create().status().code(), BP_NOT_FOUND);
   EXPECT_EQ(Request().only_given().option("loader.probe", "perhaps").create().status().code(), BP_INVALID_ARGUMENT);
+  for (const char* wrong : {"0", "3600001", "5s", ""})
+    EXPECT_EQ(Request().only_given().option("loader.abandon_after", wrong).create().status().code(),
+              BP_INVALID_ARGUMENT)
+        << wrong;
   bp_env_desc_t desc{};
   desc.size = sizeof desc;
   desc.backend_file_count = 1;

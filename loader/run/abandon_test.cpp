@@ -422,6 +422,21 @@ TEST(Deadline, HoldsWhileARunWaitsForAStream) {
   env.abandon_device(id_of(env));
 }
 
+// The island takes half a second, without regard to the deadline.
+TEST(Deadline, ALateDeviceGoesOnWithinTheGraceOfTheEnvironment) {
+  const Environment env = streaming({{"partial.fault", "late@n1#1"}, {"loader.abandon_after", "30000"}});
+  Exec exec = env.compile(chain(8), pinned({{"*", "partial"}})).exec();
+  bind_x(exec);
+  RunOptions how;
+  how.timeout = 50ms;
+  const Error late = end_of([&] { exec.run(how); });
+  EXPECT_EQ(late.status(), BP_TIMED_OUT) << late.text();
+  EXPECT_FALSE(late.abandoned());
+  EXPECT_EQ(counters(env).abandoned, 0u);
+  exec.run();
+  EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(1, -2, 3));
+}
+
 // A run in a stream may fail with BP_TIMED_OUT, which a wait also returns at its own deadline.
 TEST(Deadline, OfARunInAStreamIsReportedByTheWait) {
   const Environment env = streaming({{"partial.fault", "hang@n1#1"}});

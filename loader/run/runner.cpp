@@ -18,14 +18,6 @@ namespace {
 
 using Started = TaskGraph::Started;
 
-// A run is abandoned if it has not ended this long after its deadline, or after one of its devices was given up.
-constexpr uint64_t kGraceNs = 100'000'000;
-
-// The time at which a run with this deadline (0: none) is abandoned. BP_FOREVER: never.
-uint64_t abandon_at(uint64_t deadline) {
-  return deadline && deadline < BP_FOREVER - kGraceNs ? deadline + kGraceNs : BP_FOREVER;
-}
-
 Status did_not_return(bool late, const std::string& devices) {
   return Status(late ? BP_TIMED_OUT : BP_DEVICE_LOST,
                 (late ? "the deadline passed, and device " : "device ") + devices +
@@ -52,6 +44,7 @@ Runner::Runner(const CompiledModel& model, const RunGraph& graph, RunState& stat
       state_(state),
       plan_(plan),
       trace_(model.environment().services().trace()),
+      grace_ns_(static_cast<uint64_t>(std::chrono::nanoseconds(model.environment().abandon_after()).count())),
       calls_(graph.tasks.size() + 1) {
   for (Call& call : calls_) {
     call.runner = this;
@@ -147,6 +140,10 @@ bool Runner::is_stuck(const Call& call) const {
   return (call.unreported || (call.pending && !call.ended.load(std::memory_order_acquire))) && call.device->given_up();
 }
 
+uint64_t Runner::abandon_at(uint64_t deadline) const {
+  return deadline && deadline < BP_FOREVER - grace_ns_ ? deadline + grace_ns_ : BP_FOREVER;
+}
+
 bool Runner::must_abandon() const {
   if (deadline_ && monotonic_now() >= abandon_at(deadline_)) return true;
   return std::ranges::any_of(calls_, [this](const Call& call) { return is_stuck(call); });
@@ -161,7 +158,7 @@ Status Runner::abandon() {
   if (!late) {  // a device was given up: calls on other devices must end too, but may be waiting for it
     cancel_.set();
     cancel_pending_.set();
-    const uint64_t end = std::min(abandon_at(deadline_), monotonic_now() + kGraceNs);
+    const uint64_t end = std::min(abandon_at(deadline_), monotonic_now() + grace_ns_);
     const auto ends = [&](const Call& call) { return is_under_way(call) && !call.device->given_up(); };
     while (std::ranges::any_of(calls_, ends) && monotonic_now() < end)
       std::this_thread::sleep_for(std::chrono::milliseconds(2));

@@ -32,8 +32,8 @@ class Runner {
   Status run(const bp_run_t& options);
   // Puts a run into the framework's stream. BP_UNSUPPORTED if part of the run cannot be put into a stream.
   Status enqueue_in(FrameworkStream& stream, const bp_run_t& order);
-  // After `enqueue_in` has thrown: waits until all work in the stream has ended. If that takes more than 100 ms beyond
-  // the deadline (0: none), gives up the device and returns the error of an abandoned run.
+  // After `enqueue_in` has thrown: waits until all work in the stream has ended. If that takes longer than
+  // `abandon_at(deadline)`, gives up the device and returns the error of an abandoned run.
   Status clear(FrameworkStream& stream, uint64_t deadline) noexcept;
   // The island (or BP_NONE) and the device (or null) in which the last run failed.
   uint32_t failed_step() const { return failed_step_; }
@@ -71,6 +71,8 @@ class Runner {
   void order(Call& call, bool in_stream, bool reports);
   bool wait_for(Call& call);
   void poll_cancel();
+  // The time at which a run with this deadline (0: none) is abandoned. BP_FOREVER: never.
+  uint64_t abandon_at(uint64_t deadline) const;
   bool must_abandon() const;
   bool is_stuck(const Call& call) const;
   Status abandon();
@@ -103,6 +105,7 @@ class Runner {
   RunState& state_;
   const RunPlan& plan_;
   Trace& trace_;
+  const uint64_t grace_ns_;                    // Environment::abandon_after
   std::vector<Call> calls_;                    // by task; the last is for copies after all tasks
   const bp_cancel_t* cancel_token_ = nullptr;  // the framework's token
   uint64_t deadline_ = 0, trace_id_ = 0;
