@@ -357,6 +357,11 @@ bp_status_t bp_memory_copy(bp_env_t* env, const bp_copy_t* what, bp_error_t* err
     if (known.bytes > from->bytes || known.bytes > to->bytes)
       return {BP_BUFFER_TOO_SMALL, std::to_string(known.bytes) + " bytes do not fit: the buffers have " +
                                        std::to_string(from->bytes) + " and " + std::to_string(to->bytes)};
+    if (from->memory && from->memory == to->memory && from->device == to->device &&
+        std::max(from->offset, to->offset) - std::min(from->offset, to->offset) < known.bytes)
+      return {BP_INVALID_ARGUMENT, std::to_string(known.bytes) + " bytes from offset " + std::to_string(from->offset) +
+                                       " overlap those at offset " + std::to_string(to->offset) +
+                                       " of the same memory: copy through another buffer"};
     if (!from->memory && !to->memory) {
       if (known.run) return {BP_UNSUPPORTED, "host buffers cannot be copied in a stream: leave run NULL"};
       std::memmove(host_address(*to), host_address(*from), known.bytes);

@@ -193,6 +193,22 @@ TEST_F(MemoryCalls, BindRefusesTheSameBuffers) {
   EXPECT_EQ(status([&] { exec.bind_memory(0, tensor); }), BP_UNSUPPORTED);
 }
 
+TEST_F(MemoryCalls, RefuseCopiesWithinAMemoryThatOverlap) {
+  const Buffer both = env.allocate(device, 24);
+  bp_buffer_t first = both.abi(), second = both.abi();
+  first.bytes = 12;
+  second.bytes = 16;
+  second.offset += 8;
+  EXPECT_EQ(copy(first, second), BP_INVALID_ARGUMENT);
+  EXPECT_EQ(copy(second, first), BP_INVALID_ARGUMENT);
+  EXPECT_THAT(text, HasSubstr("12 bytes from offset 8 overlap those at offset 0"));
+  EXPECT_EQ(copy(first, first), BP_INVALID_ARGUMENT);
+  EXPECT_EQ(counters(env).copies, 0u);
+  second.bytes = 12;
+  second.offset = both.abi().offset + 12;
+  EXPECT_EQ(copy(first, second), BP_OK) << text;
+}
+
 TEST_F(MemoryCalls, RefuseBuffersWhosePlaceDoesNotExist) {
   Exec exec = env.compile(chain(1), pinned({{"*", "cpu"}})).exec();
   const std::vector<int64_t> extents{3};

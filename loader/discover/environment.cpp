@@ -141,6 +141,10 @@ Result<Settings> read_settings(const bp_env_desc_t& desc) {
     return Status(BP_INVALID_ARGUMENT, "bp_env_desc_t has a count whose array is NULL");
   BP_TRY(abi::check_chain(desc.chain));
   BP_TRY(abi::check_flags(desc.flags, BP_ENV_ONLY_GIVEN, "bp_env_desc_t.flags"));
+  if (desc.log_level > BP_LOG_DEBUG)
+    return Status(BP_INVALID_ARGUMENT,
+                  fmt::format("bp_env_desc_t.log_level is {}: it must be 0 or one of BP_LOG_*, which end with {}",
+                              desc.log_level, BP_LOG_DEBUG));
   if (const char* patterns = variable("BACKPLANE_DISABLE")) settings.selection.disable(patterns);
   if (const char* patterns = variable("BACKPLANE_SELECT")) settings.selection.select(patterns);
   if (const char* folder = variable("BACKPLANE_REQUIRE_SIGNED"); folder && *folder)

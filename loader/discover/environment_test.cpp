@@ -267,6 +267,10 @@ TEST(Environment, WrongOptionsAreErrorsOfTheCall) {
   desc.size = sizeof desc;
   desc.backend_file_count = 1;
   EXPECT_EQ(Environment::create(desc).status().code(), BP_INVALID_ARGUMENT);
+  desc.backend_file_count = 0;
+  desc.flags = BP_ENV_ONLY_GIVEN;
+  desc.log_level = BP_LOG_DEBUG + 1;
+  EXPECT_EQ(Environment::create(desc).status().code(), BP_INVALID_ARGUMENT);
 }
 
 }  // namespace

@@ -156,9 +156,10 @@ Status bp_container_t::assign(const bp_container_t& from) {
 namespace backplane {
 namespace {
 
-// Only a status code crosses the ABI.
+// Calls `call`, unless `container` is NULL. Only a status code crosses the ABI.
 template <class F>
-bp_status_t fenced(F call) noexcept {
+bp_status_t fenced(const bp_container_t* container, F call) noexcept {
+  if (!container) return BP_INVALID_ARGUMENT;
   try {
     return call().code();
   } catch (const std::bad_alloc&) {
@@ -173,18 +174,21 @@ bp_status_t fenced(F call) noexcept {
 const bp_container_api_t* container_api() {
   static const bp_container_api_t kTable = {
       .size = sizeof(bp_container_api_t),
-      .count = [](const bp_container_t* c) { return c->count(); },
+      .count = [](const bp_container_t* c) -> uint64_t { return c ? c->count() : 0; },
       .tensor = [](const bp_container_t* c, uint64_t i,
-                   bp_tensor_t* out) { return fenced([&] { return c->tensor(i, out); }); },
+                   bp_tensor_t* out) { return fenced(c, [&] { return c->tensor(i, out); }); },
       .child = [](const bp_container_t* c, uint64_t i,
-                  bp_container_t** out) { return fenced([&] { return c->child(i, out); }); },
+                  bp_container_t** out) { return fenced(c, [&] { return c->child(i, out); }); },
       .key = [](const bp_container_t* c, uint64_t i,
-                bp_bytes_t* out) { return fenced([&] { return c->key(i, out); }); },
+                bp_bytes_t* out) { return fenced(c, [&] { return c->key(i, out); }); },
       .append = [](bp_container_t* c, bp_bytes_t key,
-                   const bp_tensor_t* tensor) { return fenced([&] { return c->append(key, tensor); }); },
+                   const bp_tensor_t* tensor) { return fenced(c, [&] { return c->append(key, tensor); }); },
       .append_child = [](bp_container_t* c, bp_bytes_t key,
-                         bp_container_t** out) { return fenced([&] { return c->append_child(key, out); }); },
-      .clear = [](bp_container_t* c) { c->clear(); },
+                         bp_container_t** out) { return fenced(c, [&] { return c->append_child(key, out); }); },
+      .clear =
+          [](bp_container_t* c) {
+            if (c) c->clear();
+          },
   };
   return &kTable;
 }

@@ -125,6 +125,20 @@ TEST_F(ContainerTest, MayBeAssignedToItselfOrTakeTheElementsOfAChild) {
   EXPECT_EQ(static_cast<const float*>(read.buffer.address)[0], 7);
 }
 
+TEST_F(ContainerTest, FunctionsRefuseNull) {
+  float data[] = {1};
+  bp_tensor_t given = tensor(BP_DTYPE_FLOAT, {}, data, sizeof data);
+  bp_container_t* child = nullptr;
+  bp_bytes_t key{};
+  EXPECT_EQ(api->count(nullptr), 0u);
+  EXPECT_EQ(api->tensor(nullptr, 0, &given), BP_INVALID_ARGUMENT);
+  EXPECT_EQ(api->child(nullptr, 0, &child), BP_INVALID_ARGUMENT);
+  EXPECT_EQ(api->key(nullptr, 0, &key), BP_INVALID_ARGUMENT);
+  EXPECT_EQ(api->append(nullptr, {}, &given), BP_INVALID_ARGUMENT);
+  EXPECT_EQ(api->append_child(nullptr, {}, &child), BP_INVALID_ARGUMENT);
+  api->clear(nullptr);
+}
+
 TEST_F(ContainerTest, NestingEndsSomewhere) {
   bp_container_t* outermost = make(BP_KIND_SEQUENCE);
   bp_container_t* inner = outermost;
