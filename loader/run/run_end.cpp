@@ -226,7 +226,8 @@ void StreamRuns::end(Run& run, const Status& status, std::unique_lock<std::mutex
       seen = no_memory();
     }
   }
-  report(run, seen ? *seen : Status());
+  const Status success;
+  report(run, seen ? *seen : success);
 }
 
 void StreamRuns::report(const Run& run, const Status& status) noexcept {
