@@ -129,6 +129,16 @@ CheckResult points_alone(Fixture& fixture) {
   return host_points(fixture, nullptr);
 }
 
+// Why the memory bound to instance 0 is wrong, whose failed run has called `done`: the device must not touch it any
+// more. Empty if it is not touched.
+std::string late_write(Fixture& fixture) {
+  Memory& output = fixture.instances[0]->output(0);
+  output.poison();
+  const auto poisoned = output.read().bytes;
+  std::this_thread::sleep_for(std::chrono::milliseconds(60));  // long enough for a kernel or a copy that is under way
+  return output.read().bytes == poisoned ? "" : "an output changes after the failed run has called `done`";
+}
+
 // A run that waits for a failed point is either refused, or fails, which `done` and the run's own point report. The
 // instance can run again.
 CheckResult failed_wait(Fixture& fixture) {
@@ -153,8 +163,9 @@ CheckResult failed_wait(Fixture& fixture) {
     if (end.calls() != 1 || end.status() != BP_DEPENDENCY_FAILED)
       return wrong(fmt::format("`done` was called {} times, with {}", end.calls(), status_name(end.status())));
   }
+  const std::string fault = late_write(fixture);
   static_cast<void>(fixture.stream->wait());  // the failure was reported above
-  return stream_wait(fixture);
+  return fault.empty() ? stream_wait(fixture) : wrong(fault);
 }
 
 // A run without `done` that waits for a failed point is either refused, or fails. In that case the next stream_wait
@@ -239,7 +250,7 @@ CheckResult late_stream(Fixture& fixture) {
   return wrong(fixture.fault(0));
 }
 
-// A run whose point is never reached ends when it is cancelled.
+// A run whose point is never reached ends when it is cancelled, and leaves its output alone from then on.
 CheckResult cancelled(Fixture& fixture) {
   bp_semaphore_t start;
   bp_cancel_t token;
@@ -260,10 +271,11 @@ CheckResult cancelled(Fixture& fixture) {
   }
   if (end.status() != BP_CANCELLED)
     return wrong(fmt::format("a cancelled run ends with {}", status_name(end.status())));
-  return stream_wait(fixture);
+  const std::string fault = late_write(fixture);
+  return fault.empty() ? stream_wait(fixture) : wrong(fault);
 }
 
-// A run whose point is never reached ends when its deadline passes.
+// A run whose point is never reached ends when its deadline passes, and leaves its output alone from then on.
 CheckResult deadline(Fixture& fixture) {
   bp_semaphore_t start;
   const bp_point_t waits = bp_host_point(&start, 1);
@@ -282,7 +294,8 @@ CheckResult deadline(Fixture& fixture) {
   }
   if (end.status() != BP_TIMED_OUT)
     return wrong(fmt::format("a run past its deadline ends with {}", status_name(end.status())));
-  return stream_wait(fixture);
+  const std::string fault = late_write(fixture);
+  return fault.empty() ? stream_wait(fixture) : wrong(fault);
 }
 
 // One stream waits for a native point that another stream signals.
