@@ -141,9 +141,10 @@ BP_EXPORT bp_status_t BP_CALL bp_env_open_device(bp_env_t* env, uint64_t device,
                                                  bp_error_t* error);
 /* Abandons a device that hangs. Nothing more is started on it. Runs in flight on it end with BP_DEVICE_LOST and
  * BP_ERROR_ABANDONED (see bp_exec_run). Waits for its streams and semaphores return BP_DEVICE_LOST, and so do copies
- * and fills if the device has streams. Any other call that is inside a function of the plugin (opening, compiling,
- * mapping, allocating) returns only when that function does. Destroying its streams, execs and memory does not wait,
- * and memory that the device may still access is kept until the process ends. [thread-safe]. Errors: BP_NOT_FOUND. */
+ * and fills if the device has streams; BP_ERROR_ABANDONED says that a copy or fill, or work in the stream that is
+ * waited for, had not ended. Any other call that is inside a function of the plugin (opening, compiling, mapping,
+ * allocating) returns only when that function does. Destroying its streams, execs and memory does not wait, and memory
+ * that the device may still access is kept until the process ends. [thread-safe]. Errors: BP_NOT_FOUND. */
 BP_EXPORT bp_status_t BP_CALL bp_env_abandon_device(bp_env_t* env, uint64_t device, bp_error_t* error);
 /* Writes the whole environment as one JSON object, like `backplane list --json`. [thread-safe] [blocks] */
 BP_EXPORT bp_status_t BP_CALL bp_env_report(const bp_env_t* env, bp_text_sink_t sink, void* context, bp_error_t* error);
@@ -421,16 +422,15 @@ BP_EXPORT void BP_CALL bp_exec_destroy(bp_exec_t* exec);
  * and returns BP_UNSUPPORTED with the names. Memory of two outputs must not overlap, which no run checks.
  *
  * [one at a time] [blocks while a stream has a run of the exec]. Errors: BP_NOT_FOUND (the slot, or the buffer's device
- * or space), BP_TYPE_MISMATCH (also: the slot is a container), BP_BUFFER_TOO_SMALL, BP_UNSUPPORTED (the layout, or
- * memory of a device that cannot copy it), BP_BUSY (a run is in flight), BP_DEVICE_LOST, and those of `open` in
- * plugin.h. */
+ * or space), BP_INVALID_ARGUMENT (also: `memory` is NULL in a space that is not host memory), BP_TYPE_MISMATCH (also:
+ * the slot is a container), BP_BUFFER_TOO_SMALL, BP_UNSUPPORTED (the layout, or memory of a device that cannot copy
+ * it), BP_BUSY (a run is in flight), BP_DEVICE_LOST, and those of `open` in plugin.h. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_bind(bp_exec_t* exec, uint32_t slot, const bp_tensor_t* tensor,
                                            bp_error_t* error);
 /* Binds a sequence, optional or map to a slot, as bp_exec_bind does with memory. The caller owns the container, which
  * is used until the slot is bound again or unbound. The container of an input may be bound to an output only if the
  * output is a copy of an input: otherwise a run returns BP_UNSUPPORTED with the names. [one at a time] [blocks like
- * bp_exec_bind]. Errors: BP_NOT_FOUND, BP_TYPE_MISMATCH (the slot is a tensor, or the container is of another kind),
- * BP_BUSY, BP_DEVICE_LOST. */
+ * bp_exec_bind]. Errors: BP_NOT_FOUND, BP_TYPE_MISMATCH (the slot is a tensor), BP_BUSY, BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_bind_container(bp_exec_t* exec, uint32_t slot, bp_container_t* container,
                                                      bp_error_t* error);
 /* Removes a slot's binding, after which the loader no longer uses the memory. The loader then allocates an output
@@ -461,13 +461,14 @@ BP_EXPORT bp_status_t BP_CALL bp_exec_symbols(bp_exec_t* exec, const bp_symbol_e
  *
  * With `stream` (of bp_stream_create), the call puts the run into the stream and returns. It does not wait for the
  * points that the run waits for, for earlier work in the stream, or for the run (for the exceptions, see below).
- * Results are valid in the order of the stream; `done` (may be NULL) and signals come as for `run` in plugin.h. All of
- * the session's work must fit into that stream: islands of its device, and their copies. If other work is needed, the
- * run is refused (BP_UNSUPPORTED; the detail names the work) before anything is put into the stream. So is a run with
- * native points of another device (BP_INVALID_ARGUMENT): import the semaphore on the stream's device. The first run, a
- * run after a bind, an unbind, new extents or a run that was not in this stream, and a run whose plan depends on the
- * bytes of an input may wait for all of these but the run itself. If a plugin returns BP_BUSY (bp_run_t), each run
- * waits for the run before it. bp_exec_bind, bp_exec_unbind and bp_exec_extents wait for the stream.
+ * Results are valid in the order of the stream; `done` (may be NULL) and signals come as for `run` in plugin.h, and may
+ * come on another thread before the call returns. All of the session's work must fit into that stream: islands of its
+ * device, and their copies. If other work is needed, the run is refused (BP_UNSUPPORTED; the detail names the work)
+ * before anything is put into the stream. So is a run with native points of another device (BP_INVALID_ARGUMENT):
+ * import the semaphore on the stream's device. The first run, a run after a bind, an unbind, new extents or a run that
+ * was not in this stream, and a run whose plan depends on the bytes of an input may wait for all of these but the run
+ * itself. If a plugin returns BP_BUSY (bp_run_t), each run waits for the run before it. bp_exec_bind, bp_exec_unbind
+ * and bp_exec_extents wait for the stream.
  *
  * [one at a time] [blocks]. Errors: BP_BAD_STATE (an input is not bound; the error names it), BP_TYPE_MISMATCH
  * (extents), BP_BUFFER_TOO_SMALL (an output), BP_UNSUPPORTED (memory or a container that an input and an output share,
@@ -475,17 +476,17 @@ BP_EXPORT bp_status_t BP_CALL bp_exec_symbols(bp_exec_t* exec, const bp_symbol_e
  * a single value among the signals; native points of a device that does not let the host wait for them or signal
  * them), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEPENDENCY_FAILED, BP_DEVICE_LOST, BP_RESOURCE_EXHAUSTED, and those of
  * `create`, `bind`, `run`, `copy` and `output_extents` in plugin.h. An asynchronous device that has not ended a run 100
- * ms after its deadline, or as long after it as the environment's setting loader.abandon_after says, is abandoned:
- * BP_TIMED_OUT with BP_ERROR_ABANDONED. (A run that was accepted into a stream does not cause this.) A run without a
- * deadline ends with BP_DEVICE_LOST and BP_ERROR_ABANDONED if the device is abandoned for another reason. The exec is
- * then lost (BP_DEVICE_LOST), and other execs continue without the device. Memory bound to the lost exec, or to other
- * execs that used the device, must stay allocated. */
+ * ms after its deadline is abandoned: BP_TIMED_OUT with BP_ERROR_ABANDONED. The environment's option
+ * loader.abandon_after sets another number of ms. (A run that was accepted into a stream does not cause this.) A run
+ * without a deadline ends with BP_DEVICE_LOST and BP_ERROR_ABANDONED if the device is abandoned for another reason. The
+ * exec is then lost (BP_DEVICE_LOST), and other execs continue without the device. Memory bound to the lost exec, or to
+ * other execs that used the device, must stay allocated. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_run(bp_exec_t* exec, const bp_run_t* run, bp_error_t* error);
 /* Like bp_exec_run without `stream`, but returns at once. The run needs `done` or a host point among its signals.
- * BP_OK means that the run was accepted: `done`, and then the signals, report its end and its failure; both may come,
- * from another thread, before this function returns. `run` and its arrays are copied; its cancel token and semaphores
- * must live until the signals have advanced. The exec is free for the next run before the signals advance. `done` must
- * not call the exec, which is still busy, nor destroy it or its session. [one at a time]. Errors: BP_INVALID_ARGUMENT,
+ * BP_OK means that the run was accepted: `done`, and then the signals, report its end and its failure, on another
+ * thread and perhaps before the call returns. `run` and its arrays are copied; its cancel token and semaphores must
+ * live until the signals have advanced. The exec is free for the next run before the signals advance. `done` must not
+ * call the exec, which is still busy, nor destroy it or its session. [one at a time]. Errors: BP_INVALID_ARGUMENT,
  * BP_BUSY, BP_RESOURCE_EXHAUSTED, BP_UNSUPPORTED and BP_DEVICE_LOST (a native point among the signals). */
 BP_EXPORT bp_status_t BP_CALL bp_exec_submit(bp_exec_t* exec, const bp_run_t* run, bp_error_t* error);
 /* Returns output `output` (counted from 0) of the last run: extents and memory, valid until the next run, bind or
@@ -614,8 +615,9 @@ BP_EXPORT bp_status_t BP_CALL bp_memory_fill(bp_env_t* env, const bp_fill_t* wha
 /* Copies between any two buffers, through host memory if there is no shorter way. If a run is given, the copy is
  * ordered in its stream like that run. The stream must be one of the device that copies: that of `to` or, if `to` is
  * host memory, that of `from`. Otherwise the call returns when the copy is done. [thread-safe] [blocks without a run].
- * Errors: BP_INVALID_ARGUMENT (a run without a stream), BP_BUFFER_TOO_SMALL, BP_UNSUPPORTED (with a run: no single
- * device can do the copy in that order), and those of `copy` in plugin.h. */
+ * Errors: BP_INVALID_ARGUMENT (a run without a stream; parts of one memory of a device that overlap),
+ * BP_BUFFER_TOO_SMALL, BP_UNSUPPORTED (with a run: no single device can do the copy in that order), and those of `copy`
+ * in plugin.h. */
 BP_EXPORT bp_status_t BP_CALL bp_memory_copy(bp_env_t* env, const bp_copy_t* what, bp_error_t* error);
 
 /* Starts collecting spans of all sessions of the environment, and drops those collected before. [thread-safe] */

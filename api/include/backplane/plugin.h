@@ -434,8 +434,8 @@ typedef struct bp_instance_create_t {
  * Work in a stream may run to its end in spite of `deadline` and `cancel`: a host that wants to end a run early runs
  * it without a stream. There, a run ends soon after its deadline or its cancel token was set, as far as the device can
  * stop it, and the host may `abandon` a device whose run has not ended some time after its deadline (the loader: 100
- * ms, unless its settings say more). Runs of an instance may follow each other in one stream; a plugin that does not
- * allow that returns BP_BUSY, and the host waits for the stream. Several threads may put work into one stream: its
+ * ms, or its option loader.abandon_after). Runs of an instance may follow each other in one stream; a plugin that does
+ * not allow that returns BP_BUSY, and the host waits for the stream. Several threads may put work into one stream: its
  * order is that of the calls. Without a stream, a run on an asynchronous device needs `done` or a host point among its
  * signals, because nothing else would report its failure. */
 typedef struct bp_run_t bp_run_t;
