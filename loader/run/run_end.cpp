@@ -54,18 +54,18 @@ namespace {
 
 // Created when the loader is loaded: at its first use there may be no memory. Never destroyed, because a plugin may end
 // a run late.
-const Status& kNoMemory = *new Status(BP_RESOURCE_EXHAUSTED, {});
-const Status& kAbandoned =
+const Status& out_of_memory = *new Status(BP_RESOURCE_EXHAUSTED, {});
+const Status& abandoned_device =
     *new Status(Status(BP_DEVICE_LOST, {}).with_flags(BP_ERROR_DEVICE_LOST | BP_ERROR_ABANDONED));
 
 // Each returns a failure that is stored without allocating memory.
 std::shared_ptr<const Status> no_memory() noexcept {
-  return {std::shared_ptr<const Status>(), &kNoMemory};
+  return {std::shared_ptr<const Status>(), &out_of_memory};
 }
 std::shared_ptr<const Status> abandoned(const Status& lost) noexcept try {
   return std::make_shared<const Status>(Status(lost).with_flags(lost.flags() | BP_ERROR_ABANDONED));
 } catch (const std::bad_alloc&) {  // the framework must learn that the memory is still in use
-  return {std::shared_ptr<const Status>(), &kAbandoned};
+  return {std::shared_ptr<const Status>(), &abandoned_device};
 }
 
 // Copies or moves the failure.
@@ -181,7 +181,7 @@ void StreamRuns::done(void* self, bp_status_t code, const bp_error_t* error) {
   try {
     if (code != BP_OK) reported = Status::reported(code, error).context(runs->owner_);
   } catch (...) {
-    status = &kNoMemory;
+    status = &out_of_memory;
   }
   runs->end(run, *status, lock);
   runs->recycle(run);
