@@ -18,7 +18,7 @@ namespace backplane {
 namespace {
 
 // The error of a device that was given up, for when there is no memory for a text. Created when the loader is loaded.
-const Status& kLost = *new Status(Status(BP_DEVICE_LOST, {}).with_flags(BP_ERROR_DEVICE_LOST));
+const Status& lost_device = *new Status(Status(BP_DEVICE_LOST, {}).with_flags(BP_ERROR_DEVICE_LOST));
 
 }  // namespace
 
@@ -100,7 +100,7 @@ void Device::give_up(std::string_view why) noexcept {
   }
   if (opened) abandon(opened);
   Status described;
-  const Status* status = &kLost;
+  const Status* status = &lost_device;
   try {
     described = lost();
     status = &described;
