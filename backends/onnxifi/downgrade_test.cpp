@@ -194,7 +194,7 @@ struct Pool {
 
 // Before version 22, pools count windows that begin in the padding after the tensor.
 TEST(OlderForms, OfPoolsHaveTheSameWindows) {
-  const char* const kRefused = "which has windows that begin in the padding";
+  const char* const refused = "which has windows that begin in the padding";
   for (const auto& [op, before] : {std::pair("MaxPool", 12), std::pair("AveragePool", 19), std::pair("LpPool", 18)}) {
     for (const Pool& pool : {
              Pool{7, 1, {0, 2}, "NOTSET", 3, "0"},       // the older form with ceil_mode has 4
@@ -202,7 +202,7 @@ TEST(OlderForms, OfPoolsHaveTheSameWindows) {
              Pool{8, 3, {0, 0}, "NOTSET", 3, "1"},       // the last one reaches beyond the padding
              Pool{2, 3, {}, "NOTSET", 1, "1"},           // the only one reaches beyond the tensor
              Pool{2, 3, {}, "VALID", 1, "1"},            // the same
-             Pool{7, 1, {0, 3}, "NOTSET", 3, kRefused},  // both older forms have 4
+             Pool{7, 1, {0, 3}, "NOTSET", 3, refused},  // both older forms have 4
              Pool{6, 2, {}, "NOTSET", 2, "0"},           // the older form has a third, beyond the tensor
              Pool{6, 2, {}, "VALID", 2, "0"},            // the same
              Pool{7, 2, {}, "VALID", 3, "1"},            // the last one is partly outside
@@ -218,8 +218,8 @@ TEST(OlderForms, OfPoolsHaveTheSameWindows) {
       graph.attribute("ceil_mode", int64_t{1});
       Older older(graph, static_cast<uint32_t>(before));
       const std::string what = std::string(op) + " of " + std::to_string(pool.extent) + ", " + pool.auto_pad;
-      if (std::string_view(pool.ceil_mode) == kRefused) {
-        EXPECT_THAT(older.why, HasSubstr(kRefused)) << what;
+      if (std::string_view(pool.ceil_mode) == refused) {
+        EXPECT_THAT(older.why, HasSubstr(refused)) << what;
         continue;
       }
       EXPECT_EQ(older.why, "") << what;
