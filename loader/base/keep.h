@@ -1,25 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <new>
 #include <utility>
 
 namespace backplane {
 
-// Never destroys the object. Needs no memory.
+// Returns `bytes` bytes, aligned for any fundamental type, that are never freed. They are part of the loader's data, so
+// there is no lack of memory until all of them are taken; then returns nullptr. Thread-safe.
+void* take_reserve(size_t bytes) noexcept;
+
+// Never destroys the object. Needs no memory. Leak checkers see it as reachable unless the reserve is all taken.
 template <class T>
 void leak(T object) noexcept {
+  static_assert(alignof(T) <= alignof(std::max_align_t));
   union Leaked {
     explicit Leaked(T&& what) : value(std::move(what)) {}
     ~Leaked() {}
     T value;
   };
-  [[maybe_unused]] const Leaked leaked(std::move(object));
+  void* const reserve = take_reserve(sizeof(Leaked));
+  alignas(Leaked) std::byte own[sizeof(Leaked)];
+  new (reserve ? reserve : own) Leaked(std::move(object));
 }
 
 // Keeps an object alive forever, for memory that an abandoned device may still use. Leak checkers see it as reachable,
-// unless there was no memory to remember it. Thread-safe.
+// as for `leak`. Thread-safe.
 void keep_for_good(std::shared_ptr<const void> object) noexcept;
 
 // The same for an object that no std::shared_ptr owns, such as a handle of a plugin or a std::unique_ptr.
