@@ -235,8 +235,9 @@ TEST(AllocationInAStream, ADeviceIsGivenUpInAllItsStreams) {
   Exec first = session.exec(), second = session.exec();
   const Stream stream = env.stream(id), other = env.stream(id);
   std::array<bp_status_t, 2> seen{};
+  static const Tensor& x = *new Tensor(Tensor::of<float>({3}, {1, -2, 3}));  // the device still reads it after the test
   const auto start = [&](Exec& exec, const Stream& where, bp_status_t& end) {
-    exec.bind("x", Tensor::of<float>({3}, {1, -2, 3}));
+    exec.bind("x", x);
     bp_run_t run = run_in(where.get());
     run.self = &end;
     run.done = [](void* self, bp_status_t status, const bp_error_t*) { *static_cast<bp_status_t*>(self) = status; };
