@@ -193,9 +193,9 @@ void StreamRuns::note_ended(uint64_t count) noexcept {
   }
 }
 
-// Reports that the run was abandoned, even if an earlier failure is kept: otherwise the framework would free memory that
-// the device may still use. Recycles the run only once its points have been signaled, even if the plugin ends it in the
-// meantime.
+// Reports that the run was abandoned, even if an earlier failure is kept: otherwise the framework would free memory
+// that the device may still use. Recycles the run only once its points have been signaled, even if the plugin ends it
+// in the meantime.
 void StreamRuns::end_before_plugin(Run& run, std::unique_lock<std::mutex>& lock) noexcept {
   run.ended = true;
   const std::shared_ptr<const Status> lost = lost_;
