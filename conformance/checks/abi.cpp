@@ -279,6 +279,23 @@ Result bare_host(Bench& bench) {
   return computed == 0 ? result : passed(computed);
 }
 
+// The host offers no extension. A plugin that asks for one names it, and works without it.
+Result host_extensions(Bench& bench) {
+  Host host;
+  const Backend backend(bench.library(), host);
+  const Device device(backend, bench.device_index());
+  Result result;
+  const auto subject = make_subject(device, problem_of("Add/float/same", bench.seed(), "extensions"), result);
+  std::vector<onnx::Tensor> outputs;
+  if (subject != nullptr) {
+    const Answer answer = compute(device, *subject->graph, subject->inputs, outputs);
+    if (!answer.ok()) return failed(answer.describe());
+    if (const std::string fault = subject->fault(outputs); !fault.empty()) return failed(fault);
+  }
+  if (const std::string misuse = host.misuse(); !misuse.empty()) return failed("the plugin " + misuse);
+  return subject != nullptr ? passed(1) : result;
+}
+
 struct Row {
   const char* name;
   Result (*run)(Bench& bench);
@@ -295,7 +312,8 @@ constexpr Row kRows[] = {{"abi/layout", layout},
                          {"abi/error_room", error_room},
                          {"abi/destroy_nothing", destroy_nothing},
                          {"abi/device_info", device_info},
-                         {"abi/bare_host", bare_host}};
+                         {"abi/bare_host", bare_host},
+                         {"abi/host_extensions", host_extensions}};
 
 }  // namespace
 

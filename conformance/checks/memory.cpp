@@ -2,7 +2,12 @@
 // Cases of the group memory: a device's own memory, with its spaces, allocation, copies, fills, mappings, imports and
 // exports.
 #include <algorithm>
+#include <atomic>
+#include <cstdlib>
 #include <cstring>
+#include <mutex>
+#include <new>
+#include <optional>
 
 #include "checks/group.h"
 #include "host/stream.h"
@@ -226,17 +231,21 @@ Result maps(Bench&, Table& table) {
   return seen == theirs ? passed(1) : failed("the host does not see in a mapping what the device wrote");
 }
 
+// The first space that imports host pointers, in `out_space`, and its index, or nullopt if there is none.
+std::optional<uint32_t> importing_space(Bench& bench, Table& table, bp_space_t& out_space) {
+  for (uint32_t i = 0; i < bench.device().info().space_count; ++i) {
+    if (const bp_status_t status = table.space(i, out_space); status != BP_OK)
+      throw Breach(fmt::format("space {} returns {}: {}", i, status_name(status), table.text()));
+    if (lists(out_space.imports, out_space.import_count, BP_EXTERNAL_HOST_POINTER)) return i;
+  }
+  return std::nullopt;
+}
+
 // Imported host memory keeps its contents, and the plugin calls `release` exactly once.
 Result import_host(Bench& bench, Table& table) {
-  uint32_t space_index = 0;
   bp_space_t space = {};
-  const uint32_t count = bench.device().info().space_count;
-  for (; space_index < count; ++space_index) {
-    if (const bp_status_t status = table.space(space_index, space); status != BP_OK)
-      return answers("space", status, table);
-    if (lists(space.imports, space.import_count, BP_EXTERNAL_HOST_POINTER)) break;
-  }
-  if (space_index == count) return not_supported("the device imports no host memory");
+  const std::optional<uint32_t> space_index = importing_space(bench, table, space);
+  if (!space_index) return not_supported("the device imports no host memory");
   constexpr uint64_t kBytes = 64 << 10;
   const std::unique_ptr<std::byte, void (*)(void*)> memory(static_cast<std::byte*>(std::aligned_alloc(4096, kBytes)),
                                                            std::free);
@@ -249,11 +258,11 @@ Result import_host(Bench& bench, Table& table) {
                                   .bytes = kBytes,
                                   .self = &releases,
                                   .release = [](void* self) { ++*static_cast<uint32_t*>(self); }};
-  const bp_import_t what = {.size = sizeof what, .space = space_index, .external = &external};
+  const bp_import_t what = {.size = sizeof what, .space = *space_index, .external = &external};
   bp_buffer_t buffer = {};
   bp_status_t status = table.api().import(table.device(), &what, &buffer, table.error());
   if (status != BP_OK) return answers("import of a page-aligned host pointer", status, table);
-  buffer.space = space_index;
+  buffer.space = *space_index;
   buffer.bytes = kBytes;
   // The host wrote before the import, so a non-coherent device needs a flush to see the data.
   const bp_map_t written = {.size = sizeof written, .access = BP_MAP_WRITE, .buffer = &buffer};
@@ -267,6 +276,120 @@ Result import_host(Bench& bench, Table& table) {
   if (seen != content) return failed("imported memory differs from the host's bytes");
   if (early != 0) return failed("`release` of an import is called while the import lives");
   return releases == 1 ? passed(1) : failed(fmt::format("`release` of an import is called {} times", releases));
+}
+
+// A framework's allocator of the device's memory, which hands out host memory. Must outlive the device. [thread-safe]
+class FrameworkMemory {
+ public:
+  explicit FrameworkMemory(uint32_t space_count) : space_count_(space_count) {}
+
+  static bp_status_t allocate(void* self, const bp_allocate_t* what, bp_external_t* out_external) {
+    FrameworkMemory& memory = *static_cast<FrameworkMemory*>(self);
+    if (what->space >= memory.space_count_) memory.misuse(fmt::format("asks for memory of space {}", what->space));
+    if (what->stream != nullptr || what->chain != nullptr) memory.misuse("passes a stream or a chain");
+    const uint64_t whole = (std::max<uint64_t>(what->bytes, 1) + kPage - 1) / kPage * kPage;
+    void* const data = whole < what->bytes ? nullptr : std::aligned_alloc(kPage, whole);
+    if (data == nullptr) return BP_RESOURCE_EXHAUSTED;
+    ++memory.taken_;
+    *out_external = {.size = sizeof *out_external,
+                     .kind = BP_EXTERNAL_HOST_POINTER,
+                     .handle = reinterpret_cast<uintptr_t>(data),
+                     .bytes = whole,
+                     .self = new Piece{memory, data},
+                     .release = [](void* piece) { delete static_cast<Piece*>(piece); }};
+    return BP_OK;
+  }
+
+  uint32_t taken() const { return taken_; }
+  uint32_t released() const { return released_; }
+  // A description of the last misuse of `allocate`, in one line; empty if there was none.
+  std::string misuse() {
+    const std::lock_guard lock(mutex_);
+    return misuse_;
+  }
+
+ private:
+  static constexpr uint64_t kPage = 4096;
+
+  struct Piece {
+    ~Piece() {
+      std::free(data);
+      ++memory.released_;
+    }
+    FrameworkMemory& memory;
+    void* data;
+  };
+
+  void misuse(std::string text) {
+    const std::lock_guard lock(mutex_);
+    misuse_ = std::move(text);
+  }
+
+  const uint32_t space_count_;
+  std::atomic<uint32_t> taken_ = 0, released_ = 0;
+  std::mutex mutex_;
+  std::string misuse_;
+};
+
+// Runs with the output in memory of the framework's allocator, as the loader does.
+Result run_in(FrameworkMemory& memory, const Device& device, uint32_t space, uint64_t seed) {
+  Result result;
+  const auto subject = make_subject(device, problem_of("Add/float/same", seed, "framework memory"), result);
+  if (subject == nullptr) return result;
+  Answer answer;
+  const auto program = Program::compile(device, *subject->graph, answer);
+  if (program == nullptr) return failed(answer.describe());
+  const auto instance = Instance::create(*program, answer);
+  if (instance == nullptr) return failed(answer.describe());
+  if (answer = instance->bind_all(subject->inputs); !answer.ok()) return failed(answer.describe());
+
+  Table table(device);
+  bp_tensor_t output = instance->output(0).tensor();
+  const uint64_t bytes = instance->output(0).bytes();
+  const bp_allocate_t wanted = {.size = sizeof wanted, .space = space, .bytes = bytes};
+  bp_external_t external;
+  if (FrameworkMemory::allocate(&memory, &wanted, &external) != BP_OK) throw std::bad_alloc();
+  const bp_import_t what = {.size = sizeof what, .space = space, .external = &external};
+  bp_buffer_t buffer = {};
+  if (const bp_status_t status = table.api().import(table.device(), &what, &buffer, table.error()); status != BP_OK) {
+    external.release(external.self);
+    return answers("import of the framework's memory", status, table);
+  }
+  buffer.space = space;
+  buffer.bytes = external.bytes;
+  output.buffer = buffer;
+  answer = instance->bind(BP_SLOT_OUTPUT, output);
+  if (answer.ok()) answer = instance->run();
+  Bytes seen(bytes);
+  const bp_status_t status = answer.ok() ? table.read(buffer, seen) : BP_OK;
+  const Answer unbound = instance->bind(BP_SLOT_OUTPUT, instance->output(0));
+  table.release(buffer);
+  if (!answer.ok() || !unbound.ok()) return failed((answer.ok() ? unbound : answer).describe());
+  if (status != BP_OK) return answers("copy from the framework's memory", status, table);
+  const onnx::Tensor computed{output.dtype, {output.extents, output.extents + output.rank}, seen};
+  const std::string fault = subject->fault({computed});
+  return fault.empty() ? passed(1) : failed(fault);
+}
+
+// A device works in memory of the framework's allocator, and has released all of it when it is closed.
+Result framework_memory(Bench& bench, Table& table) {
+  bp_space_t space = {};
+  const std::optional<uint32_t> index = importing_space(bench, table, space);
+  if (!index) return not_supported("the device imports no host memory");
+  FrameworkMemory memory(bench.device().info().space_count);
+  const bp_device_open_t how = {
+      .size = sizeof how, .option_stride = sizeof(bp_option_t), .self = &memory, .allocate = FrameworkMemory::allocate};
+  Result result;
+  {
+    const Device device(bench.device().backend(), bench.device_index(), &how);
+    result = run_in(memory, device, *index, bench.seed());
+  }
+  if (result.state == State::kFail) return result;
+  if (!memory.misuse().empty()) return failed("the plugin " + memory.misuse() + " in `allocate` of the framework");
+  if (memory.taken() != memory.released())
+    return failed(fmt::format("when the device is closed, {} of {} pieces of the framework's memory are not released",
+                              memory.taken() - memory.released(), memory.taken()));
+  return result;
 }
 
 // Memory exported as a cl_mem can be imported again, and the import has the same contents. Counts in `out_tried` the
@@ -335,8 +458,15 @@ void add_memory(const Selection&, std::vector<Case>& out_cases) {
   const struct {
     const char* name;
     Result (*check)(Bench&, Table&);
-  } rows[] = {{"spaces", spaces}, {"copies", copies},   {"stream_order", stream_order}, {"fills", fills},
-              {"maps", maps},     {"exports", exports}, {"import_host", import_host},   {"too_much", too_much}};
+  } rows[] = {{"spaces", spaces},
+              {"copies", copies},
+              {"stream_order", stream_order},
+              {"fills", fills},
+              {"maps", maps},
+              {"exports", exports},
+              {"import_host", import_host},
+              {"framework_memory", framework_memory},
+              {"too_much", too_much}};
   for (const auto& row : rows) {
     out_cases.push_back({fmt::format("memory/{}", row.name), [check = row.check](Bench& bench) {
                            if (bench.device().plugin().memory == nullptr)

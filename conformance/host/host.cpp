@@ -145,7 +145,12 @@ struct Host::Slots {
   }
   static void off_cancel(const bp_host_t*, bp_cancel_link_t* link) { delete link; }
   static bp_status_t option_at(const bp_host_t*, uint32_t, bp_option_t*) { return BP_NOT_FOUND; }
-  static const void* get_extension(const bp_host_t*, bp_text_t, uint32_t) { return nullptr; }
+  static const void* get_extension(const bp_host_t* host, bp_text_t name, uint32_t version) {
+    if (name.data != nullptr && name.size != 0 && version != 0) return nullptr;
+    const std::lock_guard lock(self(host).mutex_);
+    self(host).misuse_ = "asked for an extension without a name or a version";
+    return nullptr;
+  }
 };
 
 Host::Host(uint32_t version, uint32_t threads) : threads_(threads) {

@@ -79,14 +79,15 @@ bp_device_info_t Backend::info(uint32_t index) const {
   return info;
 }
 
-Device::Device(const Backend& backend, uint32_t index) : backend_(backend) {
+Device::Device(const Backend& backend, uint32_t index, const bp_device_open_t* how) : backend_(backend) {
   if (const uint32_t count = backend.device_count(); index >= count) {
     throw Breach(fmt::format("there is no device {}: the plugin has {} devices, numbered from 0", index, count));
   }
   info_ = backend.info(index);
   Detail detail;
-  const bp_device_open_t how = {.size = sizeof how, .option_stride = sizeof(bp_option_t)};
-  const bp_status_t status = plugin().device->open(backend.raw(), index, &how, &raw_, detail.error());
+  const bp_device_open_t defaults = {.size = sizeof defaults, .option_stride = sizeof(bp_option_t)};
+  if (how == nullptr) how = &defaults;
+  const bp_status_t status = plugin().device->open(backend.raw(), index, how, &raw_, detail.error());
   if (status != BP_OK)
     throw Breach(fmt::format("open of device {} returns {}: {}", index, status_name(status), detail.text()));
 }

@@ -86,8 +86,8 @@ struct Claim {
 // An open device.
 class Device {
  public:
-  // Throws Breach if the device does not exist or does not open.
-  Device(const Backend& backend, uint32_t index);
+  // Throws Breach if the device does not exist or does not open. `how` is NULL for the defaults.
+  Device(const Backend& backend, uint32_t index, const bp_device_open_t* how = nullptr);
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
   ~Device();

@@ -35,7 +35,8 @@ struct Device {
   bp_device_t* inner = nullptr;
   Backend* backend = nullptr;
   uint32_t index = 0;
-  uint64_t id = 0;  // the host's id of the device
+  uint64_t id = 0;       // the host's id of the device
+  bp_external_t pool{};  // memory from the framework's allocator, or none
   std::atomic<bool> lost{false};
   std::atomic<bool> abandoned{false};
 

@@ -218,7 +218,11 @@ bp_status_t BP_CALL extents(bp_instance_t* handle, const bp_slot_extents_t* slot
 }
 
 bp_status_t BP_CALL run(bp_instance_t* handle, const bp_run_t* run, bp_error_t* error) {
-  return fence(error, [&] { of(handle).run(sdk::read(run, "run")); });
+  return fence(error, [&] {
+    const bp_run_t own = sdk::read(run, "run");
+    sdk::check_run(own);
+    of(handle).run(own);
+  });
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 
 #include "backplane/sdk/async.hpp"
 #include "partial_backend/device.h"
@@ -76,8 +77,19 @@ struct Only {
   ~Only() { --count; }
 };
 
+// Takes memory from the framework's allocator, and writes to all of it.
+void take_pool(const bp_device_open_t& how, bp_external_t& out_pool) {
+  const bp_allocate_t what = {.size = sizeof what, .bytes = 4000};
+  out_pool.size = sizeof out_pool;
+  if (const bp_status_t status = how.allocate(how.self, &what, &out_pool); status != BP_OK)
+    throw Error(status, "the framework's allocator gives no memory");
+  if (out_pool.kind == BP_EXTERNAL_HOST_POINTER && out_pool.bytes >= what.bytes)
+    std::memset(reinterpret_cast<void*>(out_pool.handle), 0, out_pool.bytes);
+}
+
 bp_status_t BP_CALL device_open(bp_backend_t* handle, uint32_t index, const bp_device_open_t* how, bp_device_t** out,
                                 bp_error_t* error) {
+  *out = nullptr;
   return fence(error, [&] {
     const Only only(of(handle).opening, "open");
     take_time(of(handle).scripts.at(index).open_us);
@@ -86,6 +98,8 @@ bp_status_t BP_CALL device_open(bp_backend_t* handle, uint32_t index, const bp_d
     device->index = index;
     device->id = how->id;
     pass(cpu->device->open(device->backend->inner, 0, how, &device->inner, error));
+    if (device->script().pool && BP_HAS(how, how->size, allocate) && how->allocate != nullptr)
+      take_pool(*how, device->pool);
     *out = reinterpret_cast<bp_device_t*>(device.release());
   });
 }
@@ -94,6 +108,7 @@ void BP_CALL device_close(bp_device_t* handle) {
   if (handle == nullptr) return;
   of(handle).called();
   cpu->device->close(of(handle).inner);
+  if (of(handle).pool.release != nullptr) of(handle).pool.release(of(handle).pool.self);
   delete &of(handle);
 }
 
@@ -129,6 +144,8 @@ bp_status_t BP_CALL create(const bp_backend_create_t* how, bp_backend_t** out, b
     const uint64_t devices = read_devices(how->host);
     for (uint32_t i = 0; i < devices; ++i) backend->scripts.push_back(read_script(how->host, i));
     if (devices != 0) take_time(backend->scripts[0].open_us);
+    if (backend->sdk_host->extension("org.backplane.test.unknown", 1) != nullptr)
+      throw Error(BP_INTERNAL, "the host returns an extension that does not exist");
     backend->counters = std::make_unique<Counters[]>(devices);
     // The CPU backend gets no settings, because it would reject those of the script.
     backend->cpu_host = sdk::read(how->host, "how.host");

@@ -10,11 +10,26 @@ namespace {
 
 using sdk::Error;
 
+// Has the graph written as an ONNX model, which must begin with its first field, the IR version.
+void parse(const bp_graph_t& graph) {
+  std::string model;
+  const bp_text_sink_t append = [](void* to, bp_text_t piece) {
+    static_cast<std::string*>(to)->append(piece.data, piece.size);
+  };
+  sdk::Detail detail;
+  const bp_status_t status = graph.api->serialize(&graph, UINT64_MAX, append, &model, detail.get());
+  if (status == BP_UNSUPPORTED) return;
+  detail.check(status, "the graph is not written as an ONNX model");
+  constexpr char kIrVersion = 0x08;
+  if (!model.starts_with(kIrVersion)) throw Error(BP_INTERNAL, "what the graph is written as is no ONNX model");
+}
+
 Program* make(Device& device, const bp_compile_t* what, bp_error_t* error) {
   device.check();
   bp_compile_t asked = sdk::read(what, "what");
   asked.options = nullptr;
   asked.option_count = 0;
+  if (device.script().parses) parse(*what->graph);
   auto program = std::make_unique<Program>();
   program->device = &device;
   program->translated = std::make_unique<Translated>(*what->graph);

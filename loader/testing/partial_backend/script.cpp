@@ -160,6 +160,8 @@ Script read_script(const bp_host_t* host, uint32_t device) {
   reader.read("hang_copy", script.hang_copy);
   reader.read("cache", script.cache);
   reader.read("stamp", script.stamp);
+  reader.read("parses", script.parses);
+  reader.read("pool", script.pool);
   reader.read("uuid", script.uuid);
   if (script.uuid.size() > sizeof bp_device_info_t::uuid)
     throw Error(BP_INVALID_ARGUMENT, "option partial.uuid is longer than 16 letters");

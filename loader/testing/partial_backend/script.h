@@ -37,6 +37,8 @@
 //             "late": the run takes half a second longer, even if cancelled or past the deadline
 //   cache     1: its programs can be stored; "usable", "recompile": so too, and it reports  0
 //             BP_CACHE_USABLE or BP_CACHE_RECOMPILE for each stored one
+//   parses    1: it has each island written as an ONNX model before it compiles it         0
+//   pool      1: while open, it holds memory from the framework's allocator                0
 //   stamp     its compiler's version: stored programs of another version are compiled again 1
 //
 // It adds one operator: org.backplane.test Same, whose output is its input.
@@ -86,6 +88,7 @@ struct Script {
   std::optional<Fault> fault;
   std::string cache = "0";
   std::string stamp = "1";
+  bool parses = false, pool = false;
 
   bool claims(std::string_view op, uint64_t node_id) const;
   // The cost that the device reports for a node; nullopt: the cost from the CPU backend.
