@@ -65,7 +65,7 @@ gate_lines() {
         /^OK$/ { last = $0 }' "$1"
 }
 
-# in_programs LOG: how many tests GoogleTest's programs ran and skipped, if they were run whole.
+# in_programs LOG: with BACKPLANE_WHOLE_PROGRAMS (cmake/Testing.cmake), how many tests of GoogleTest the programs ran and skipped.
 in_programs() {
     [[ -n ${BACKPLANE_WHOLE_PROGRAMS-} && -f $1 ]] || return 0
     awk '/^\[==========\] [0-9]+ tests? from .* ran/ { tests += $2; programs++ }

@@ -162,7 +162,7 @@ std::string equal_types(Rewrite& r) {
 
 std::string grid_sample_20(Rewrite& r) {
   const std::string mode = r.node.text("mode", "linear");
-  if (r.rank(0) != 4) return r.refuse("which needs four dimensions");
+  if (r.rank(0) != 4) return r.refuse("which needs 4 dimensions, not " + std::to_string(r.rank(0)));
   if (mode == "linear") r.node.set("mode", std::string("bilinear"));
   if (mode == "cubic") r.node.set("mode", std::string("bicubic"));
   return {};
@@ -413,7 +413,7 @@ std::string resize_11(Rewrite& r) {
     const std::string nearest = r.node.text("nearest_mode", "round_prefer_floor");
     const bool grows = std::any_of(scales->begin(), scales->end(), [](float scale) { return scale > 1; });
     const bool shrinks = std::any_of(scales->begin(), scales->end(), [](float scale) { return scale < 1; });
-    if (grows && shrinks) return r.refuse("which either enlarges or shrinks");
+    if (grows && shrinks) return r.refuse("which either enlarges or shrinks, but not both");
     if (nearest != (shrinks ? "ceil" : "floor"))
       return r.refuse("which rounds down where it enlarges, and up where it shrinks");
   }

@@ -22,9 +22,10 @@ class Rewrite {
   void set_ints(size_t slot, const std::vector<int64_t>& values) const;
   bool wants_output(size_t slot) const { return slot < node.outputs.size() && node.outputs[slot]; }
 
-  // Returns a text such as "Softmax is written in its form before version 13, ", followed by `what`.
+  // Returns a text such as "the library has Softmax only in its form before version 13, ", followed by `what`.
   std::string refuse(const std::string& what) const {
-    return node.op + " is written in its form before version " + std::to_string(step.since) + ", " + what;
+    return "the library has " + node.op + " only in its form before version " + std::to_string(step.since) + ", " +
+           what;
   }
 
   OnnxModel& onnx_model;

@@ -174,7 +174,7 @@ void check_results(const Record& record, const Plan& plan, const Seeds& seeds, c
     if (after.state != result.state || after.exception != result.exception) refuse("has a state that no waiver sets");
     if (!is_of_list(result)) continue;
     if (result.profile != found->second->profile) refuse("is recorded with another profile");
-    if (result.seed != seeds.of_cases()) refuse("was not drawn from its seed");
+    if (result.seed != seeds.of_cases()) refuse("does not have the seed of the run's cases");
     left.erase(found);
   }
   if (!left.empty())

@@ -40,7 +40,7 @@ Bytes unhex(const std::string& text, size_t size, const char* what) {
   size_t count = 0;
   if (text.size() != 2 * size || text.find_first_not_of("0123456789abcdef") != std::string::npos ||
       sodium_hex2bin(bytes.data(), size, text.data(), text.size(), nullptr, &count, nullptr) != 0)
-    throw std::runtime_error(fmt::format("its {} is not {} hexadecimal digits", what, 2 * size));
+    throw std::runtime_error(fmt::format("its {} is not {} hexadecimal digits in lower case", what, 2 * size));
   return bytes;
 }
 

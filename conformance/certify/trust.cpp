@@ -40,7 +40,7 @@ TrustedKey key_of(const Json& entry) {
                     .to = day_of(entry, "to"),
                     .revoked = entry.contains("revoked") ? day_of(entry, "revoked") : ""};
   if (key.public_hex.size() != 64 || key.public_hex.find_first_not_of("0123456789abcdef") != std::string::npos)
-    throw std::runtime_error("'public_key' is not 64 hexadecimal digits");
+    throw std::runtime_error("'public_key' is not 64 hexadecimal digits in lower case");
   if (key.owner.empty()) throw std::runtime_error("'owner' is empty");
   for (const std::string& role : key.roles) {
     if (std::ranges::find(kRoles, role) == std::end(kRoles))

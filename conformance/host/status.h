@@ -8,7 +8,7 @@
 
 namespace backplane::conform {
 
-// Returns "BP_UNSUPPORTED" and the like, and for a code that the ABI does not define, its number.
+// Returns the name of a code, such as "BP_UNSUPPORTED", or its number if the ABI does not define it.
 std::string status_name(bp_status_t status);
 
 }  // namespace backplane::conform

@@ -24,8 +24,8 @@ struct RunComparison {
   std::string title;  // title of the earlier run
   std::vector<PropertyChange> properties;
   std::vector<Change> worse, better;  // `worse`: passed before and not now, or bad only now; `better`: the reverse
-  std::vector<Change>
-      less_accurate;  // passed in both; the error is now over a tenth of the bound and grew by over a half
+  // Passed in both; the error is now over a tenth of the bound and grew by over a half.
+  std::vector<Change> less_accurate;
   std::vector<Change> appeared, vanished;
   uint64_t same = 0;
 

@@ -17,8 +17,8 @@ bool is_failure(State state);
 
 struct Summary {
   std::array<uint32_t, kStateNames.size()> counts = {};  // indexed by State
-  uint32_t no_node =
-      0;  // passes in which the device ran no node, such as models folded to constants and most abi cases
+  // Passes in which the device ran no node, such as models folded to constants and most abi cases.
+  uint32_t no_node = 0;
   uint32_t statistical = 0;  // passes of random outputs, judged by their distribution
   uint32_t executed = 0;     // cases in which the device under test ran a node
   uint32_t total = 0;

@@ -15,7 +15,8 @@ std::string summary_json(const Run& run);
 // JUnit's XML for continuous integration, with one suite for each group. Cases that neither passed nor failed are
 // marked as skipped.
 std::string junit_xml(const Run& run);
-// One row for each operator, type and opset, with a count for each state, the total and the largest error.
+// One row for each operator, type and opset, with a count for each state, the total, and the largest error as a
+// fraction of its bound.
 std::string coverage_csv(const Run& run);
 // One self-contained page. If `comparison` is not NULL, the page also lists what changed.
 std::string html_page(const Run& run, const RunComparison* comparison);

@@ -40,10 +40,10 @@ struct Backend {
   // Thread-safe. BP_INCOMPATIBLE or BP_STALE if the plugin is refused or its devices have changed (opening.h).
   Status ensure_loaded();
 
-  std::shared_ptr<isolate::Library>
-      isolated;  // set if the backend runs in its own process; the functions in `tables` then call into that process
-  std::unique_ptr<PluginTables>
-      tables;  // copies of the descriptor and its tables, in this loader's version; what the plugin lacks is zero
+  // Set if the backend runs in its own process; the functions in `tables` then call into that process.
+  std::shared_ptr<isolate::Library> isolated;
+  // Copies of the descriptor and its tables, in this loader's version; what the plugin lacks is zero.
+  std::unique_ptr<PluginTables> tables;
   const bp_plugin_t* plugin;  // points into `tables`
   bp_backend_t* handle = nullptr;
   std::atomic<bool> given_up{false};  // one of its devices was given up, so the backend is never destroyed

@@ -45,8 +45,8 @@ struct KnownBackend {
 // machine's /dev, /dev/dri and /etc/ld.so.cache. Of paths, only the facts count (FileFacts).
 std::string situation(const Host::Options& options);
 
-// nullopt if there is no valid entry, or if the library has changed since the entry was stored or less than two seconds
-// before (a later change could have the same time stamp).
+// nullopt if there is no valid entry, or if the library has changed since the entry's `seen_ns`. An entry whose library
+// had changed less than two seconds before `seen_ns` is not used: a later change could have the same time stamp.
 std::optional<KnownBackend> recall_backend(const std::filesystem::path& library, std::string_view situation,
                                            CheckedFolders& checked);
 // Both ignore failures. `remember_backend` also removes entries that are a month old.

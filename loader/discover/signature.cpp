@@ -38,7 +38,7 @@ Result<std::string> read_key(const fs::path& path) {
   text.resize(file.read(0, text.data(), text.size()));
   text.erase(text.find_last_not_of(" \r\n") + 1);
   unsigned char key[crypto_sign_PUBLICKEYBYTES];
-  if (!unhex(text, key)) return wrong("it is not 64 hexadecimal digits");
+  if (!unhex(text, key)) return wrong("it is not 64 hexadecimal digits in lower case");
   return text;
 }
 

@@ -37,8 +37,8 @@ uint32_t usable_cores() {
 }
 
 oneapi::tbb::task_arena& enqueue_arena() {
-  static auto* const kArena =
-      new oneapi::tbb::task_arena();  // never destroyed, because threads may use it while the process exits
+  // Never destroyed, because threads may use it while the process exits.
+  static auto* const kArena = new oneapi::tbb::task_arena();
   return *kArena;
 }
 

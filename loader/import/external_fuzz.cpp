@@ -43,7 +43,7 @@ const fs::path& folder() {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  // The input is three NUL-terminated strings (location, offset, length) followed by the extent.
+  // The input is three NUL-terminated strings (location, offset, length) and one byte, the extent.
   std::string parts[4];
   size_t part = 0;
   for (size_t i = 0; i < size; ++i) {

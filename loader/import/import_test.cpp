@@ -102,7 +102,7 @@ TEST(Import, DropsNodesWithoutEffect) {
   EXPECT_EQ(g.values[g.nodes[0].outputs[0]].name, "y");
 }
 
-// The results of Split, If and Loop depend on how many outputs they have, and outputs that are not read may be unnamed.
+// The number of outputs matters for Split, If and Loop, so outputs that are not read, and may be unnamed, count too.
 TEST(Import, UnnamedOutputsAtTheEndCount) {
   const Texts x{tensor_value("x", kFloat, {4}), tensor_value("c", BP_DTYPE_BOOL, {})};
   const std::string branch =

@@ -53,7 +53,7 @@ Status ended() {
   return {BP_DEVICE_LOST, "the other process has ended"};
 }
 
-// Asks a check once in each slice of a transfer, even if the other side never lets it wait for that long, because it
+// Calls the check once in each slice of a transfer, even if the other side never lets it wait for that long, because it
 // sends or takes one byte at a time.
 class Pace {
  public:

@@ -17,8 +17,8 @@ uint32_t CutCosts::add_vertex() {
 }
 
 void CutCosts::add_cost(uint32_t v, int64_t on_source_side, int64_t on_sink_side) {
-  sink_cost[v] +=
-      on_sink_side - on_source_side;  // a cost that applies on both sides does not affect which cut is cheapest
+  // A cost that applies on both sides does not affect which cut is cheapest.
+  sink_cost[v] += on_sink_side - on_source_side;
 }
 
 void CutCosts::add_arc(uint32_t from, uint32_t to, int64_t cost, int64_t reverse_cost) {

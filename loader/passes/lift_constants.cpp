@@ -27,7 +27,8 @@ Weight of_numbers(Model& model, bp_dtype_t dtype, const std::vector<T>& numbers,
   return of_bytes(model, dtype, std::move(dims), std::vector<char>(first, first + numbers.size() * sizeof(T)));
 }
 
-// Returns the value of a Constant node. Exactly one of its attributes must hold the value; others are for tools.
+// Returns the value of a Constant node. Exactly one attribute must hold it, not counting those whose names begin with
+// "__", which are for tools.
 Result<Weight> constant(Model& model, const Graph& graph, const Node& node) {
   const auto is_value = [](const Attribute& attribute) { return !attribute.name.starts_with("__"); };
   const auto given = std::ranges::count_if(node.attributes, is_value);

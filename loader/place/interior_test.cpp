@@ -27,8 +27,8 @@ TEST(Region, OnlyNodesFarFromOthersHangTogether) {
   std::fill_n(expected.begin() + 7, 6, BP_NONE);
   std::fill_n(expected.begin() + 13, 7, 13);
   EXPECT_EQ(label_interior(problem(), assignment, 2), expected);
-  graph.nodes[19].inputs.push_back(
-      graph.nodes[0].outputs[0]);  // nodes 1 and 19 read the same value now, so both are near the border
+  // Nodes 1 and 19 read the same value now, so both are near the border.
+  graph.nodes[19].inputs.push_back(graph.nodes[0].outputs[0]);
   for (uint32_t near : {0, 1, 2, 3, 17, 18, 19}) expected[near] = BP_NONE;
   for (uint32_t i = 4; i < 7; ++i) expected[i] = 4;
   EXPECT_EQ(label_interior(problem(), assignment, 2), expected);

@@ -81,9 +81,8 @@ class Savings {
   double cost_of_move(const MissedSpeedup& saving) {
     const uint32_t region = saving.nodes[0], here = found_.assignment[region], there = saving.instead_of;
     double seconds = 0;
-    bool fed = false, read = false,
-         adjacent = false;  // whether the region reads from other nodes of its island, is read by them, or borders on a
-                            // node on `there`
+    // Whether the region reads from other nodes of its island, is read by them, or borders on a node on `there`.
+    bool fed = false, read = false, adjacent = false;
     touched_.clear();
     const auto touch = [&](uint32_t link, uint32_t reads) {
       if (seen_link_[link] != region) inside_[link] = 0, touched_.push_back(link);

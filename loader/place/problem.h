@@ -40,8 +40,8 @@ struct Problem {
   std::vector<Link> links;           // by producer; links from the host come last
   std::vector<uint32_t> first_link;  // by node, index into `links`; one more entry marks the end
   std::vector<uint32_t> readers;     // the readers of all links, concatenated
-  std::vector<uint32_t>
-      parts;  // indexed as `seconds`, or empty; nodes of one device with different parts are never in one island
+  // Indexed as `seconds`, or empty; nodes of one device with different parts are never in one island.
+  std::vector<uint32_t> parts;
   std::vector<CopyRate> copies;  // [from * (devices + 1) + to]; index `devices` is the host
   std::vector<double> launch;    // by device
   std::vector<Group> groups;

@@ -33,7 +33,7 @@ StreamEnd wait_for_work(const Device& device, bp_stream_t* stream, uint64_t dead
     // Work in the stream may have failed with BP_TIMED_OUT too.
     const bool of_work = error.get()->flags & BP_ERROR_OF_RUN;
     const bool over = code == BP_TIMED_OUT && !of_work;
-    if (over) unknown = {};  // the work has not ended, so the wait before reported none of its failures
+    if (over) unknown = {};  // the work has not ended, so the previous wait hid no failure of it
     if (over && until < deadline) continue;
     // Without memory for its own error, a plugin's wait may end before the work. A wait that keeps failing is not
     // repeated forever.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much memory values may take that a small file or a declaration asks for.
+// The limit on the memory of values whose size a small file, or a declaration alone, can make very large.
 #pragma once
 
 #include <unistd.h>

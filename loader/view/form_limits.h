@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What older forms of operators cannot express, where their schemas do not tell.
+// What older forms of operators cannot express, beyond what their schemas say.
 #pragma once
 
 #include <cstdint>

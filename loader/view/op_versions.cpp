@@ -62,7 +62,7 @@ bool fits_values(const Candidate& c, const Operands& values, const std::vector<o
   return true;
 }
 
-// What of the node the older form cannot express; empty if it can express all.
+// Returns what the older form of the node cannot express; empty if it can express the whole node.
 std::string_view misfit(const Candidate& c, const ops::Schema& form) {
   if (!fits_attributes(c.node, form)) return "one of its attributes";
   if (c.node.inputs.size() < form.min_inputs) return "an omitted input";

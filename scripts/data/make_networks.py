@@ -19,7 +19,7 @@ OPSET, ML_OPSET = 17, 3
 
 
 class Builder:
-    """A graph that grows by calls: build.MatMul(x, y) adds a node and answers its output's name."""
+    """A graph that grows by calls: build.MatMul(x, y) adds a node and returns its output's name."""
 
     def __init__(self, name):
         self.name, self.rng = name, reference.rng("models", name)

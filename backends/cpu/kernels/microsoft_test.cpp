@@ -74,9 +74,9 @@ TEST_F(Microsoft, GroupQueryAttentionAppendsToTheCacheOfEachBatch) {
   EXPECT_THAT(outcome.outputs[1].as<float>(), ElementsAre(10, 20, 30, 40));
 }
 
-// The batches have different lengths, and the cache has room for more positions. For each type of cache: the new token
-// of each batch is written after its past ones, the positions after it are 0, and attention has the same results as for
-// FLOAT.
+// The sequences have different lengths, and the cache has room for more positions. For each type of cache: the new
+// token of each sequence is written after its past ones, the positions after it are 0, and attention has the same
+// results as for FLOAT.
 TEST_F(Microsoft, GroupQueryAttentionKeepsCachesOfEachType) {
   constexpr int64_t kBatch = 2, kRoom = 6, kHeads = 4, kKvHeads = 2, kSize = 8;
   const std::vector<int64_t> cache = {kBatch, kKvHeads, kRoom, kSize}, token = {kBatch, 1, kKvHeads * kSize};

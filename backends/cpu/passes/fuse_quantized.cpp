@@ -254,8 +254,8 @@ class QuantizedFusion {
     return true;
   }
 
-  // Fuses the sum into the convolution that computes the operand `a`, whose dequantized form is `real`. The sum must be
-  // the only reader of `a`.
+  // Fuses the sum into the convolution that computes the operand `a`, whose dequantized form is `real`. Returns false
+  // if anything but this sum uses either of them, or if the convolution cannot add `b`.
   bool conv_adds(const Chain& chain, uint32_t real, const QuantizedValue& a, const QuantizedValue& b) {
     const auto conv = convs_.find(a.value);
     if (conv == convs_.end() || g_.is_output(a.value) || g_.readers(a.value).size() != 1 || g_.is_output(real) ||

@@ -17,8 +17,8 @@ namespace backplane::cpu {
 namespace {
 
 constexpr int64_t kHugePage = int64_t{2} << 20;
-constexpr int64_t kOwnPages =
-    int64_t{128} << 10;  // smallest block with its own mapping: the unused part of its last page is small in comparison
+// Smallest block with its own mapping: the unused part of its last page is small in comparison.
+constexpr int64_t kOwnPages = int64_t{128} << 10;
 
 bool wants_huge_pages(int64_t bytes) {
   return bytes >= 2 * kHugePage;

@@ -73,8 +73,8 @@ class Planner {
   PlanContext context_;
   std::span<const Call> calls_;
   FoldAllowance& allowance_;
-  std::vector<uint32_t>
-      twins_;  // by value: the same value in the other format, or BP_NONE; a copy refers to its original
+  // By value: the same value in the other format, or BP_NONE; a copy refers to its original.
+  std::vector<uint32_t> twins_;
   // Operands of the call being planned. They are members so that planning a call does not allocate.
   std::vector<Tensor> inputs_, outputs_;
   std::vector<uint32_t> call_operands_;

@@ -25,7 +25,8 @@ struct Heads {
 Heads heads_of(const Tensor& x, int64_t heads) {
   if (x.rank() == 4) return {x, x.shape[0], x.shape[1], x.shape[2], x.shape[3], dense_strides(x.shape)};
   if (heads <= 0 || x.shape[2] % heads != 0)
-    throw sdk::Error(BP_TYPE_MISMATCH, to_string(x.shape) + " does not split into " + std::to_string(heads) + " heads");
+    throw sdk::Error(BP_TYPE_MISMATCH,
+                     "shape " + to_string(x.shape) + " does not split into " + std::to_string(heads) + " heads");
   const int64_t length = x.shape[1], size = x.shape[2] / heads;
   return {x, x.shape[0], heads, length, size, {length * heads * size, size, heads * size, 1}};
 }
@@ -84,7 +85,8 @@ Tensor masked(Emit& e, const Tensor& scores, int64_t past) {
     strides = broadcast_view(mask, seen).strides;
   }
   if (lengths && lengths.shape != Shape{scores.shape[0]})
-    throw sdk::Error(BP_TYPE_MISMATCH, "lengths have shape " + to_string(lengths.shape) + " but must be one per batch");
+    throw sdk::Error(BP_TYPE_MISMATCH, "lengths have shape " + to_string(lengths.shape) + " but must be " +
+                                           std::to_string(scores.shape[0]) + ", one for each sequence of the batch");
   const Tensor y = e.scratch(BP_DTYPE_FLOAT, scores.shape);
   e.launch("attention_mask", "attention_mask", options)
       .in(scores)

@@ -234,7 +234,8 @@ void emit_depth_to_space(Emit& e, std::string_view) {
   const Shape s = e.shape(0);
   const int64_t b = e.node.int_attribute("blocksize", 0);
   if (s[1] % (b * b) != 0)
-    throw sdk::Error(BP_INVALID_MODEL, std::to_string(s[1]) + " channels cannot form blocks of " + std::to_string(b));
+    throw sdk::Error(BP_INVALID_MODEL, "the channels of shape " + to_string(s) +
+                                           " are not a multiple of blocksize² = " + std::to_string(b) + "²");
   const int64_t depth = s[1] / (b * b);
   const Shape shape{s[0], depth, s[2] * b, s[3] * b};
   if (e.node.text_attribute("mode", "DCR") == "CRD")
@@ -246,7 +247,8 @@ void emit_space_to_depth(Emit& e, std::string_view) {
   const Shape s = e.shape(0);
   const int64_t b = e.node.int_attribute("blocksize", 0);
   if (s[2] % b != 0 || s[3] % b != 0)
-    throw sdk::Error(BP_INVALID_MODEL, to_string(s) + " cannot be split into blocks of " + std::to_string(b));
+    throw sdk::Error(BP_INVALID_MODEL, "shape " + to_string(s) + " does not fit blocks of " + std::to_string(b) + "×" +
+                                           std::to_string(b));
   emit_blocks(e, {s[0], s[1], s[2] / b, b, s[3] / b, b}, {0, 3, 5, 1, 2, 4}, {s[0], s[1] * b * b, s[2] / b, s[3] / b});
 }
 

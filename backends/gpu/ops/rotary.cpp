@@ -12,7 +12,8 @@ void emit_rotary(Emit& e, std::string_view) {
   int64_t heads = packed ? e.node.int_attribute("num_heads", 0) : x.shape[1];
   if (packed && heads == 0 && width > 0) heads = x.shape[2] / (2 * width);
   if (packed && (heads <= 0 || x.shape[2] % heads != 0))
-    throw sdk::Error(BP_TYPE_MISMATCH, to_string(x.shape) + " does not split into " + std::to_string(heads) + " heads");
+    throw sdk::Error(BP_TYPE_MISMATCH, "input 0 of shape " + to_string(x.shape) + " does not split into " +
+                                           std::to_string(heads) + " heads");
   const int64_t size = packed ? x.shape[2] / heads : x.shape[3];
   const int64_t attribute = e.node.int_attribute("rotary_embedding_dim", 0), dim = attribute == 0 ? size : attribute;
   const Shape cache = positions ? Shape{cosines.shape[0], width} : Shape{batch, length, width};

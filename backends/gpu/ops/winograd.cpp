@@ -28,8 +28,8 @@ Tensor transformed_weights(Emit& e, const Tensor& k) {
   return u;
 }
 
-// The floating-point operations of an m × n product of k terms each, including elements that tiles compute twice or
-// beyond the edges.
+// The floating-point operations of a product with m × n elements of k terms each, counting whole tiles, which may
+// extend beyond the edges or compute elements twice.
 double operations(const DeviceCaps& caps, int64_t m, int64_t n, int64_t k) {
   const Tile tile = tile_for(caps, m, n, BP_DTYPE_FLOAT);
   const auto whole = [](int64_t count, int64_t step) { return static_cast<double>((count + step - 1) / step * step); };

@@ -24,7 +24,7 @@ struct SandboxSettings {
 
 struct Restrictions {
   std::string in_force;  // such as "limits, no new privileges, files (Landlock)"
-  std::string lacking;   // what the kernel lacks of the sandbox; empty if nothing
+  std::string lacking;   // the parts of the sandbox that the kernel does not support
 };
 
 // Enters the sandbox permanently, with all threads and processes that this thread starts later.

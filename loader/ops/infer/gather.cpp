@@ -57,8 +57,9 @@ Status gather_nd(Context& c) {
   Scalar depth = indices.back();
   if (!depth.is_number()) return {};
   if (depth.value < 1 || depth.value > c.rank(0) - batch) {
-    return c.fail("indices consist of " + std::to_string(depth.value) + " numbers each for data of rank " +
-                  std::to_string(c.rank(0)) + " with " + std::to_string(batch) + " batch axes");
+    return c.fail("indices hold tuples of " + std::to_string(depth.value) + " elements, but data of rank " +
+                  std::to_string(c.rank(0)) + " with batch_dims " + std::to_string(batch) + " needs 1 to " +
+                  std::to_string(c.rank(0) - batch));
   }
   Shape shape(indices.begin(), indices.end() - 1);
   for (int64_t i = 0; i < batch; ++i) BP_TRY(c.merge(data[i], indices[i], shape[i], "batch extents"));

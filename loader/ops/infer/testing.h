@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of inference use.
+// Helpers for the tests of shape inference.
 #pragma once
 
 #include <gtest/gtest.h>

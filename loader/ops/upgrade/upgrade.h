@@ -23,7 +23,7 @@ struct Upgrade {
 };
 
 std::span<const Upgrade> all_upgrades();
-// The upgrade to form `to`; null if it only allows more than the form before it.
+// The upgrade to form `to`; null if that form only extends the previous one.
 const Upgrade* find_upgrade(const Schema& to);
 // For changes whose new defaults keep the old meaning: the node needs no rewrite, and view/op_versions.cpp can show it
 // to a device in the older form if it has these defaults.

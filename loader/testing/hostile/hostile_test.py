@@ -95,7 +95,8 @@ def cases(folder, only, room):
         while True:
             room.acquire()
             try:
-                os.write(writer.stdin.fileno(), b"next\n")  # unbuffered, so no data is left if the writer has ended
+                # Unbuffered, because closing `stdin` would flush a buffer, which fails if the writer has ended.
+                os.write(writer.stdin.fileno(), b"next\n")
             except BrokenPipeError:
                 pass
             line = writer.stdout.readline()

@@ -34,8 +34,8 @@ struct Counters {
   std::atomic<uint64_t> abandoned{0};            // devices that the host abandoned
   std::atomic<uint64_t> calls_after_abandon{0};  // must stay 0: the host must not make such calls
   std::atomic<uint64_t> busy_ns{0};              // total nanoseconds of runs on the device
-  std::atomic<uint64_t> at_once{
-      0};  // maximum number of runs active on all devices when a run of this device began, including itself
+  // The maximum number of runs active on all devices when a run of this device began, including that run.
+  std::atomic<uint64_t> at_once{0};
   std::atomic<uint64_t> programs{0};   // currently existing
   std::atomic<uint64_t> instances{0};  // currently existing
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // com.microsoft GroupQueryAttention: causal attention that can rotate queries and keys itself, with a cache in which
-// each batch has its own length.
+// each sequence of the batch has its own length.
 #include <array>
 #include <cstring>
 
@@ -94,7 +94,7 @@ std::optional<std::string> run(const GroupQuery& g, Tensors in, Tensors out, voi
   const float* cosine = o.rotates ? as_compute(in[kCosine], cosine_store) : nullptr;
   const float* sine = o.rotates ? as_compute(in[kSine], sine_store) : nullptr;
 
-  // The position of the first new token of each batch. In a first prompt, it is 0 for all batches, whatever their
+  // The position of each sequence's first new token. In a first prompt, it is 0 for all sequences, whatever their
   // lengths.
   const int64_t total = scalar(in[kTotal]) > 0 ? static_cast<int64_t>(scalar(in[kTotal])) : 0;
   const bool prompt = s.q_length == total;

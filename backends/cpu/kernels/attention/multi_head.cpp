@@ -28,7 +28,7 @@ bool KeyMask::fit(const Tensor& mask, const AttentionSize& s) {
   if (m == Shape{s.batch} || m == Shape{3 * s.batch + 2}) kind_ = kLengths;
   if (m == Shape{s.batch, s.q_length, s.kv_length}) kind_ = kQueryKeys;
   if (m == Shape{s.batch, s.kv_length}) kind_ = kKeys;
-  // A single number for all keys of a batch changes no softmax, whatever it is.
+  // A single number for all keys of a sequence changes no softmax, whatever it is.
   return kind_ != kNone || m == Shape{s.batch, 1} || m == Shape{1, 1};
 }
 

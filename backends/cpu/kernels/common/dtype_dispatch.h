@@ -91,10 +91,10 @@ auto dispatch(bp_dtype_t dtype, const F& f) {
   return detail::dispatch(List{}, dtype, f);
 }
 
-// For operators that only move elements: calls `f` with the tag of a type of `size` bytes (1, 2, 4, 8 or 16).
 struct Bytes16 {
   uint64_t low, high;
 };
+// For operators that only move elements: calls `f` with the tag of a type of `size` bytes (1, 2, 4, 8 or 16).
 template <class F>
 void dispatch_size(int64_t size, const F& f) {
   switch (size) {

@@ -88,7 +88,7 @@ void store_row(const float* from, const Tensor& to, int64_t row, int64_t n) {
     std::copy_n(from, n, to.as<float>() + row * n);
 }
 
-// Writes the number of ones in each batch's mask, or 0 without a mask.
+// Writes the number of ones in the mask of each sequence of the batch, or 0 without a mask.
 void count_mask(const Extents& e, const Tensor& mask, const Tensor& lengths) {
   for (int64_t b = 0; b < e.batch; ++b) {
     const int32_t* own = mask.present() ? mask.as<int32_t>() + b * e.length : nullptr;

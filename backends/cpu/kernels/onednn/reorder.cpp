@@ -14,7 +14,8 @@ namespace backplane::cpu {
 
 namespace {
 
-// A task reorders some blocks of channels of one image, which are contiguous in both formats.
+// Reorders floats between dense and blocked. Each call of onednn_reorder takes consecutive blocks of channels of one
+// image, which are contiguous in both formats.
 class Reorder final : public Step {
  public:
   Reorder(const Shape& shape, Format from, Format to) : from_(from), to_(to), alias_(same_bytes(shape) ? 0 : -1) {
@@ -61,7 +62,7 @@ CLONED void interleave_3(const uint8_t* __restrict r, const uint8_t* __restrict 
   }
 }
 
-// Reorders bytes between dense and channels-last. A task copies some positions of one image.
+// Reorders bytes between dense and channels-last. A task is a strip of positions of one image.
 class ByteReorder final : public Step {
  public:
   ByteReorder(const Shape& shape, Format from)

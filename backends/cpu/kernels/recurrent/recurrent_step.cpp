@@ -63,7 +63,7 @@ struct State {
 // The data that all jobs of a direction read.
 struct Direction {
   std::array<const float*, 2> w, r;         // panels of w_ and r_
-  float *bias, *candidate_bias, *peephole;  // for padded units
+  float *bias, *candidate_bias, *peephole;  // [gate][padded unit]; `candidate_bias` has a single gate
 };
 
 class RecurrentStep final : public Step {
