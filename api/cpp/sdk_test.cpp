@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests what the SDK does itself: which slots are set, how exceptions become statuses, and the ABI's size rules. The
 // tests call the C tables of a backend that has all of them and throws on demand.
-#include "backplane/sdk.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -13,109 +11,12 @@
 #include <thread>
 
 #include "abi/testing/end_of_page.h"
-#include "abi/testing/plugin_under_test.h"
+#include "testing/sdk_fixture.h"
 
+namespace backplane::sdk::testing {
 namespace {
 
-using namespace backplane::sdk;
-using backplane::testing::Detail;
-using backplane::testing::TinyGraph;
 using ::testing::HasSubstr;
-
-std::function<void()> on_health;  // called by the device's `health`
-
-class AllInstance : public Instance {
- public:
-  using Instance::Instance;
-  void run(const bp_run_t&) override {
-    if (on_health) on_health();
-  }
-  // Dense tensors, and matrices with strides that make them dense.
-  bool reaches(const bp_tensor_t& tensor) const override {
-    if (tensor.layout != BP_LAYOUT_STRIDED) return Instance::reaches(tensor);
-    return tensor.rank == 2 && tensor.strides[0] == tensor.extents[1] && tensor.strides[1] == 1;
-  }
-};
-
-class AllProgram : public Program, public Refit {
- public:
-  using Program::Program;
-  std::unique_ptr<Instance> instance() const override { return std::make_unique<AllInstance>(*this); }
-  void output_extents(const std::vector<bp_tensor_t>& inputs, std::vector<bp_shape_t>& outputs) const override {
-    outputs[0].rank = inputs[0].rank;
-    std::copy_n(inputs[0].extents, inputs[0].rank, outputs[0].extents);
-  }
-  void refit(const std::vector<bp_refit_weight_t>& weights) override {
-    throw Error(BP_UNSUPPORTED, std::to_string(weights.size()) + " weights");
-  }
-  void read_weight(uint32_t, bp_tensor_t& tensor) const override { tensor.rank = 1; }
-};
-
-class AllStream : public Stream {
- public:
-  void wait(uint64_t) override {}
-};
-
-class AllDevice : public Device, public Memory, public Sync, public Cache {
- public:
-  using Device::Device;
-  void cover(Coverage& coverage) override {
-    coverage.answer(coverage.node(0), yes(1e-6));
-    coverage.group({{0}, "alone", 2e-6, BP_GROUP_ATOMIC, 0.5f, BP_COMPUTE_FP16, 4096});
-  }
-  std::unique_ptr<Program> compile(const Compile& what) override { return std::make_unique<AllProgram>(*this, what); }
-  void health() override { on_health(); }
-  void review(const Compile&, bp_review_t& out, std::string&) override { out.answer = BP_REVIEW_REJECT; }
-  bp_opsets_t opsets() override {
-    static const bp_opset_t kOld{{"", 0}, 9, 0};
-    return {0, 4, &kOld, 1, sizeof kOld};
-  }
-
-  bp_space_t space(uint32_t index) override {
-    if (index != 0) throw Error(BP_NOT_FOUND, "one space only");
-    bp_space_t space{};
-    space.name = text("device");
-    space.flags = BP_SPACE_DEVICE;
-    space.alignment = 256;
-    return space;
-  }
-  bp_buffer_t allocate(const bp_allocate_t& what) override {
-    if (what.bytes > 1000) throw Error(BP_RESOURCE_EXHAUSTED, "1000 bytes are all");
-    return {0, 0, 0, reinterpret_cast<bp_memory_t*>(this), nullptr, 0, 0};
-  }
-  void release(const bp_buffer_t&, bp_stream_t*) noexcept override { ++released; }
-  void copy(const bp_copy_t&) override {}
-  void fill(const bp_fill_t&) override {}
-  int released = 0;
-
-  std::unique_ptr<Stream> stream(const bp_stream_create_t&) override { return std::make_unique<AllStream>(); }
-
-  std::string serialize(const Program&) override { return "blob"; }
-  uint32_t validate(std::string_view blob, std::string& why) override {
-    why = "looked at " + std::to_string(blob.size()) + " bytes";
-    return blob == "blob" ? BP_CACHE_EXACT : BP_CACHE_UNUSABLE;
-  }
-  std::unique_ptr<Program> deserialize(const Compile& what, std::string_view) override { return compile(what); }
-};
-
-class All : public Backend {
- public:
-  static constexpr About kAbout{"all", "All", "Backplane", "1.0"};
-  static constexpr bp_opset_t kOpsets[] = {{{"", 0}, 27, 0}};
-  using Device = AllDevice;
-  using Program = AllProgram;
-  using Instance = AllInstance;
-  using Backend::Backend;
-  uint32_t device_count(std::string& why_none) override {
-    why_none = "the device is switched off";
-    return on_health ? 1 : 0;
-  }
-  bp_device_info_t device_info(uint32_t) override { return {}; }
-  std::unique_ptr<backplane::sdk::Device> open(uint32_t, const Options& options, const bp_device_open_t&) override {
-    options.allow({"speed"});
-    return std::make_unique<AllDevice>(*this);
-  }
-};
 
 std::atomic<int> slow_counts{0};
 
@@ -128,45 +29,6 @@ class Slow : public All {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     return 1;
   }
-};
-
-class Sdk : public ::testing::Test {
- protected:
-  void SetUp() override {
-    on_health = [] {};
-    bp_host_offer_t offer{sizeof offer, BP_ABI_VERSION_MIN, BP_ABI_VERSION, kSanitizer, {}};
-    plugin = Plugin<All>::query(&offer);
-    host.size = sizeof host;
-    backend = create(plugin);
-    ASSERT_EQ(plugin->device->open(backend, 0, nullptr, &device, &detail.error), BP_OK);
-  }
-  void TearDown() override {
-    plugin->device->close(device);
-    plugin->destroy(backend);
-  }
-  bp_backend_t* create(const bp_plugin_t* of) {
-    bp_backend_create_t how{};
-    how.size = sizeof how;
-    how.host = &host;
-    bp_backend_t* created = nullptr;
-    EXPECT_EQ(of->create(&how, &created, &detail.error), BP_OK);
-    return created;
-  }
-  bp_program_t* compile(TinyGraph& graph) {
-    graph.output(graph.node("Relu", 14, {graph.input("x", {2, 3})}, {2, 3}));
-    bp_compile_t what{};
-    what.size = sizeof what;
-    what.graph = graph.get();
-    bp_program_t* program = nullptr;
-    EXPECT_EQ(plugin->program->compile(device, &what, &program, &detail.error), BP_OK);
-    return program;
-  }
-
-  const bp_plugin_t* plugin = nullptr;
-  bp_host_t host{};
-  bp_backend_t* backend = nullptr;
-  bp_device_t* device = nullptr;
-  Detail detail;
 };
 
 TEST_F(Sdk, ADeviceReportsOperatorSetsOfItsOwn) {
@@ -485,155 +347,6 @@ TEST_F(Sdk, StoresProgramsMemoryAndStreams) {
 }
 
 // If a run is refused or fails, the host advances the signals and calls `done`. If it succeeds, the instance does.
-TEST_F(Sdk, OrdersARun) {
-  TinyGraph graph;
-  bp_program_t* program = compile(graph);
-  bp_instance_t* instance = nullptr;
-  ASSERT_EQ(plugin->instance->create(program, nullptr, &instance, &detail.error), BP_OK);
-  std::vector<float> data(6);
-  const int64_t extents[] = {2, 3};
-  bp_tensor_t tensor{sizeof tensor, BP_DTYPE_FLOAT, 2, 0, extents, nullptr, {0, 0, 0, nullptr, data.data(), 0, 24}};
-  bp_binding_t in{sizeof in, 0, &tensor, nullptr}, out{sizeof out, BP_SLOT_OUTPUT, &tensor, nullptr};
-  EXPECT_EQ(plugin->instance->bind(instance, &in, &detail.error), BP_OK);
-
-  int done = 0;
-  bp_run_t run{};
-  run.size = sizeof run;
-  run.self = &done;
-  run.done = [](void* self, bp_status_t status, const bp_error_t*) {
-    *static_cast<int*>(self) += status == BP_OK ? 1 : 100;
-  };
-  EXPECT_EQ(plugin->instance->run(instance, &run, &detail.error), BP_BAD_STATE);
-  EXPECT_THAT(detail.text(), HasSubstr("output 'Relu0' is not bound"));
-  EXPECT_EQ(plugin->instance->bind(instance, &out, &detail.error), BP_OK);
-  EXPECT_EQ(plugin->instance->run(instance, &run, &detail.error), BP_OK);
-  EXPECT_EQ(done, 1);
-  on_health = [] { throw Error(BP_DEVICE_LOST, "gone"); };
-  EXPECT_EQ(plugin->instance->run(instance, &run, &detail.error), BP_DEVICE_LOST);
-  run.deadline = 1;  // ns after the clock's start: long past
-  EXPECT_EQ(plugin->instance->run(instance, &run, &detail.error), BP_TIMED_OUT);
-  EXPECT_EQ(done, 1);
-  plugin->instance->destroy(instance);
-  plugin->program->destroy(program);
-}
-
-// An instance that does not override `submit` refuses concurrent runs, native points and streams.
-TEST_F(Sdk, RefusesRunsThatItCannotOrder) {
-  TinyGraph graph;
-  bp_program_t* program = compile(graph);
-  bp_instance_t* instance = nullptr;
-  ASSERT_EQ(plugin->instance->create(program, nullptr, &instance, &detail.error), BP_OK);
-  std::vector<float> data(6);
-  const int64_t extents[] = {2, 3};
-  bp_tensor_t tensor{sizeof tensor, BP_DTYPE_FLOAT, 2, 0, extents, nullptr, {0, 0, 0, nullptr, data.data(), 0, 24}};
-  for (const uint32_t slot : {0u, BP_SLOT_OUTPUT}) {
-    const bp_binding_t binding{sizeof binding, slot, &tensor, nullptr};
-    ASSERT_EQ(plugin->instance->bind(instance, &binding, &detail.error), BP_OK);
-  }
-  bp_run_t run{};
-  run.size = sizeof run;
-  bp_status_t second = BP_OK;
-  on_health = [&] { second = plugin->instance->run(instance, &run, &detail.error); };
-  EXPECT_EQ(plugin->instance->run(instance, &run, &detail.error), BP_OK);
-  EXPECT_EQ(second, BP_BUSY);
-  int runs = 0;
-  on_health = [&] { ++runs; };
-  const bp_point_t native{1, BP_POINT_NATIVE, 0, 1, 0};
-  run.signals = &native;
-  run.signal_count = 1;
-  EXPECT_EQ(plugin->instance->run(instance, &run, &detail.error), BP_UNSUPPORTED);
-  run.signals = nullptr;
-  EXPECT_EQ(plugin->instance->run(instance, &run, &detail.error), BP_INVALID_ARGUMENT);
-  for (const bp_point_t& none : {bp_point_t{0, BP_POINT_HOST, 0, 0, 1}, bp_point_t{1, 0, 0, 0, 1}}) {
-    run.signals = &none;
-    EXPECT_EQ(plugin->instance->run(instance, &run, &detail.error), BP_INVALID_ARGUMENT);
-  }
-  const bp_point_t flagged{1, BP_POINT_HOST, 0x80000000u, 0, 1};
-  run.signals = &flagged;
-  EXPECT_EQ(plugin->instance->run(instance, &run, &detail.error), BP_UNSUPPORTED);
-  EXPECT_THAT(detail.text(), HasSubstr("run.signals"));
-  run.signal_count = 0;
-  run.stream = reinterpret_cast<bp_stream_t*>(&run);
-  EXPECT_EQ(plugin->instance->run(instance, &run, &detail.error), BP_UNSUPPORTED);
-  EXPECT_EQ(runs, 0);
-  tensor.buffer.reserved = 1;
-  const bp_binding_t binding{sizeof binding, 0, &tensor, nullptr};
-  EXPECT_EQ(plugin->instance->bind(instance, &binding, &detail.error), BP_UNSUPPORTED);
-  run.stream = nullptr;
-  EXPECT_EQ(plugin->instance->run(instance, &run, &detail.error), BP_OK);
-  EXPECT_EQ(runs, 1);
-  plugin->instance->destroy(instance);
-  plugin->program->destroy(program);
-}
-
-TEST_F(Sdk, RefusesBindingsThatNoRunCouldUse) {
-  TinyGraph graph;
-  graph.output(graph.node("Relu", 14, {graph.input("open", {-1, 3})}, {-1, 3}));
-  bp_program_t* program = nullptr;
-  bp_compile_t what{};
-  what.size = sizeof what;
-  what.graph = graph.get();
-  ASSERT_EQ(plugin->program->compile(device, &what, &program, &detail.error), BP_OK);
-  bp_instance_t* instance = nullptr;
-  ASSERT_EQ(plugin->instance->create(program, nullptr, &instance, &detail.error), BP_OK);
-  std::vector<float> data(6);
-  int64_t extents[] = {2, 3};
-  bp_tensor_t tensor{sizeof tensor, BP_DTYPE_FLOAT, 2, 0, extents, nullptr, {0, 0, 0, nullptr, data.data(), 0, 24}};
-  bp_binding_t binding{sizeof binding, 0, &tensor, nullptr};
-  const auto bind = [&] { return plugin->instance->bind(instance, &binding, &detail.error); };
-  EXPECT_EQ(bind(), BP_OK);
-  binding.container = reinterpret_cast<bp_container_t*>(&data);
-  EXPECT_EQ(bind(), BP_TYPE_MISMATCH);
-  binding.container = nullptr;
-  binding.slot = BP_SLOT_SCRATCH;  // the program needs no scratch memory
-  EXPECT_EQ(bind(), BP_INVALID_ARGUMENT);
-  binding.slot = 0;
-  tensor.buffer.address = nullptr;
-  EXPECT_EQ(bind(), BP_BUFFER_TOO_SMALL);
-  extents[0] = 0;
-  EXPECT_EQ(bind(), BP_OK);
-  tensor.buffer.address = data.data();
-  for (const int64_t impossible : {int64_t{-1}, INT64_MAX / 8}) {
-    extents[0] = impossible;
-    EXPECT_EQ(bind(), BP_TYPE_MISMATCH);
-  }
-  extents[0] = 2;
-  tensor.layout = BP_LAYOUT_STRIDED;  // without strides
-  EXPECT_EQ(bind(), BP_INVALID_ARGUMENT);
-  const int64_t strides[] = {3, 1};
-  tensor.strides = strides;
-  EXPECT_EQ(bind(), BP_OK);
-  plugin->instance->destroy(instance);
-  plugin->program->destroy(program);
-}
-
-TEST_F(Sdk, NewExtentsMustFitTheStrides) {
-  TinyGraph graph;
-  graph.output(graph.node("Relu", 14, {graph.input("open", {-1, -1})}, {-1, -1}));
-  bp_program_t* program = nullptr;
-  bp_compile_t what{};
-  what.size = sizeof what;
-  what.graph = graph.get();
-  ASSERT_EQ(plugin->program->compile(device, &what, &program, &detail.error), BP_OK);
-  bp_instance_t* instance = nullptr;
-  ASSERT_EQ(plugin->instance->create(program, nullptr, &instance, &detail.error), BP_OK);
-  std::vector<float> data(6);
-  const int64_t extents[] = {2, 3}, strides[] = {3, 1};
-  bp_tensor_t tensor{
-      sizeof tensor, BP_DTYPE_FLOAT, 2, BP_LAYOUT_STRIDED, extents, strides, {0, 0, 0, nullptr, data.data(), 0, 24}};
-  const bp_binding_t binding{sizeof binding, 0, &tensor, nullptr};
-  ASSERT_EQ(plugin->instance->bind(instance, &binding, &detail.error), BP_OK);
-  const auto change = [&](int64_t rows, int64_t columns) {
-    const int64_t changed[] = {rows, columns};
-    const bp_slot_extents_t slot{0, 2, changed};
-    return plugin->instance->extents(instance, &slot, 1, sizeof slot, &detail.error);
-  };
-  EXPECT_EQ(change(1, 3), BP_OK);
-  EXPECT_EQ(change(2, 2), BP_TYPE_MISMATCH);
-  EXPECT_THAT(detail.text(), HasSubstr("bind it again"));
-  plugin->instance->destroy(instance);
-  plugin->program->destroy(program);
-}
 
 TEST_F(Sdk, ParallelLoopsCarryTheFirstExceptionOut) {
   host.parallel_for = [](const bp_host_t*, const bp_loop_t* loop) {
@@ -648,14 +361,5 @@ TEST_F(Sdk, ParallelLoopsCarryTheFirstExceptionOut) {
   EXPECT_EQ(sum, 4u);
 }
 
-TEST(HostTimeline, FailuresThatFollowEachOtherAreMergedFirst) {
-  HostTimeline timeline;
-  const Error failure(BP_INTERNAL, "it failed");
-  timeline.signal(1, &failure);
-  timeline.signal(100, nullptr);
-  for (uint64_t value = 101; value <= 140; ++value) timeline.signal(value, &failure);
-  for (uint64_t value : {2u, 50u, 100u, 141u}) EXPECT_FALSE(timeline.failure(value)) << value;
-  for (uint64_t value : {1u, 101u, 120u, 140u}) EXPECT_TRUE(timeline.failure(value)) << value;
-}
-
 }  // namespace
+}  // namespace backplane::sdk::testing
