@@ -200,7 +200,7 @@ struct Case {
   const char* name;
   bp_status_t expected;
   bp_status_t (*call)(Subject& s);
-  bool asks_for_extents = false;  // whether it calls output_extents, which not every backend has
+  bool needs_output_extents = false;  // whether it calls output_extents, which not every backend has
   bool has_weights = false;       // whether it calls a slot of bp_weights_api_t, which not every backend has
 };
 
@@ -467,7 +467,7 @@ TEST_P(Refusals, AreTheSame) {
   PluginUnderTest plugin(BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_" + backend + ".so", host);
   if (plugin.device == nullptr) GTEST_SKIP() << backend << " finds no device here";
   Subject subject(plugin);
-  if (wrong.asks_for_extents && plugin.plugin->program->output_extents == nullptr)
+  if (wrong.needs_output_extents && plugin.plugin->program->output_extents == nullptr)
     GTEST_SKIP() << backend << " lacks the slot output_extents";
   if (wrong.has_weights && plugin.plugin->weights == nullptr) GTEST_SKIP() << backend << " replaces no weights";
   EXPECT_EQ(wrong.call(subject), wrong.expected) << std::hex << wrong.expected << ": " << subject.detail.text();

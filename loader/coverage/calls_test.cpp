@@ -170,8 +170,8 @@ TEST(ForeignTypes, ComeFromTheDeviceThatClaimsTheNode) {
 
   // If the device does not report the output type, Relu on the CPU has an input of unknown type and is unsupported.
   const Environment silent = environment({kCpu, kFake}, {{"fake.ops", "Pass"}});
-  const Error untold = failure([&] { silent.compile(silent.parse(foreign()), on({"fake", "cpu"})); });
-  EXPECT_THAT(untold.what(), HasSubstr("node 'relu' (Relu) is supported by no device"));
+  const Error unclaimed = failure([&] { silent.compile(silent.parse(foreign()), on({"fake", "cpu"})); });
+  EXPECT_THAT(unclaimed.what(), HasSubstr("node 'relu' (Relu) is supported by no device"));
 
   const Environment wrong = environment({kCpu, kFake}, {{"fake.ops", "Pass"}, {"fake.infer", "wrong"}});
   const Error error = failure([&] { wrong.compile(wrong.parse(foreign()), on({"fake", "cpu"})); });

@@ -74,7 +74,7 @@ TEST_F(Places, OnlyGivenIgnoresTheEnvironment) {
                           "backend_folders folder/b.json"));
 }
 
-TEST_F(Places, AFolderIsReadOnceAndAMissingOneIsTold) {
+TEST_F(Places, AFolderIsReadOnceAndAMissingOneIsReported) {
   request.folder(sandbox.root() / "folder/../folder").folder(sandbox.root() / "nowhere");
   EXPECT_THAT(places(sandbox, request.only_given()), SizeIs(5));
   auto env = request.create();

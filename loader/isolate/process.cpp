@@ -302,8 +302,8 @@ class Process::Waiting : public Check {
       lane_->channel->page().cancelled.store(1, std::memory_order_relaxed);
     }
     // The socket may be full, because the process is slow or many calls are cancelled at once.
-    if (cancelled_at_ && !is_told_)
-      is_told_ = send_packet(process_.control_.get(), {ControlPacket::kCancel, lane_->number, lane_->calls}, {}) == 0;
+    if (cancelled_at_ && !is_sent_)
+      is_sent_ = send_packet(process_.control_.get(), {ControlPacket::kCancel, lane_->number, lane_->calls}, {}) == 0;
     const bool has_deadline = patience_.deadline && patience_.deadline != BP_FOREVER;
     const bool late = has_deadline && is_over(std::max(patience_.deadline, begin_), kGraceNs, now);
     const bool stubborn = cancelled_at_ && is_over(cancelled_at_, kCancelGraceNs, now);
@@ -324,7 +324,7 @@ class Process::Waiting : public Check {
   Operation operation_;
   const Patience& patience_;
   uint64_t begin_ = monotonic_now(), cancelled_at_ = 0;
-  bool is_told_ = false;  // whether the process was sent the cancellation
+  bool is_sent_ = false;  // whether the process was sent the cancellation
 };
 
 // Returns the status of a failed exchange: a check's, or that of a process that ended or sent an unreadable reply.

@@ -257,7 +257,7 @@ TEST(Process, FindsACancellationThatCameBeforeItReadTheCall) {
   EXPECT_EQ(process->call(Operation::kHealth, {}, {}, patience).status().code(), BP_CANCELLED);
 }
 
-TEST(Process, IsToldOfALackOfMemoryAndKilledAfterAnyOtherException) {
+TEST(Process, OutOfMemoryIsReportedAndAnyOtherExceptionEndsTheProcess) {
   if (testing::is_emulated()) GTEST_SKIP() << "the emulated program cannot start itself";
   class Throwing : public Answers {
    public:

@@ -17,7 +17,7 @@ using namespace placement_test;
 
 // A chain with its first half on one device. The second part of the test adds a shortcut from the first node to the
 // last.
-TEST(Region, OnlyNodesFarFromOthersHangTogether) {
+TEST(Region, OnlyNodesFarFromTheBorderShareALabel) {
   const FakeDevices devices(2);
   model::Graph graph = chain(20);
   const auto problem = [&] { return make_problem(graph, devices.coverage(20), std::vector<uint32_t>(20, BP_NONE)); };

@@ -31,8 +31,8 @@ double count_cost(const model::Graph& graph, const std::vector<DeviceCoverage>& 
   // Device 0 works on host memory. Copies to and from device 1 run at 1 GB/s after a latency of 10 µs.
   for (const auto& [value, places] : readers) {
     const auto far = [](uint32_t place) { return place == 1; };
-    const uint32_t at_home = origin.at(value);
-    const bool crosses = std::ranges::any_of(places, [&](uint32_t place) { return far(place) != far(at_home); });
+    const uint32_t origin_place = origin.at(value);
+    const bool crosses = std::ranges::any_of(places, [&](uint32_t place) { return far(place) != far(origin_place); });
     if (crosses) sum += 10e-6 + static_cast<double>(graph.values[value].type.dims[0].extent) * 4 * 1e-9;
   }
   double launches = 1e9;

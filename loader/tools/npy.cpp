@@ -278,10 +278,10 @@ Tensor read_npy(std::string_view bytes) {
     throw Malformed(fmt::format("the .npy file has {} bytes of elements, but its type '{}' and shape need {}",
                                 bytes.size(), *header.descr, count * element.bytes));
   }
-  std::string turned;
+  std::string in_c_order;
   if (*header.fortran_order && extents.size() > 1) {
-    turned = to_c_order(bytes, element.bytes, extents);
-    bytes = turned;
+    in_c_order = to_c_order(bytes, element.bytes, extents);
+    bytes = in_c_order;
   }
   if (element.letter == 'U' || element.letter == 'S') return read_texts(bytes, element, extents, count);
 

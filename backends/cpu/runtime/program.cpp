@@ -278,7 +278,7 @@ uint32_t Program::classify() const {
   auto all_numbers = [&](std::span<const uint32_t> list) {
     return std::all_of(list.begin(), list.end(), [&](uint32_t v) { return has_numbers(v); });
   };
-  auto told_by = [&](const Schedule& schedule) -> uint32_t {
+  auto shape_kind = [&](const Schedule& schedule) -> uint32_t {
     for (uint32_t o = 0; o < graph_.output_count; ++o) {
       if (!schedule.shaped[graph_.outputs[o]]) return BP_SHAPES_DATA_DEPENDENT;
     }
@@ -288,12 +288,12 @@ uint32_t Program::classify() const {
   for (uint32_t v : inputs_) {
     if (type_of(v).kind != BP_KIND_TENSOR) return BP_SHAPES_DATA_DEPENDENT;
   }
-  if (all_numbers({graph_.inputs, graph_.input_count})) return told_by(*schedule(*shapes_for(1)));
+  if (all_numbers({graph_.inputs, graph_.input_count})) return shape_kind(*schedule(*shapes_for(1)));
   for (int64_t sample : {1, 64, 32, 224, 7, 2}) {
     std::optional<std::vector<Shape>> shapes = shapes_for(sample);
     if (!shapes) break;
     try {
-      return told_by(Schedule(*this, *shapes));
+      return shape_kind(Schedule(*this, *shapes));
     } catch (const sdk::Error& failure) {
       if (failure.status == BP_CANCELLED) throw;
       // These sample extents do not fit this island; others may.
