@@ -201,7 +201,7 @@ struct Case {
   bp_status_t expected;
   bp_status_t (*call)(Subject& s);
   bool needs_output_extents = false;  // whether it calls output_extents, which not every backend has
-  bool has_weights = false;       // whether it calls a slot of bp_weights_api_t, which not every backend has
+  bool has_weights = false;           // whether it calls a slot of bp_weights_api_t, which not every backend has
 };
 
 // Returns the status with which the plugin refuses the offer. The refusal's message goes to s.detail.
