@@ -7,10 +7,10 @@ usage() {
     cat <<'END'
 scripts/site.sh [--out FOLDER]
 
-Builds the site in FOLDER (build/site/html) from the tracked pages and headers, and checks every link in it. index.html can be opened from
-the disk. Needs mkdocs and doxygen (scripts/setup.sh --gates installs them).
+Builds the site in FOLDER (build/site/html) from the tracked pages and headers, and checks every link in it and, where Chromium is installed,
+that the pages fit on a phone. index.html can be opened from the disk. Needs mkdocs and doxygen (scripts/setup.sh --gates installs them).
 
-Exit status: 0 if no link is broken, 77 if a tool is missing.
+Exit status: 0 if no link is broken and every page fits, 77 if a tool is missing.
 END
 }
 
@@ -45,3 +45,16 @@ printf '#!/bin/sh\n%s "$1"\n' "$filter" >build/site/filter.sh
 chmod +x build/site/filter.sh
 doxygen build/site/Doxyfile
 /usr/bin/python3 -B docs/site/check.py "$out"
+
+# Doxygen's pages have a layout of their own.
+mapfile -t pages < <(find "$out" -name '*.html' -not -path "$out/headers/*")
+for ((i = 0; i < ${#pages[@]}; i += 100)); do
+    status=0
+    scripts/page_width.sh "${pages[@]:i:100}" >build/site/width.txt || status=$?
+    if [[ $status == 77 ]]; then
+        echo "site: no link is broken; the width of its pages is not checked, because no Chromium is installed"
+        exit
+    fi
+    [[ $status == 0 ]] || { cat build/site/width.txt; exit 1; }
+done
+echo "site: no link is broken, and ${#pages[@]} pages fit on a phone"

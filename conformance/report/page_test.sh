@@ -11,9 +11,9 @@ done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Renders the page $1 into $work/dom, in its state after its script has run.
+# Renders the page $1 into $work/dom, in its state after its script has run, in a window of $2 pixels.
 draw() {
-    timeout 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$work/profile" --virtual-time-budget=2000 \
+    timeout 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$work/profile" --window-size="${2-1280}",900 --virtual-time-budget=2000 \
         --dump-dom "file://$1" 2>/dev/null | sed -e '/^<script>$/,/^<.script>$/d' -e 's|<script.*</script>||' >"$work/dom"
 }
 holds() {
@@ -43,3 +43,9 @@ holds "ops/Add/float/same_long/0</b>"
 holds 'data-copy="backplane-conform repro ops/Add/float/same_long/0 '
 holds "Worse: "
 lacks "undefined"
+
+draw "$work/bad/report.html" 500
+# The text of the chart does not shrink with a window, and the bound's name is above the numbers over the bars.
+grep -q '<svg viewBox="0 0 560 [^>]*min-width:560px' "$work/dom" || { echo "the chart is not drawn for a narrow window"; exit 1; }
+holds 'y="11" text-anchor="end"'
+"$(dirname "$0")/../../scripts/page_width.sh" "$work/good/report.html" "$work/bad/report.html"

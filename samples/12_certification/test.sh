@@ -8,3 +8,4 @@ trap 'rm -rf "$work"' EXIT
 "$(dirname "$0")/certify.sh" "$2" "$work/out" 'ops/Relu/*' | tee "$work/text"
 grep -q "Acme Inc" "$work/text"
 grep -q "A Laboratory" "$work/out/certificate.html"
+"$(dirname "$0")/../../scripts/page_width.sh" "$work/out/certificate.html" || [[ $? == 77 ]]
