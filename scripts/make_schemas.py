@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes loader/ops/schema/schemas.txt: every form of every operator that the installed onnx package knows.
 
-Usage: pip install onnx==1.22.0 && scripts/make_schemas.py
+Usage: pip install onnx==1.23.2 && scripts/make_schemas.py
 """
 
 import collections
@@ -26,7 +26,9 @@ HEADER = """\
 
 ATTRIBUTE_TYPES = {"TYPE_PROTO": "type", "TYPE_PROTOS": "types"}
 # onnx marks functions as non-deterministic if their bodies contain an If or a Loop. These ones are deterministic nevertheless.
-FORMULAS = {"AffineGrid", "BlackmanWindow", "HammingWindow", "HannWindow", "Range"}
+FORMULAS = {"AffineGrid", "BlackmanWindow", "DepthToSpace", "HammingWindow", "HannWindow", "Range", "SpaceToDepth"}
+# Element types that the ABI does not have.
+UNKNOWN_TYPES = {"float6e2m3", "float6e3m2"}
 CONTAINERS = {"seq": "sequence", "optional": "optional", "map": "map", "sparse_tensor": "sparse"}
 
 
@@ -39,6 +41,8 @@ def type_set(strings):
     words = []
     for text in strings:
         head, _, rest = text.partition("(")
+        if rest.strip("()").rpartition("(")[2] in UNKNOWN_TYPES:
+            continue
         word = rest.rstrip(")") if head == "tensor" else CONTAINERS[head]
         if word not in words:
             words.append(word)

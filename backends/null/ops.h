@@ -12,7 +12,7 @@ namespace null_backend {
 using Kernel = std::function<void(const backplane::sdk::NodeCall& call)>;
 
 // The newest opset of each domain that the rows were written for.
-inline constexpr bp_opset_t kOpsets[] = {{{"", 0}, 27, 0}};
+inline constexpr bp_opset_t kOpsets[] = {{{"", 0}, 28, 0}};
 
 // Coverage and compilation use the same rows.
 extern const backplane::sdk::OpTable<Kernel> kOps;

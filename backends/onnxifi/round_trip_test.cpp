@@ -49,8 +49,8 @@ std::string property(const Device& device, std::string_view name) {
 TEST_F(OnnxifiRoundTrip, ReportsTheVersionsThatTheLoaderKnows) {
   const Environment env = vendor("backplane");
   const Device device = env.devices().back();
-  EXPECT_EQ(property(device, "onnxifi.ir_versions"), "3 4 5 6 7 8 9 10 11 12 13");
-  EXPECT_EQ(property(device, "onnxifi.opsets"), "ai.onnx:27 ai.onnx.ml:5 ai.onnx.preview.training:1 com.microsoft:1");
+  EXPECT_EQ(property(device, "onnxifi.ir_versions"), "3 4 5 6 7 8 9 10 11 12 13 14");
+  EXPECT_EQ(property(device, "onnxifi.opsets"), "ai.onnx:28 ai.onnx.ml:5 ai.onnx.preview.training:1 com.microsoft:1");
   EXPECT_EQ(property(device, "onnxifi.extensions"), "onnx_extension_function onnxSetIOAndRunGraph");
 }
 

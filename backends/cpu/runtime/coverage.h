@@ -18,7 +18,7 @@ Verdict judge(const Node& node, const Row** out_row);
 Verdict supports_body(const Node& node, std::string_view name, uint32_t inputs, uint32_t outputs);
 
 // The newest opset that this backend supports, by domain.
-inline constexpr bp_opset_t kNewestOpsets[] = {{{"", 0}, 27, 0},
+inline constexpr bp_opset_t kNewestOpsets[] = {{{"", 0}, 28, 0},
                                                {{"ai.onnx.ml", 10}, 5, 0},
                                                {{"ai.onnx.preview", 15}, 1, 0},
                                                {{"ai.onnx.preview.training", 24}, 1, 0},

@@ -8,7 +8,7 @@ namespace backplane::gpu {
 
 // The newest opset of each domain that the backends declare. An operator's last row is valid up to this version.
 // com.microsoft has no rows yet, so its operators are refused.
-inline constexpr bp_opset_t kNewestOpsets[] = {{{"", 0}, 27, 0}, {{"com.microsoft", 13}, 1, 0}};
+inline constexpr bp_opset_t kNewestOpsets[] = {{{"", 0}, 28, 0}, {{"com.microsoft", 13}, 1, 0}};
 
 // Each family has a file named after it, with its rows at the end.
 std::span<const Row> elementwise_rows();
