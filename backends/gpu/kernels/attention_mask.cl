@@ -3,11 +3,13 @@
 //
 // MASKED    adds a mask of type MASK to the scores, and hides keys with index mask_keys or more; with BOOLEAN, the mask
 //           is not added but hides keys where it is 0
-// CAUSAL    query i sees only keys up to past + i
-// LENGTHS   batch b sees only its first lengths[b] keys
+// AHEAD     a query sees only keys at most `ahead` positions after its own, which is past + i for query i
+// BEHIND    a query sees only keys at most `behind` positions before its own
+// LENGTHS   batch b sees only its first lengths[b] keys, and its queries have the last of these positions
 kernel void attention_mask(GLOBAL const float* scores, GLOBAL const S(MASK)* mask, GLOBAL const long* lengths,
                            GLOBAL float* y, int total, int heads, int queries, int keys, int batch_stride,
-                           int head_stride, int query_stride, int mask_keys, int past) {
+                           int head_stride, int query_stride, int mask_keys, int past, int ahead,
+                           int behind) {
   const int i = (int)get_global_id(0);
   if (i >= total) return;
   const int key = i % keys, query = i / keys % queries, head = i / (keys * queries) % heads;
@@ -26,11 +28,17 @@ kernel void attention_mask(GLOBAL const float* scores, GLOBAL const S(MASK)* mas
     hidden = true;
   }
 #endif
-#ifdef CAUSAL
-  hidden = hidden || key > past + query;
-#endif
 #ifdef LENGTHS
+  const int own = (int)lengths[batch] - queries + query;
   hidden = hidden || key >= lengths[batch];
+#else
+  const int own = past + query;
+#endif
+#ifdef AHEAD
+  hidden = hidden || key > own + ahead;
+#endif
+#ifdef BEHIND
+  hidden = hidden || key < own - behind;
 #endif
   y[i] = hidden ? -INFINITY : v;
 }

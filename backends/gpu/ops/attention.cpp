@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention, computed in fp32: two products with a softmax between them. Before the products, heads are copied to be
 // contiguous, keys are transposed, and keys and values are repeated for the query heads that share them.
+#include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "ops/gemm.h"
 #include "ops/softmax.h"
@@ -62,15 +64,19 @@ Tensor laid_out(Emit& e, const Heads& x, int64_t repeat, bool transposed) {
   return e.computed("$0", BP_DTYPE_FLOAT, shape, {{x.tensor, strides, 0}});
 }
 
-// Returns masked scores, or `scores` itself if nothing masks them.
-Tensor masked(Emit& e, const Tensor& scores, int64_t past) {
+// Returns masked scores, or nullopt if nothing masks them.
+std::optional<Tensor> masked(Emit& e, const Tensor& scores, int64_t past) {
   const Tensor mask = e.input(kMask), lengths = e.input(kLengths);
+  constexpr int64_t kFar = int64_t{1} << 30;  // beyond every position
   const bool causal = e.node.int_attribute("is_causal", 0) != 0;
-  if (!mask && !lengths && !causal) return scores;
+  const int64_t behind = std::min(e.node.int_attribute("left_window_size", -1), kFar);
+  const int64_t ahead = causal ? 0 : std::min(e.node.int_attribute("right_window_size", -1), kFar);
+  if (!mask && !lengths && ahead < 0 && behind < 0) return std::nullopt;
   std::string options = "-DMASK=" + (mask ? Emit::type(mask) : "f32");
   if (mask) options += " -DMASKED";
   if (mask && mask.dtype == BP_DTYPE_BOOL) options += " -DBOOLEAN";
-  if (causal) options += " -DCAUSAL";
+  if (ahead >= 0) options += " -DAHEAD";
+  if (behind >= 0) options += " -DBEHIND";
   if (lengths) options += " -DLENGTHS";
   std::vector<int64_t> strides(4);
   int64_t keys = 0;
@@ -102,6 +108,8 @@ Tensor masked(Emit& e, const Tensor& scores, int64_t past) {
       .arg(strides[2])
       .arg(keys)
       .arg(past)
+      .arg(ahead)
+      .arg(behind)
       .range(scores.count());
   return y;
 }
@@ -146,11 +154,15 @@ void emit_attention(Emit& e, std::string_view) {
     scores = e.computed("tanh($0 / " + literal(cap) + ") * " + literal(cap), BP_DTYPE_FLOAT, scores.shape,
                         {view_of(scores)});
   show(1);
-  scores = masked(e, scores, past);
+  const std::optional<Tensor> hidden = masked(e, scores, past);
+  if (hidden) scores = *hidden;
   show(2);
   const Tensor weights = e.scratch(BP_DTYPE_FLOAT, scores.shape);
   emit_softmax(e, scores, weights, 3, "0");
-  scores = weights;
+  // Hidden keys have weight 0, also in rows in which every key is hidden.
+  scores =
+      hidden ? e.computed("$0 == -INFINITY ? 0 : $1", BP_DTYPE_FLOAT, scores.shape, {view_of(scores), view_of(weights)})
+             : weights;
   show(3);
 
   const Shape result{q.batch, q.heads, q.length, v.size};
@@ -194,6 +206,11 @@ Verdict supports_attention(const Node& node) {
   }
   if (static_cast<bool>(node.input(kPastKey)) != static_cast<bool>(node.input(kPastValue)))
     return sdk::no(BP_REASON_OTHER, "past_key and past_value must be given together");
+  for (const char* side : {"left_window_size", "right_window_size"}) {
+    if (const int64_t size = node.int_attribute(side, -1); size < -1)
+      return sdk::no(BP_REASON_ATTRIBUTE,
+                     std::string(side) + " is " + std::to_string(size) + "; it must be at least -1");
+  }
   const int64_t mode = node.int_attribute("qk_matmul_output_mode", 0);
   if (mode < 0 || mode > 3)
     return sdk::no(BP_REASON_ATTRIBUTE, "qk_matmul_output_mode is " + std::to_string(mode) + "; it must be 0 to 3");

@@ -85,17 +85,16 @@ void emit_div(Emit& e, std::string_view) {
 
 void emit_mod(Emit& e, std::string_view) {
   const bp_dtype_t dtype = e.node.input(0).dtype();
-  if (is_float(dtype)) return e.elementwise("fmod($0, $1)");
+  if (is_float(dtype) && e.node.int_attribute("fmod", 0) != 0) return e.elementwise("fmod($0, $1)");
+  if (is_float(dtype)) {
+    const std::string rest = "fmod($0, $1)";
+    return e.elementwise(rest + " == 0 ? copysign(" + rest + ", $1) : (" + rest + " < 0) != ($1 < 0) ? " + rest +
+                         " + $1 : " + rest);
+  }
   const std::string rest = "($1 == 0 || $1 == ($T)-1 ? ($T)0 : ($T)($0 % $1))";
   if ((kUnsignedIntegers >> dtype & 1) != 0) return e.elementwise("$1 == 0 ? 0 : $0 % $1");
   if (e.node.int_attribute("fmod", 0) != 0) return e.elementwise(rest);
   e.elementwise("(" + rest + " != 0 && (" + rest + " < 0) != ($1 < 0)) ? " + rest + " + $1 : " + rest);
-}
-
-Verdict supports_mod(const Node& node) {
-  if (is_float(node.input(0).dtype()) && node.int_attribute("fmod", 0) == 0)
-    return sdk::no(BP_REASON_ATTRIBUTE, "fmod must be 1 for floating-point numbers");
-  return same_types(node);
 }
 
 void emit_pow(Emit& e, std::string_view) {
@@ -280,7 +279,7 @@ std::span<const Row> elementwise_rows() {
       {"", "Sub", 7, kNumbers, kBinary, same_types, emit_formula, "$0 - $1"},
       {"", "Mul", 7, kNumbers, kBinary, same_types, emit_formula, "$0 * $1"},
       {"", "Div", 7, kNumbers, kBinary, same_types, emit_div},
-      {"", "Mod", 10, kNumbers, kBinary, supports_mod, emit_mod},
+      {"", "Mod", 10, kNumbers, kBinary, same_types, emit_mod},
       {"", "Pow", 12, kFloats, kBinary, supports_pow, emit_pow},
       {"", "Min", 8, kNumbers, kVariadic, supports_variadic, emit_min_max, "min"},
       {"", "Max", 8, kNumbers, kVariadic, supports_variadic, emit_min_max, "max"},
@@ -292,6 +291,7 @@ std::span<const Row> elementwise_rows() {
       {"", "BitwiseAnd", 18, kIntegers, kBinary, same_types, emit_formula, "$0 & $1"},
       {"", "BitwiseOr", 18, kIntegers, kBinary, same_types, emit_formula, "$0 | $1"},
       {"", "BitwiseXor", 18, kIntegers, kBinary, same_types, emit_formula, "$0 ^ $1"},
+      {"", "SwiGLU", 28, kFloats, kBinary, same_types, emit_formula, "$0 / (1 + exp(-@alpha * $0)) * $1"},
       {"", "BitShift", 11, kUnsignedIntegers, kBinary, same_types, emit_bit_shift},
       {"", "Equal", 7, kAnything, kBinaryTest, same_types, emit_comparison, "$0 == $1"},
       {"", "Less", 7, kNumbers, kBinaryTest, same_types, emit_comparison, "$0 < $1"},

@@ -249,7 +249,10 @@ void emit_space_to_depth(Emit& e, std::string_view) {
   if (s[2] % b != 0 || s[3] % b != 0)
     throw sdk::Error(BP_INVALID_MODEL, "shape " + to_string(s) + " does not fit blocks of " + std::to_string(b) + "×" +
                                            std::to_string(b));
-  emit_blocks(e, {s[0], s[1], s[2] / b, b, s[3] / b, b}, {0, 3, 5, 1, 2, 4}, {s[0], s[1] * b * b, s[2] / b, s[3] / b});
+  const bool crd = e.node.text_attribute("mode", "DCR") == "CRD";
+  emit_blocks(e, {s[0], s[1], s[2] / b, b, s[3] / b, b},
+              crd ? std::vector<size_t>{0, 1, 3, 5, 2, 4} : std::vector<size_t>{0, 3, 5, 1, 2, 4},
+              {s[0], s[1] * b * b, s[2] / b, s[3] / b});
 }
 
 Verdict supports_blocks(const Node& node) {

@@ -271,6 +271,17 @@ Status prelu(Context& c) {
   return same_shape(c);
 }
 
+// The inputs have the same shape.
+Status swiglu(Context& c) {
+  if (!c.ranked(0) || !c.ranked(1)) return same_shape(c);
+  Shape shape = c.shape(0);
+  const Shape other = c.shape(1);
+  if (shape.size() != other.size())
+    return c.fail("A has shape " + c.describe(shape) + " and B " + c.describe(other) + ", but they must be equal");
+  for (size_t d = 0; d < shape.size(); ++d) BP_TRY(c.merge(shape[d], other[d], shape[d], "extents of A and B"));
+  return c.set_shape(0, shape);
+}
+
 Status dropout(Context& c) {
   c.copy_shape(0, 0);
   c.copy_shape(1, 0);
@@ -355,6 +366,7 @@ std::span<const RuleRow> elementwise_rules() {
       {"", "Sqrt", same_shape},
       {"", "Sub", arithmetic<&Expressions::subtract, minus>},
       {"", "Sum", broadcast_inputs},
+      {"", "SwiGLU", swiglu},
       {"", "Swish", same_shape},
       {"", "Tan", same_shape},
       {"", "Tanh", same_shape},

@@ -17,8 +17,8 @@ struct AttentionAttributes {
   int64_t q_heads, kv_heads;
   std::optional<float> scale;
   float softcap;
-  bool causal;
-  int64_t observed;  // attribute qk_matmul_output_mode
+  int64_t ahead, window;  // as in AttentionRules
+  int64_t observed;       // attribute qk_matmul_output_mode
 };
 
 // Strides, in elements, of a mask by batch, head and query; 0 where it is broadcast. The mask may have fewer keys than
@@ -113,9 +113,15 @@ void run_attention(const AttentionAttributes& a, const Sized& sized, Tensors in,
   const auto v = view_heads(as_compute(value, v_store), value_packed, s.kv_heads, s.kv_length, s.v_size);
   const auto y = view_heads(result_buffer(out[0], y_store), sized.packed, s.q_heads, s.q_length, s.v_size);
 
-  const AttentionRules rules{
-      a.scale ? *a.scale : 1 / std::sqrt(static_cast<double>(s.head_size)), a.softcap, a.causal, -1, {}, sized.plain};
+  const AttentionRules rules{a.scale ? *a.scale : 1 / std::sqrt(static_cast<double>(s.head_size)),
+                             a.softcap,
+                             a.ahead,
+                             a.window,
+                             {},
+                             sized.plain};
   const Tensor mask = at(in, kMask), lengths = at(in, kLengths), observed = at(out, 3);
+  // With nonpad_kv_seqlen, K and V hold past positions too, and the queries are the last ones.
+  const auto length = [&](int64_t b) { return lengths.present() ? lengths.as<int64_t>()[b] : s.kv_length; };
   attend<C>(
       s, rules, q, k, v, y,
       [&](int64_t b, int64_t h, int64_t i, C* row, int64_t n) {
@@ -123,8 +129,7 @@ void run_attention(const AttentionAttributes& a, const Sized& sized, Tensors in,
         const auto& stride = sized.mask.strides;
         add_mask(sized.mask, mask, b * stride[0] + h * stride[1] + i * stride[2], row, n);
       },
-      [&](int64_t) { return sized.past; },
-      [&](int64_t b) { return lengths.present() ? lengths.as<int64_t>()[b] : s.kv_length; }, observed.present(),
+      [&](int64_t b) { return lengths.present() ? length(b) - s.q_length : sized.past; }, length, observed.present(),
       [&](AttentionStage stage, int64_t b, int64_t h, int64_t i, const C* row) {
         if (static_cast<int64_t>(stage) != a.observed) return;
         const int64_t offset = ((b * s.q_heads + h) * s.q_length + i) * s.kv_length;
@@ -207,15 +212,24 @@ Verdict supports(const Node& node) {
   const int64_t mode = node.attr("qk_matmul_output_mode", int64_t{0});
   if (mode < 0 || mode > 3)
     return no(BP_REASON_ATTRIBUTE, "qk_matmul_output_mode is " + std::to_string(mode) + "; it must be 0 to 3");
+  for (const char* side : {"left_window_size", "right_window_size"}) {
+    if (const int64_t size = node.attr(side, int64_t{-1}); size < -1)
+      return no(BP_REASON_ATTRIBUTE, std::string(side) + " is " + std::to_string(size) + "; it must be at least -1");
+  }
   return yes();
 }
 
 std::unique_ptr<Kernel> create(const Node& node) {
+  constexpr int64_t kFar = int64_t{1} << 40;  // beyond every position
+  const bool causal = node.attr("is_causal", int64_t{0}) != 0;
+  const int64_t left = std::min(node.attr("left_window_size", int64_t{-1}), kFar);
+  const int64_t right = std::min(node.attr("right_window_size", int64_t{-1}), kFar);
   AttentionAttributes a{node.attr("q_num_heads", int64_t{0}),
                         node.attr("kv_num_heads", int64_t{0}),
                         std::nullopt,
                         node.attr("softcap", 0.0f),
-                        node.attr("is_causal", int64_t{0}) != 0,
+                        causal ? 0 : right,
+                        left < 0 ? -1 : left + 1,
                         node.attr("qk_matmul_output_mode", int64_t{0})};
   if (node.find("scale") != nullptr) a.scale = node.attr("scale", 1.0f);
   return make_kernel([a](const PlanContext& context, Tensors inputs) { return plan_attention(context, a, inputs); });

@@ -4,6 +4,7 @@
 // FlexAttention uses only the products and the softmax.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -40,9 +41,10 @@ struct AttentionSize {
 
 struct AttentionRules {
   double scale = 1;
-  double softcap = 0;        // 0: no cap
-  bool causal = false;       // query i of batch b sees keys 0 to past(b) + i; see attend()
-  int64_t window = -1;       // with `causal`: a query sees only this many of its latest keys; -1: all
+  double softcap = 0;  // 0: no cap
+  // The position of query i of batch b is past(b) + i; see attend(). It sees only keys at most this many positions
+  // after its own (0: attention is causal), and of the keys up to its own position only the last `window`; -1: all.
+  int64_t ahead = -1, window = -1;
   std::vector<float> sinks;  // by query head: an additional score in the softmax, without a row of V; may be empty
   bool plain = false;        // reference mode: compute as the operator is defined
 };
@@ -100,7 +102,8 @@ inline int64_t attention_scratch(int threads, const AttentionSize& s, int64_t sc
 
 // Computes attention. `bias(b, h, i, row, n)` may change the `n` scores of query i. `past(b)` returns the number of
 // keys in batch b before the first query's own, `length(b)` the number of keys that batch b has. If `observes`, calls
-// `observe(stage, b, h, i, row)` with complete rows of kv_length scores. The results of a tile without keys are NaN.
+// `observe(stage, b, h, i, row)` with complete rows of kv_length scores. The result of a query that sees no key is 0,
+// unless the softmax has a sink.
 template <class C, class Bias, class Past, class Length, class Observe>
 void attend(const AttentionSize& s, const AttentionRules& rules, HeadView<const C> q, HeadView<const C> k,
             HeadView<const C> v, HeadView<C> y, const Bias& bias, const Past& past, const Length& length, bool observes,
@@ -118,10 +121,9 @@ void attend(const AttentionSize& s, const AttentionRules& rules, HeadView<const 
       const int64_t rows = std::min(kTile, s.q_length - first);
       const int64_t seen = std::clamp<int64_t>(length(b), 0, s.kv_length), before = past(b);
       int64_t n = s.kv_length;  // number of keys that at least one query of the tile sees
-      if (!observes) n = rules.causal ? std::clamp<int64_t>(before + first + rows, 0, seen) : seen;
+      if (!observes) n = rules.ahead >= 0 ? std::clamp<int64_t>(before + first + rows + rules.ahead, 0, seen) : seen;
       if (n == 0) {
-        for (int64_t i = 0; i < rows; ++i)
-          std::fill_n(y.at(b, h, first + i), s.v_size, std::numeric_limits<C>::quiet_NaN());
+        for (int64_t i = 0; i < rows; ++i) std::fill_n(y.at(b, h, first + i), s.v_size, C{0});
         continue;
       }
       pace.spend(rows * n * (s.head_size + s.v_size + 8));
@@ -140,12 +142,16 @@ void attend(const AttentionSize& s, const AttentionRules& rules, HeadView<const 
         show(AttentionStage::kCapped);
         bias(b, h, first + i, row, n);
         for (int64_t j = std::min(seen, n); j < n; ++j) row[j] = kNever;
-        if (rules.causal) {
-          const int64_t own = before + first + i;  // the position of this query
-          for (int64_t j = std::clamp<int64_t>(own + 1, 0, n); j < n; ++j) row[j] = kNever;
-          if (rules.window >= 0) std::fill_n(row, std::clamp<int64_t>(own + 1 - rules.window, 0, n), kNever);
-        }
+        const int64_t own = before + first + i;  // the position of this query
+        if (rules.ahead >= 0)
+          for (int64_t j = std::clamp<int64_t>(own + 1 + rules.ahead, 0, n); j < n; ++j) row[j] = kNever;
+        if (rules.window >= 0) std::fill_n(row, std::clamp<int64_t>(own + 1 - rules.window, 0, n), kNever);
         show(AttentionStage::kBiased);
+        if (rules.sinks.empty() && std::all_of(row, row + n, [&](C score) { return score == kNever; })) {
+          std::fill_n(row, n, C{0});
+          show(AttentionStage::kSoftmax);
+          continue;
+        }
         attention_softmax(row, n, rules.sinks.empty() ? kNever : static_cast<C>(rules.sinks[static_cast<size_t>(h)]),
                           rules.plain);
         show(AttentionStage::kSoftmax);

@@ -160,7 +160,7 @@ std::optional<std::string> run(const GroupQuery& g, Tensors in, Tensors out, voi
   });
 
   AttentionRules rules{
-      o.scale != 0 ? o.scale : 1 / std::sqrt(static_cast<double>(d)), o.softcap, true, o.window, {}, g.plain};
+      o.scale != 0 ? o.scale : 1 / std::sqrt(static_cast<double>(d)), o.softcap, 0, o.window, {}, g.plain};
   if (at(in, kSink).present()) {
     std::vector<float> storage;
     const float* sinks = as_compute(in[kSink], storage);

@@ -65,7 +65,7 @@ void MultiHead::run(HeadView<const float> q, HeadView<const float> k, HeadView<c
   const double scale = options.scale != 0 ? options.scale : 1 / std::sqrt(static_cast<double>(size.head_size));
   float* y = result_buffer(result, y_store);
   attend<float>(
-      size, {scale, 0, options.causal, -1, {}, plain}, q, k, v,
+      size, {scale, 0, options.causal ? 0 : -1, -1, {}, plain}, q, k, v,
       view_heads(y, true, size.q_heads, size.q_length, size.v_size),
       [&](int64_t b, int64_t h, int64_t i, float* row, int64_t n) {
         mask.add(keys, size, options.masked, b, i, row, n);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "kernels/common/broadcast.h"
 #include "kernels/common/function_kernel.h"
@@ -282,6 +283,7 @@ struct Mod {
       return !c_style && rest != 0 && (rest < 0) != (b < 0) ? static_cast<T>(rest + b) : rest;
     } else {
       const T rest = std::fmod(a, b);
+      if (!c_style && rest == 0) return std::copysign(rest, b);
       return !c_style && rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
     }
   }
@@ -292,8 +294,18 @@ struct BitShift {
   explicit BitShift(const Node& node) : left(node.attr("direction", "LEFT") == "LEFT") {}
   template <class T>
   T operator()(T a, T b) const {
-    if (b >= sizeof(T) * 8) return 0;
-    return static_cast<T>(left ? uint64_t{a} << b : a >> b);
+    if (std::cmp_less(b, 0) || std::cmp_greater_equal(b, sizeof(T) * 8))
+      return !left && std::cmp_less(a, 0) ? static_cast<T>(-1) : T{0};
+    return static_cast<T>(left ? static_cast<uint64_t>(a) << b : a >> b);
+  }
+};
+// The inputs are the gate and the value that it scales.
+struct SwiGlu {
+  float alpha;
+  explicit SwiGlu(const Node& node) : alpha(node.attr("alpha", 1.0f)) {}
+  template <class T>
+  T operator()(T gate, T value) const {
+    return gate / (1 + std::exp(-alpha * gate)) * value;
   }
 };
 
@@ -386,8 +398,21 @@ std::unique_ptr<Kernel> create_where(const Node&) {
   });
 }
 
+// Unlike other operators of two inputs, it does not broadcast.
+std::unique_ptr<Kernel> create_swiglu(const Node& node) {
+  const Loop loop = dispatch<Floats>(node.input_type(0).dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    return loop_of<T, T, T>(SwiGlu(node));
+  });
+  return make_kernel([loop](Tensors inputs) -> Plan {
+    if (!(inputs[0].shape == inputs[1].shape))
+      return fail("shapes " + to_string(inputs[0].shape) + " and " + to_string(inputs[1].shape) + " differ");
+    return plan_binary(inputs, loop);
+  });
+}
+
 Verdict supports_bit_shift(const Node& node) {
-  if (Verdict verdict = accepts_two<UnsignedIntegers>(node); !verdict) return verdict;
+  if (Verdict verdict = accepts_two<Integers>(node); !verdict) return verdict;
   return attribute_in(node, "direction", "", {"LEFT", "RIGHT"});
 }
 
@@ -417,7 +442,8 @@ Verdict supports_bit_shift(const Node& node) {
       binary<[](auto a, auto b) { return a & b; }, Integers>("BitwiseAnd", 18),
       binary<[](auto a, auto b) { return a | b; }, Integers>("BitwiseOr", 18),
       binary<[](auto a, auto b) { return a ^ b; }, Integers>("BitwiseXor", 18),
-      {"", "BitShift", 11, supports_bit_shift, binary<BitShift, UnsignedIntegers>("BitShift", 11).create},
+      {"", "BitShift", 11, supports_bit_shift, binary<BitShift, Integers>("BitShift", 11).create},
+      Row{"", "SwiGLU", 28, accepts_two<Floats>, create_swiglu}.in_fp32_elements(),
       {"", "Where", 9, supports_where, create_where},
   };
   return kRows;

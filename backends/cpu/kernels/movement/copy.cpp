@@ -132,15 +132,10 @@ std::unique_ptr<Kernel> create_slice(const Node&) {
 
 // ---- DepthToSpace, SpaceToDepth: a transposition of six dimensions -------------------------------------------------
 
-Verdict supports_depth_to_space(const Node& node) {
+Verdict supports_blocks(const Node& node) {
   if (Verdict verdict = supports_one(node); !verdict) return verdict;
   if (node.attr("blocksize", int64_t{0}) < 1) return no(BP_REASON_ATTRIBUTE, "blocksize is not positive");
   return attribute_in(node, "mode", "DCR", {"DCR", "CRD"});
-}
-
-Verdict supports_space_to_depth(const Node& node) {
-  if (Verdict verdict = supports_one(node); !verdict) return verdict;
-  return node.attr("blocksize", int64_t{0}) < 1 ? no(BP_REASON_ATTRIBUTE, "blocksize is not positive") : yes();
 }
 
 // Views a tensor with the extents `split`, and permutes these dimensions by `order`.
@@ -170,14 +165,15 @@ std::unique_ptr<Kernel> create_depth_to_space(const Node& node) {
 }
 
 std::unique_ptr<Kernel> create_space_to_depth(const Node& node) {
-  return make_kernel([b = node.attr("blocksize", int64_t{1})](Tensors inputs) -> Plan {
-    const Shape& s = inputs[0].shape;
-    if (s.rank() != 4 || b > INT32_MAX || s[2] % b != 0 || s[3] % b != 0)
-      return fail("shape " + to_string(s) + " does not fit blocks of " + std::to_string(b));
-    static constexpr int kOrder[] = {0, 3, 5, 1, 2, 4};
-    return plan_permuted(inputs[0], {s[0], s[1] * b * b, s[2] / b, s[3] / b}, {s[0], s[1], s[2] / b, b, s[3] / b, b},
-                         kOrder);
-  });
+  return make_kernel(
+      [b = node.attr("blocksize", int64_t{1}), crd = node.attr("mode", "DCR") == "CRD"](Tensors inputs) -> Plan {
+        const Shape& s = inputs[0].shape;
+        if (s.rank() != 4 || b > INT32_MAX || s[2] % b != 0 || s[3] % b != 0)
+          return fail("shape " + to_string(s) + " does not fit blocks of " + std::to_string(b));
+        static constexpr int kDcrOrder[] = {0, 3, 5, 1, 2, 4}, kCrdOrder[] = {0, 1, 3, 5, 2, 4};
+        return plan_permuted(inputs[0], {s[0], s[1] * b * b, s[2] / b, s[3] / b},
+                             {s[0], s[1], s[2] / b, b, s[3] / b, b}, crd ? kCrdOrder : kDcrOrder);
+      });
 }
 
 }  // namespace
@@ -188,8 +184,8 @@ std::unique_ptr<Kernel> create_space_to_depth(const Node& node) {
       {"", "Expand", 8, supports_with_shape, create_expand},
       {"", "Tile", 6, supports_with_shape, create_tile},
       {"", "Slice", 10, supports_slice, create_slice},
-      {"", "DepthToSpace", 1, supports_depth_to_space, create_depth_to_space},
-      {"", "SpaceToDepth", 1, supports_space_to_depth, create_space_to_depth},
+      {"", "DepthToSpace", 1, supports_blocks, create_depth_to_space},
+      {"", "SpaceToDepth", 1, supports_blocks, create_space_to_depth},
   };
   return kRows;
 }
