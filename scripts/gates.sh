@@ -22,7 +22,8 @@ Runs scripts/setup.sh --gates, then these gates, or only those named:
   fuzzers   build with Clang, and 20 seconds per fuzzer
   blocks    the commands and programs in README.md and docs/, as they stand there (scripts/readme.py)
   site      MkDocs and Doxygen build the site, and no link in it is broken
-  packages  Debian packages of a release build: the same bytes twice; installed, used and purged in a fresh root
+  packages  Debian packages of a release build: the same bytes twice; installed, used and purged in a fresh root;
+            the image for vendors' CI where Docker or Podman works
   aarch64   cross build for 64-bit Arm, and the unit tests of api, loader and backends in QEMU
 
 Exit status: 0 if none fails, 1 if one does, 2 for wrong usage.
@@ -114,6 +115,9 @@ gate_site() { scripts/site.sh; }
 gate_packages() {
     scripts/package.sh && scripts/package.sh --build build/package --out build/package/again || return 1
     diff -rq build/package/packages build/package/again || { echo "packages: two runs made different bytes"; return 1; }
+    local status=0
+    conformance/container/container_test.sh build/package/packages || status=$?
+    [[ $status -eq 0 || $status -eq 77 ]] || return 1
     scripts/packages_test.sh build/package/packages
 }
 gate_aarch64() { scripts/gates/aarch64.sh; }

@@ -116,9 +116,10 @@ Outcome bench(const Flags& flags) {
                   {"runs_per_second", total_ms > 0 ? flags.runs / total_ms * 1e3 : 0}};
   outcome.text = fmt::format(
       "create {:.2f} ms\nrun    min {:.3f} ms, median {:.3f} ms, p90 {:.3f} ms over {} runs\n"
-      "rate   {:.1f} runs/s, {} at once\nmemory {:.1f} MiB at its peak\n{} islands on {}\n",
+      "rate   {:.1f} runs/s, {} at once\nmemory {:.1f} MiB at its peak\n{} on {}\n",
       create_ms, times.front(), quantile(0.5), quantile(0.9), flags.runs, outcome.json["runs_per_second"].get<double>(),
-      flags.streams, peak_rss_mb(), island_count(session), join(outcome.json["devices"], ", "));
+      flags.streams, peak_rss_mb(), count_text(island_count(session), "island", "islands"),
+      join(outcome.json["devices"], ", "));
   return outcome;
 }
 

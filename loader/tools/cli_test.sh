@@ -142,6 +142,7 @@ done
 grep -q expected "$work/out" && complain "an expected time of what cannot run"
 wrong 2 "there is no device 'cuda'" explain "$model" --pin op=Relu=cuda
 right 0 "Relu" explain "$model"
+right 0 " 2 nodes  2 inputs, 1 output " explain "$model"
 wrong 2 "--costs" explain "$model" --costs guessed
 right 0 '"device": "null"' explain "$model" --device null:0 --pin op=Relu=null:0 --json
 
@@ -262,6 +263,7 @@ fi
 
 # ---- measuring ----
 right 0 "runs/s, 2 at once" bench "$model" --streams 2 --runs 20
+right 0 "^1 island on " bench "$model" --runs 3
 right 0 '"runs_per_second": ' bench "$model" --runs 3 --json
 right 0 "ran on null" run "$model" --verbose
 grep -q "info" "$work/err" || complain "nothing on standard error with --verbose"

@@ -283,6 +283,10 @@ std::string cell(const Json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+std::string count_text(uint64_t count, std::string_view one, std::string_view many) {
+  return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
 std::string join(const Json& list, std::string_view separator) {
   std::string text;
   for (const Json& item : list) text += (text.empty() ? "" : std::string(separator)) + cell(item);

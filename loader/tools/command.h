@@ -82,9 +82,10 @@ uint32_t island_count(const Session& session);
 // parser takes two more seconds to compile.
 Json parse_json(const std::string& text);
 
-std::string bytes_text(uint64_t bytes);    // "1.5 MiB"
-std::string seconds_text(double seconds);  // "1.5 ms"
-std::string type_text(view::Value value);  // "float[N,3]"
+std::string bytes_text(uint64_t bytes);                                               // "1.5 MiB"
+std::string seconds_text(double seconds);                                             // "1.5 ms"
+std::string type_text(view::Value value);                                             // "float[N,3]"
+std::string count_text(uint64_t count, std::string_view one, std::string_view many);  // "1 copy", "2 copies"
 std::string join(const Json& list, std::string_view separator);
 // Text for a table cell: strings without quotes, everything else as JSON.
 std::string cell(const Json& value);

@@ -31,10 +31,6 @@ Json source_of(const Json& node) {
   return "backend";
 }
 
-std::string count_text(const Json& list, std::string_view one, std::string_view many) {
-  return fmt::format("{} {}", list.size(), list.size() == 1 ? one : many);
-}
-
 // Text such as "cpu: dtype: input 0 is string". The reason is left out if the detail contains it.
 std::string refusal_text(const Json& verdict) {
   const std::string reason = cell(verdict.at("reason")), detail = cell(verdict.at("detail"));
@@ -70,8 +66,9 @@ std::string assumed_text(const Json& extents) {
 std::string render(const Json& report) {
   Table islands, nodes, copies, savings;
   for (const Json& island : report.at("islands")) {
-    islands.row({cell(island.at("index")), cell(island.at("device")), fmt::format("{} nodes", cell(island.at("nodes"))),
-                 fmt::format("{} inputs, {} outputs", cell(island.at("inputs")), cell(island.at("outputs"))),
+    islands.row({cell(island.at("index")), cell(island.at("device")), count_text(island.at("nodes"), "node", "nodes"),
+                 count_text(island.at("inputs"), "input", "inputs") + ", " +
+                     count_text(island.at("outputs"), "output", "outputs"),
                  expected_text(island.at("seconds"))});
   }
   for (const Json& node : report.at("nodes")) {
@@ -84,13 +81,14 @@ std::string render(const Json& report) {
                 bytes_text(copy.at("bytes").get<uint64_t>()), sourced_text(copy.at("seconds"), copy.at("source"))});
   }
   for (const Json& saving : report.at("savings")) {
-    savings.row({"island " + cell(saving.at("island")), count_text(saving.at("nodes"), "node", "nodes"),
+    savings.row({"island " + cell(saving.at("island")), count_text(saving.at("nodes").size(), "node", "nodes"),
                  fmt::format("on {}, not {}", cell(saving.at("device")), cell(saving.at("instead_of"))),
                  seconds_text(saving.at("seconds"))});
   }
-  std::string text = fmt::format("{}, {}, {} on {}", count_text(report.at("islands"), "island", "islands"),
-                                 count_text(report.at("nodes"), "node", "nodes"),
-                                 count_text(report.at("copies"), "copy", "copies"), join(report.at("devices"), ", "));
+  std::string text =
+      fmt::format("{}, {}, {} on {}", count_text(report.at("islands").size(), "island", "islands"),
+                  count_text(report.at("nodes").size(), "node", "nodes"),
+                  count_text(report.at("copies").size(), "copy", "copies"), join(report.at("devices"), ", "));
   if (report.at("seconds").get<double>() > 0) {
     const Json& cost = report.at("cost");
     text += fmt::format(", {} expected: {} of compute, {} of copies, {} of launches",

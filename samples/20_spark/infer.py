@@ -4,7 +4,7 @@
 
 Each Python worker of an executor loads the model once and keeps it; compiled programs come from a cache that all workers share. Arrow's rows are
 copied to the memory bound to the run without becoming Python objects. A row that does not fit the model is kept, with the reason in `error`; a worker
-that dies is replaced by Spark, and its partition runs again.
+that dies is replaced by Spark, and its partition runs again. The result is compared with NumPy's and with that of a single process.
 """
 import argparse
 import json
@@ -15,9 +15,38 @@ import tempfile
 import time
 
 import numpy
+import pyarrow
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 from worker import BATCH, WIDTH, infer
+
+TOLERANCE = {"rtol": 1e-3, "atol": 1e-4}
+
+
+def single_process(model, count):
+    """Runs the same rows in this process, by the workers' function. Returns the result as a table, and the rows per second."""
+    batches = []
+    for begin in range(0, count, 4 * BATCH):
+        ids = range(begin, min(begin + 4 * BATCH, count))
+        features = [[(i + j) % 7 for j in range(WIDTH - (i % 1000 == 999))] for i in ids]
+        batches.append(pyarrow.RecordBatch.from_arrays(
+            [pyarrow.array(ids, pyarrow.int64()), pyarrow.array(features, pyarrow.list_(pyarrow.float32()))], ["id", "features"]))
+    over = infer(model, None)
+    list(over(batches[:1]))  # compiles
+    start = time.perf_counter()
+    results = list(over(batches))
+    return pyarrow.Table.from_batches(results), count / (time.perf_counter() - start)
+
+
+def difference(one, other):
+    """The greatest difference between two results, whose rows must agree in id and error, and in values within the tolerance."""
+    for name in ("id", "error"):
+        if one.column(name).to_pylist() != other.column(name).to_pylist():
+            raise SystemExit(f"the column '{name}' is not that of a single process")
+    values, expected = (numpy.array(table.column("y").to_pylist(), numpy.float32) for table in (one, other))
+    if not numpy.allclose(values, expected, **TOLERANCE, equal_nan=True):
+        raise SystemExit("the column 'y' is not that of a single process")
+    return float(numpy.nanmax(abs(values - expected)))
 
 
 def main():
@@ -50,13 +79,15 @@ def main():
     expected = numpy.load(pathlib.Path(options.model).with_suffix(".npy"))  # NumPy's results, for ids modulo 7
     errors = 0
     for id_, y, error in zip(*(result.column(name).to_pylist() for name in ("id", "y", "error"))):
-        if (error is None) == (id_ % 1000 == 999) or (error is None and not numpy.allclose(y, expected[id_ % 7], rtol=1e-3, atol=1e-4)):
+        if (error is None) == (id_ % 1000 == 999) or (error is None and not numpy.allclose(y, expected[id_ % 7], **TOLERANCE)):
             raise SystemExit(f"row {id_} is {y}, {error}")
         errors += error is not None
     if options.kill and not os.path.exists(marker):
         raise SystemExit("no worker crashed")
+    single, single_rate = single_process(options.model, options.rows)
     print(json.dumps({"rows": len(result), "errors": errors, "executors": options.executors, "seconds": round(seconds, 2),
-                      "rows_per_second": round(len(result) / seconds), "survived": bool(options.kill), "warm": warm}))
+                      "rows_per_second": round(len(result) / seconds), "survived": bool(options.kill), "warm": warm,
+                      "single_process": round(single_rate), "difference": difference(result, single)}))
 
 
 if __name__ == "__main__":

@@ -25,6 +25,10 @@ def _time(seconds: float | None) -> str:
     return f"{seconds / 1e-9:.3g} ns"
 
 
+def _count(items: list[dict], one: str, many: str) -> str:
+    return f"{len(items)} {one if len(items) == 1 else many}"
+
+
 def _text_table(heads: list[str], rows: list[list[str]]) -> str:
     widths = [max(len(row[i]) for row in [heads, *rows]) for i in range(len(heads))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in [heads, *rows]]
@@ -108,7 +112,8 @@ class Explanation:
             counts[device] = counts.get(device, 0) + 1
         where = ", ".join(f"{device}: {count}" for device, count in counts.items()) or "none"
         expected = f", expected {_time(self.seconds)}" if self.seconds else ""
-        return f"{len(self.nodes)} nodes ({where}) in {len(self.islands)} islands, {len(self.copies)} copies{expected}"
+        nodes, islands = _count(self.nodes, "node", "nodes"), _count(self.islands, "island", "islands")
+        return f"{nodes} ({where}) in {islands}, {_count(self.copies, 'copy', 'copies')}{expected}"
 
     def _more(self) -> str:
         more = len(self.nodes) - _SHOWN

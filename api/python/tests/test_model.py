@@ -95,6 +95,7 @@ def test_explain_without_compiling(env: backplane.Environment) -> None:
     assert node["op_type"] == "Relu"
     assert not explanation.uncovered
     assert "Relu" in str(explanation)
+    assert str(explanation).startswith("1 node (cpu: 1) in 1 island, 0 copies")
     assert "Relu" in explanation._repr_html_()
 
 

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import unittest
+
 import numpy
 import pytest
 from onnx import TensorProto, helper
 
 import backplane
 import models
+import onnx_suite
 from backplane import onnx_backend
 
 X = numpy.array([[-1, 0, 1], [2, -3, 4]], numpy.float32)
@@ -34,3 +37,13 @@ def test_devices() -> None:
     assert not onnx_backend.supports_device("TPU")
     with pytest.raises(backplane.Unsupported, match="null"):
         onnx_backend.prepare(models.identity(TensorProto.STRING, [1]), device="null")
+
+
+def test_the_suite_skips_only_what_the_device_refuses() -> None:
+    backend = onnx_suite.backend_of("null")
+    model = models.identity(TensorProto.STRING, [1])
+    with pytest.raises(unittest.SkipTest, match="null"):
+        backend.prepare(model, "CPU")
+    model.ir_version = 1000
+    with pytest.raises(backplane.Unsupported, match="IR version 1000"):
+        backend.prepare(model, "CPU")
