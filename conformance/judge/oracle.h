@@ -72,8 +72,8 @@ using Oracle = References (*)(const Call& call);
 
 struct Operator {
   std::string_view name;
-  // The operator versions that compute what the oracle computes and accept what the cases pass, oldest first. A case may
-  // need a newer one than the first: Problem::since in cases/problem.h.
+  // The operator versions that compute what the oracle computes and accept what the cases pass, oldest first. A case
+  // may need a newer one than the first: Problem::since in cases/problem.h.
   std::vector<uint32_t> versions;
   Oracle compute;
   std::string_view domain = "";  // empty for ONNX's own domain, ai.onnx
