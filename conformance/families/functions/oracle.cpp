@@ -149,7 +149,7 @@ double wrapped(const Array& like, int64_t bits) {
       return static_cast<int32_t>(bits);
     default: {
       const uint64_t magnitude = bits < 0 ? 0 - static_cast<uint64_t>(bits) : static_cast<uint64_t>(bits);
-      require_known(std::bit_width(magnitude) - std::countr_zero(magnitude) <= 53,
+      require_known(magnitude == 0 || static_cast<int>(std::bit_width(magnitude)) - std::countr_zero(magnitude) <= 53,
                     "the oracle supports results of at most 53 significant bits");
       return static_cast<double>(bits);
     }
