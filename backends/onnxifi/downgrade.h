@@ -10,7 +10,7 @@
 namespace onnxifi_backend {
 
 // The newest opset of ai.onnx that the table covers. Devices report it as the newest that they accept.
-inline constexpr uint32_t kNewestOpset = 27;
+inline constexpr uint32_t kNewestOpset = 28;
 // The oldest opset in which models are written.
 inline constexpr uint32_t kOldestOpset = 7;
 

@@ -301,6 +301,75 @@ TEST(OlderForms, WithOneTypeForSeveralInputsRefuseTwo) {
   EXPECT_EQ(why("BatchNormalization", 15, {kF, kF, kF, kF, kF}, 7), "");
 }
 
+TEST(OlderForms, OfModDivideRealNumbersOnlyByFmod) {
+  for (const bp_dtype_t dtype : {BP_DTYPE_FLOAT, BP_DTYPE_BFLOAT16, BP_DTYPE_INT32}) {
+    for (const int64_t fmod : {0, 1}) {
+      TinyGraph graph;
+      graph.output(graph.node("Mod", 28, {graph.input("a", {3}, dtype), graph.input("b", {3}, dtype)}, {3}, dtype));
+      graph.attribute("fmod", fmod);
+      const bool is_new = dtype != BP_DTYPE_INT32 && fmod == 0;
+      EXPECT_EQ(Older(graph, 27).why.empty(), !is_new) << dtype << " " << fmod;
+      if (is_new) {
+        EXPECT_THAT(Older(graph, 27).why, HasSubstr("divides only integers with fmod 0"));
+      }
+      EXPECT_EQ(Older(graph, 28).why, "");
+    }
+  }
+}
+
+TEST(OlderForms, OfBitShiftHaveAmountsBelowTheNumberOfBits) {
+  const auto why = [](std::optional<uint16_t> amount) {
+    TinyGraph graph;
+    const uint32_t x = graph.input("x", {3}, BP_DTYPE_UINT16);
+    const uint32_t by =
+        amount ? graph.short_float("by", BP_DTYPE_UINT16, *amount) : graph.input("by", {}, BP_DTYPE_UINT16);
+    graph.output(graph.node("BitShift", 28, {x, by}, {3}, BP_DTYPE_UINT16));
+    graph.attribute("direction", "LEFT");
+    EXPECT_EQ(Older(graph, 28).why, "");
+    return Older(graph, 27).why;
+  };
+  EXPECT_EQ(why(15), "");
+  EXPECT_THAT(why(16), HasSubstr("does not define shifts by all bits or more"));
+  EXPECT_THAT(why({}), HasSubstr("the amounts must be constants"));
+}
+
+TEST(OlderForms, OfSpaceToDepthHaveTheDepthLast) {
+  for (const char* const mode : {"DCR", "CRD"}) {
+    TinyGraph graph;
+    graph.output(graph.node("SpaceToDepth", 28, {graph.input("x", {1, 2, 4, 4})}, {1, 8, 2, 2}));
+    graph.attribute("blocksize", int64_t{2});
+    graph.attribute("mode", mode);
+    Older older(graph, 13);
+    EXPECT_EQ(older.why.empty(), mode == std::string_view("DCR"));
+    EXPECT_EQ(older.node().find("mode") == nullptr, older.why.empty());
+  }
+}
+
+TEST(OlderForms, OfAttentionHaveNoWindowsAndOneMask) {
+  const auto why = [](int64_t left, int64_t right, int64_t causal, int64_t mask, uint32_t opset) {
+    TinyGraph graph;
+    std::vector<uint32_t> inputs;
+    for (const char* const name : {"q", "k", "v"}) inputs.push_back(graph.input(name, {1, 2, 4, 8}));
+    if (mask != 0) inputs.push_back(graph.input("mask", {4, mask}));
+    graph.output(graph.node("Attention", 25, inputs, {1, 2, 4, 8}));
+    graph.attribute("is_causal", causal);
+    graph.attribute("left_window_size", left);
+    graph.attribute("right_window_size", right);
+    Older older(graph, opset);
+    EXPECT_EQ(older.node().find("right_window_size") == nullptr,
+              older.why.find("window") == std::string::npos && opset < 25);
+    return older.why;
+  };
+  EXPECT_EQ(why(2, 1, 0, 0, 25), "");
+  EXPECT_THAT(why(2, -1, 0, 0, 24), HasSubstr("which has no left_window_size"));
+  EXPECT_THAT(why(-1, 0, 0, 0, 24), HasSubstr("which has no right_window_size"));
+  EXPECT_EQ(why(-1, -1, 1, 4, 24), "");
+  EXPECT_EQ(why(-1, -1, 1, 0, 23), "");
+  EXPECT_EQ(why(-1, -1, 0, 4, 23), "");
+  EXPECT_THAT(why(-1, -1, 1, 4, 23), HasSubstr("either a mask or is_causal"));
+  EXPECT_THAT(why(-1, -1, 0, 3, 23), HasSubstr("whose mask covers every key"));
+}
+
 TEST(OlderForms, OfResizeRoundDownWhereTheyEnlargeAndUpWhereTheyShrink) {
   const auto why = [](const std::vector<float>& scales, const char* nearest, uint32_t opset) {
     TinyGraph graph;

@@ -160,6 +160,38 @@ std::string equal_types(Rewrite& r) {
   return have_one_type(r, {0, 1}) ? std::string() : r.refuse("which has one type for both inputs");
 }
 
+std::string attention_24(Rewrite& r) {
+  if (r.node.input(6)) return r.refuse("which has no nonpad_kv_seqlen");
+  r.node.drop_inputs(6);
+  if (!r.node.input(3)) return {};
+  if (r.node.number("is_causal", 0) != 0) return r.refuse("which has either a mask or is_causal");
+  const Ints keys = r.extents(1), mask = r.extents(3);
+  int64_t total = keys.at(keys.size() - 2);
+  if (r.node.input(4)) total += r.extents(4).at(2);
+  if (mask.empty() || mask.back() != total) return r.refuse("whose mask covers every key");
+  return {};
+}
+
+std::string bit_shift_28(Rewrite& r) {
+  const Value amounts = r.node.input(1).value;
+  const uint32_t bits = backplane::view::dtype_bits(amounts.dtype());
+  if (amounts.weight() == nullptr)
+    return r.refuse(
+        "which does not define shifts by all bits or more; the amounts must be constants so that they can be checked");
+  for (const double amount : numbers(amounts)) {
+    if (amount < 0 || amount >= bits) return r.refuse("which does not define shifts by all bits or more");
+  }
+  return {};
+}
+
+std::string mod_28(Rewrite& r) {
+  const bp_dtype_t dtype = r.node.input(0).value.dtype();
+  const bool is_real =
+      dtype == BP_DTYPE_FLOAT || dtype == BP_DTYPE_DOUBLE || dtype == BP_DTYPE_FLOAT16 || dtype == BP_DTYPE_BFLOAT16;
+  if (is_real && r.node.number("fmod", 0) == 0) return r.refuse("which divides only integers with fmod 0");
+  return {};
+}
+
 std::string grid_sample_20(Rewrite& r) {
   const std::string mode = r.node.text("mode", "linear");
   if (r.rank(0) != 4) return r.refuse("which needs 4 dimensions, not " + std::to_string(r.rank(0)));

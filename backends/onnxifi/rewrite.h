@@ -45,8 +45,10 @@ std::string positive_axes(Rewrite&);
 std::string equal_shapes(Rewrite&);
 // Refuses inputs 0 and 1 of different types.
 std::string equal_types(Rewrite&);
+std::string attention_24(Rewrite&);
 std::string batch_normalization_15(Rewrite&);
 std::string batch_normalization_14(Rewrite&);
+std::string bit_shift_28(Rewrite&);
 std::string clip_13(Rewrite&);
 std::string clip_11(Rewrite&);
 std::string dropout_12(Rewrite&);
@@ -54,6 +56,7 @@ std::string dropout_10(Rewrite&);
 std::string gemm_11(Rewrite&);
 std::string grid_sample_20(Rewrite&);
 std::string max_pool_8(Rewrite&);
+std::string mod_28(Rewrite&);
 std::string pad_19(Rewrite&);
 std::string pad_18(Rewrite&);
 std::string pad_11(Rewrite&);

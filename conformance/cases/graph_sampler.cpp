@@ -95,6 +95,7 @@ bool GraphSampler::is_useful(const Estimate& estimate) const {
 bool GraphSampler::add(const std::string& op, std::vector<uint32_t> inputs, Attributes attributes, uint32_t outputs) {
   const auto version = newest_form(find_operator(op).versions, network_.spec.opset, recipe_.dtype == BP_DTYPE_BFLOAT16);
   if (!version) return false;
+  drop_newer_attributes(op, *version, attributes);
   NodeSpec node{op, "", *version, std::move(inputs), std::vector<uint32_t>(outputs), std::move(attributes)};
   std::vector<const Estimate*> operands;
   for (const uint32_t value : node.inputs) operands.push_back(value == BP_NONE ? nullptr : &values_[value]);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include "cases/cases.h"
 
@@ -160,6 +162,46 @@ TEST(FloatType, RoundsToNearestEven) {
   EXPECT_EQ(encode16(half, 1), 0x3C00);
   EXPECT_EQ(encode16(half, -0x1p-24), 0x8001);
   EXPECT_EQ(encode16(float_type(BP_DTYPE_BFLOAT16), 3.0), 0x4040);
+}
+
+// The node of a case as a plugin that knows `opset` sees it; nullopt if no form in that opset allows it.
+std::optional<NodeSpec> node_of(std::string_view name, uint32_t opset) {
+  for (const OpCase& one : op_cases()) {
+    if (one.name != name) continue;
+    Random random(1, one.name);
+    const Problem problem = one.make(random);
+    const std::optional<GraphSpec> graph = graph_of(problem, reference(problem), opset);
+    return graph ? std::optional(graph->nodes.at(0)) : std::nullopt;
+  }
+  throw std::invalid_argument("there is no case " + std::string(name));
+}
+
+TEST(Cases, AreAskedInFormsThatAllowThem) {
+  for (const auto& [name, since] :
+       {std::pair("Mod/float/signs_fmod0", 28u), std::pair("BitShift/int8/LEFT_beyond", 28u),
+        std::pair("Celu/float16/odd", 28u), std::pair("Celu/bfloat16/odd", 28u),
+        std::pair("Compress/bfloat16/flat", 28u), std::pair("SpaceToDepth/float/crd_channels", 28u),
+        std::pair("SwiGLU/float/odd", 28u), std::pair("Attention/float/window", 25u)}) {
+    EXPECT_FALSE(node_of(name, since - 1)) << name;
+    ASSERT_TRUE(node_of(name, since)) << name;
+    EXPECT_EQ(node_of(name, since)->since_version, since) << name;
+  }
+  EXPECT_EQ(node_of("Mod/int32/same", 27)->since_version, 13u);
+  EXPECT_EQ(node_of("Celu/float/odd", 27)->since_version, 12u);
+}
+
+TEST(Cases, HaveTheAttributesOfTheirForm) {
+  const auto has = [](std::string_view name, uint32_t opset, std::string_view attribute) {
+    const Attributes attributes = node_of(name, opset).value().attributes;
+    return std::any_of(attributes.begin(), attributes.end(), [&](const Attribute& a) { return a.name == attribute; });
+  };
+  EXPECT_FALSE(has("SpaceToDepth/float/two", 27, "mode"));
+  EXPECT_TRUE(has("SpaceToDepth/float/two", 28, "mode"));
+  EXPECT_FALSE(has("Attention/float/plain", 24, "left_window_size"));
+  EXPECT_TRUE(has("Attention/float/plain", 25, "left_window_size"));
+  EXPECT_FALSE(has("Cast/float/to_6", 23, "round_mode"));
+  EXPECT_TRUE(has("Cast/float/to_6", 23, "saturate"));
+  EXPECT_FALSE(has("Cast/float/to_6", 18, "saturate"));
 }
 
 TEST(Cases, EveryOperatorOfTheOracleHasThem) {

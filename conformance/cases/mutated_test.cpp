@@ -284,7 +284,7 @@ TEST(MutatedGraphs, AreRefusedOrComputedCompletely) {
       for (int i = 0; i < 100; ++i) {
         SCOPED_TRACE(one.name + "/" + std::to_string(i));
         Random random(7, one.name + "/" + std::to_string(i));
-        NetworkCase::Runs runs = one.make(random, 27);
+        NetworkCase::Runs runs = one.make(random, 28);
         EXPECT_NO_THROW(estimate(runs.spec, runs.inputs[0], false));
         mutate(random, runs.spec);
         try {

@@ -18,7 +18,7 @@
 namespace backplane::conform {
 namespace {
 
-constexpr uint32_t kOpset = 27;
+constexpr uint32_t kOpset = 28;
 
 Network drawn(const Recipe& recipe, int number) {
   Random random(1, "network/" + std::to_string(number));

@@ -43,8 +43,10 @@ std::optional<GraphSpec> graph_of(const Problem& problem, const References& refe
   });
   const Operator& op = find_operator(problem.op);
   // `opset` is a version of the ONNX domain; operators of other domains are in their newest form.
+  std::vector<uint32_t> versions = op.versions;
+  std::erase_if(versions, [&](uint32_t version) { return version < problem.since; });
   const std::optional<uint32_t> version =
-      newest_form(op.versions, op.domain.empty() ? opset : UINT32_MAX, brain && op.domain.empty());
+      newest_form(versions, op.domain.empty() ? opset : UINT32_MAX, brain && op.domain.empty());
   if (!version) return std::nullopt;
 
   GraphSpec graph{.opset = opset};
@@ -52,6 +54,7 @@ std::optional<GraphSpec> graph_of(const Problem& problem, const References& refe
                 .domain = std::string(op.domain),
                 .since_version = *version,
                 .attributes = problem.attributes};
+  drop_newer_attributes(node.op_type, *version, node.attributes);
   for (const Argument& argument : problem.arguments) {
     if (!argument.tensor) {
       node.inputs.push_back(BP_NONE);

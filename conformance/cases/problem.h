@@ -32,6 +32,7 @@ struct Problem {
   uint32_t outputs = 1;
   bool exact_sums = false;         // the inputs are integers that make every sum exact
   bool drawn_around_zero = false;  // see JudgeOptions in judge/tolerance.h
+  uint32_t since = 0;              // the oldest version that allows the call, if the oracle's row lists older ones
 };
 
 // One operator case; `make` returns the same problem for the same random numbers.
@@ -46,7 +47,7 @@ struct OpCase {
 std::vector<onnx::Tensor> run_inputs(const Problem& problem);
 // With `flush`: the results of a device that treats subnormal inputs as zero.
 References reference(const Problem& problem, bool flush = false);
-// A graph of one node, in its newest form in opset `opset`; nullopt if the operator does not exist in that opset.
+// A graph of one node, in its newest form in opset `opset`; nullopt if no form in that opset allows the call.
 std::optional<GraphSpec> graph_of(const Problem& problem, const References& references, uint32_t opset);
 // Judges all outputs against `references`, which must be the result of `reference(problem)`. The worst output decides
 // the answer, the reason and whether the results are close. With `flushes`, the device may treat subnormal numbers as

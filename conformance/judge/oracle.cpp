@@ -84,6 +84,27 @@ std::optional<uint32_t> newest_form(const std::vector<uint32_t>& versions, uint3
   return *(newer - 1);
 }
 
+void drop_newer_attributes(std::string_view op, uint32_t version, Attributes& attributes) {
+  struct Added {
+    std::string_view op, attribute;
+    uint32_t since;
+  };
+  // The attributes of cases that some of the listed versions of their operators lack.
+  constexpr Added kAdded[] = {
+      {"Attention", "left_window_size", 25},
+      {"Attention", "right_window_size", 25},
+      {"Cast", "round_mode", 24},
+      {"Cast", "saturate", 19},
+      {"CastLike", "round_mode", 24},
+      {"CastLike", "saturate", 19},
+      {"SpaceToDepth", "mode", 28},
+  };
+  for (const Added& added : kAdded) {
+    if (added.op != op || added.since <= version) continue;
+    std::erase_if(attributes, [&](const Attribute& attribute) { return attribute.name == added.attribute; });
+  }
+}
+
 // Declares <family>_operators() of each family, defined in families/<family>/oracle.cpp.
 #define BACKPLANE_ENTRY(family) std::span<const Operator> family##_operators();
 #include "families.inc"

@@ -72,7 +72,8 @@ using Oracle = References (*)(const Call& call);
 
 struct Operator {
   std::string_view name;
-  // The operator versions that compute what the oracle computes and accept what the cases pass, oldest first.
+  // The operator versions that compute what the oracle computes and accept what the cases pass, oldest first. A case
+  // may need a newer one than the first: Problem::since in cases/problem.h.
   std::vector<uint32_t> versions;
   Oracle compute;
   std::string_view domain = "";  // empty for ONNX's own domain, ai.onnx
@@ -81,6 +82,9 @@ struct Operator {
 // Returns the newest of `versions` in operator set `opset`, or nullopt if there is none. With `brain`, considers only
 // versions that support BFLOAT16.
 std::optional<uint32_t> newest_form(const std::vector<uint32_t>& versions, uint32_t opset, bool brain);
+// Removes the attributes that the operator got after `version`. Where a case may have an older form, it gives them the
+// value that changes nothing.
+void drop_newer_attributes(std::string_view op, uint32_t version, Attributes& attributes);
 // Throws std::invalid_argument if the oracle does not have the operator.
 const Operator& find_operator(std::string_view name);
 std::vector<const Operator*> all_operators();

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -212,6 +213,71 @@ TEST(Oracle, CastsBetweenIntegersKeepTheLowBits) {
   EXPECT_EQ(cast(BP_DTYPE_INT8), (Numbers{1, 1, -1, 44, 17, -9}));
   EXPECT_EQ(cast(BP_DTYPE_UINT8), (Numbers{1, 1, 255, 44, 17, 247}));
   EXPECT_EQ(cast(BP_DTYPE_INT64), x.values);
+}
+
+TEST(Oracle, ShiftsKeepTheSignAndLoseWhatPassesIt) {
+  const auto shift = [](const char* direction, bp_dtype_t dtype, std::vector<double> numbers,
+                        std::vector<double> amounts) {
+    Array x(dtype, {static_cast<int64_t>(numbers.size())}), by = x;
+    x.values = std::move(numbers);
+    by.values = std::move(amounts);
+    const Attributes attributes = {{"direction", std::string(direction)}};
+    return compute("BitShift", Call({&x, &by}, attributes, 1)).at(0).value.values;
+  };
+  using Numbers = std::vector<double>;  // those of ONNX's reference implementation, where the amount is in range
+  EXPECT_EQ(shift("RIGHT", BP_DTYPE_INT8, {-128, -7, 7, -1, 127, -3}, {7, 1, 1, 8, 8, -1}),
+            (Numbers{-1, -4, 3, -1, 0, -1}));
+  EXPECT_EQ(shift("LEFT", BP_DTYPE_INT8, {1, 3, -128, -3, 5, 5}, {7, 6, 1, 2, 8, -1}),
+            (Numbers{-128, -64, 0, -12, 0, 0}));
+  EXPECT_EQ(shift("RIGHT", BP_DTYPE_UINT8, {255, 255, 128}, {7, 8, 200}), (Numbers{1, 0, 0}));
+  EXPECT_EQ(shift("LEFT", BP_DTYPE_INT64, {-1, 3, 1}, {63, 63, 64}), (Numbers{-0x1p63, -0x1p63, 0}));
+  EXPECT_EQ(shift("RIGHT", BP_DTYPE_INT64, {-1, 65535, -65536}, {63, 64, 64}), (Numbers{-1, 0, -1}));
+}
+
+TEST(Oracle, RemaindersHaveTheSignOfTheDivisorOrWithFmodOfTheDividend) {
+  const auto remainder = [](double a, double b, int64_t fmod) {
+    Array x(BP_DTYPE_FLOAT, {}), y(BP_DTYPE_FLOAT, {});
+    x.values = {a};
+    y.values = {b};
+    const Attributes attributes = {{"fmod", fmod}};
+    return compute("Mod", Call({&x, &y}, attributes, 1)).at(0).value.values[0];
+  };
+  const double numbers[][4] = {// dividend, divisor, remainder without fmod, and with it
+                               {-4.5, 2, 1.5, -0.5},
+                               {4.5, -2, -1.5, 0.5},
+                               {-4.5, -2, -0.5, -0.5},
+                               {4, 2, 0, 0},
+                               {1.5, INFINITY, 1.5, 1.5},
+                               {-1.5, INFINITY, INFINITY, -1.5},
+                               {1.5, -INFINITY, -INFINITY, 1.5}};
+  for (const auto& [a, b, floored, truncated] : numbers) {
+    EXPECT_EQ(remainder(a, b, 0), floored) << a << " " << b;
+    EXPECT_EQ(remainder(a, b, 1), truncated) << a << " " << b;
+  }
+  for (const double zero : {0.0, -0.0}) {
+    for (const double b : {2.0, -2.0, double{INFINITY}, -double{INFINITY}}) {
+      EXPECT_EQ(remainder(zero, b, 0), 0);
+      EXPECT_EQ(std::signbit(remainder(zero, b, 0)), b < 0);
+    }
+  }
+  EXPECT_TRUE(std::isnan(remainder(1, 0, 0)));
+  EXPECT_TRUE(std::isnan(remainder(INFINITY, 2, 0)));
+  EXPECT_TRUE(std::isnan(remainder(NAN, INFINITY, 0)));
+}
+
+TEST(Oracle, SpaceToDepthIsTheReverseOfDepthToSpaceInBothModes) {
+  Array x(BP_DTYPE_FLOAT, {1, 2, 4, 6});
+  for (size_t i = 0; i < x.values.size(); ++i) x.values[i] = static_cast<double>(i);
+  for (const char* mode : {"DCR", "CRD"}) {
+    const Attributes attributes = {{"blocksize", int64_t{2}}, {"mode", std::string(mode)}};
+    const Array deep = compute("SpaceToDepth", Call({&x}, attributes, 1)).at(0).value;
+    // The first column is that of ONNX's reference implementation.
+    std::vector<double> first;
+    for (int64_t c = 0; c < 8; ++c) first.push_back(deep.at({0, c, 0, 0}));
+    using Numbers = std::vector<double>;
+    EXPECT_EQ(first, mode[0] == 'D' ? (Numbers{0, 24, 1, 25, 6, 30, 7, 31}) : (Numbers{0, 1, 6, 7, 24, 25, 30, 31}));
+    EXPECT_EQ(compute("DepthToSpace", Call({&deep}, attributes, 1)).at(0).value.values, x.values);
+  }
 }
 
 // ONNX clamps starts and ends; NumPy does not clamp a start before the first element to it if the step is negative.

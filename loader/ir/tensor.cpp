@@ -111,6 +111,14 @@ std::optional<std::vector<double>> numbers(const Weight& weight) {
       return read<int32_t, double>(weight);
     case BP_DTYPE_INT64:
       return read<int64_t, double>(weight);
+    case BP_DTYPE_UINT8:
+      return read<uint8_t, double>(weight);
+    case BP_DTYPE_UINT16:
+      return read<uint16_t, double>(weight);
+    case BP_DTYPE_UINT32:
+      return read<uint32_t, double>(weight);
+    case BP_DTYPE_UINT64:
+      return read<uint64_t, double>(weight);
     case BP_DTYPE_FLOAT16: {
       std::vector<double> values = read<uint16_t, double>(weight);
       for (double& value : values) value = from_half(static_cast<uint16_t>(value));

@@ -6,6 +6,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "base/dtype.h"
 #include "ir/tensor.h"
 #include "ops/schema/schema.h"
 
@@ -218,6 +219,24 @@ Fit scans_axes_from_front(const Candidate& c) {
                      none_negative(integer_list(c.node, "scan_output_axes")));
 }
 
+// The remainder of real numbers by C's fmod. Older texts allow it for no other numbers, but ONNX's data for them
+// divides integers so, too.
+Fit divides_as_then(const Candidate& c) {
+  constexpr bp_dtype_set_t kReal =
+      1u << BP_DTYPE_FLOAT | 1u << BP_DTYPE_DOUBLE | 1u << BP_DTYPE_FLOAT16 | 1u << BP_DTYPE_BFLOAT16;
+  const bp_dtype_t dtype = input_type(c, 0)->dtype;
+  return fits_if(c.node.attr("fmod", int64_t{0}) != 0 || dtype >= 64 || !(kReal >> dtype & 1));
+}
+
+// Each number is shifted by fewer bits than it has. Older texts do not say what other shifts return.
+Fit shifts_some_bits(const Candidate& c) {
+  const Weight* weight = constant(c, 1);
+  const auto amounts = weight ? model::numbers(*weight) : std::nullopt;
+  return open_unless(amounts && std::ranges::all_of(*amounts, [&](double amount) {
+                       return amount >= 0 && amount < dtype_bits(weight->dtype);
+                     }));
+}
+
 Fit does_not_wrap(const Candidate& c) {
   return fits_if(c.node.attr("mode", "") != "wrap");
 }
@@ -233,6 +252,7 @@ constexpr Limit kLimits[] = {
     {"", "ArgMin", 11, axis_at_least<0>, "a negative axis"},
     {"", "Attention", 24, one_mask, "a mask that is combined with is_causal or may be shorter than the keys"},
     {"", "AveragePool", 22, windows_start_inside, "a window that may begin in the padding at the end"},
+    {"", "BitShift", 28, shifts_some_bits, "a shift amount that may not be below the number of bits"},
     {"", "Cast", 24, infinity_is_saturated_alike, "infinity saturated to a type that has none"},
     {"", "CastLike", 24, infinity_is_saturated_alike, "infinity saturated to a type that has none"},
     {"", "Compress", 11, axis_at_least<0>, "a negative axis"},
@@ -246,6 +266,7 @@ constexpr Limit kLimits[] = {
     {"", "MaxPool", 22, windows_start_inside, "a window that may begin in the padding at the end"},
     {"", "Mean", 8, equal_shapes, "an input shape that may differ from the others"},
     {"", "Min", 8, equal_shapes, "an input shape that may differ from the others"},
+    {"", "Mod", 28, divides_as_then, "fmod 0 for floating-point numbers"},
     {"", "OneHot", 11, hot_from_front, "an index that may be negative or an axis below -1"},
     {"", "Pad", 19, does_not_wrap, "mode 'wrap'"},
     {"", "QuantizeLinear", 13, scale_is_scalar, "a scale that may have more than one element"},

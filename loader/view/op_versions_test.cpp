@@ -19,7 +19,7 @@ namespace {
 using namespace testing::onnx;
 
 constexpr uint32_t kFloat = BP_DTYPE_FLOAT, kInt64 = BP_DTYPE_INT64;
-constexpr uint32_t kNewest = 27;
+constexpr uint32_t kNewest = 28;
 
 struct Operand {
   uint32_t dtype;
@@ -35,6 +35,7 @@ struct Sample {
   int64_t written = kNewest;
   size_t outputs = 1;
   std::string_view domain = "";
+  std::vector<uint8_t> bytes = {};  // one more input, a uint8 constant
 };
 
 // What a plugin with `opset` of the domain sees; null if the model is invalid. The node is the last of the model.
@@ -47,6 +48,10 @@ std::shared_ptr<const View> seen(const Sample& sample, uint32_t opset) {
   for (const std::vector<int64_t>& list : sample.constants) {
     names.push_back("w" + std::to_string(names.size()));
     weights.push_back(tensor(names.back(), kInt64, {static_cast<int64_t>(list.size())}, list));
+  }
+  if (!sample.bytes.empty()) {
+    names.push_back("w" + std::to_string(names.size()));
+    weights.push_back(tensor(names.back(), BP_DTYPE_UINT8, {static_cast<int64_t>(sample.bytes.size())}, sample.bytes));
   }
   for (size_t i = 0; i < sample.outputs; ++i) {
     made.push_back("y" + std::to_string(i));
@@ -254,6 +259,26 @@ TEST(OpVersions, MeaningsThatChanged) {
   EXPECT_EQ(shown({"Attention", {heads, heads, heads}, causal}, 23), 23u);
   EXPECT_EQ(shown({"Attention", {heads, heads, heads, {kFloat, {4, 4}}}, causal}, 23), 0u);
   EXPECT_EQ(shown({"Attention", {heads, heads, heads, {kFloat, {4, 3}}}}, 23), 0u);  // extended by one column
+
+  const Sample windowed{"Attention", {heads, heads, heads}, {int_attribute("left_window_size", 2)}};
+  EXPECT_EQ(shown(windowed, 24), 0u);
+  EXPECT_EQ(shown(windowed, 25), 25u);
+
+  for (const uint32_t dtype : {kFloat, uint32_t{BP_DTYPE_BFLOAT16}, kInt64}) {
+    for (const int64_t fmod : {0, 1}) {
+      const Sample sample{"Mod", {{dtype, {3}}, {dtype, {3}}}, {int_attribute("fmod", fmod)}};
+      EXPECT_EQ(shown(sample, 27), dtype != kInt64 && fmod == 0 ? 0u : 13u) << dtype << " " << fmod;
+      EXPECT_EQ(shown(sample, 28), 28u);
+    }
+  }
+  const Operand bytes{BP_DTYPE_UINT8, {3}};
+  const Texts left = {string_attribute("direction", "LEFT")};
+  EXPECT_EQ(shown({"BitShift", {bytes, bytes}, left}, 27), 0u);
+  EXPECT_EQ(shown({"BitShift", {bytes, bytes}, left}, 28), 28u);
+  EXPECT_EQ(shown({"BitShift", {bytes, bytes}, left, {}, 27}, 27), 11u);
+  EXPECT_EQ(shown({.op = "BitShift", .inputs = {bytes}, .attributes = left, .bytes = {0, 1, 7}}, 27), 11u);
+  EXPECT_EQ(shown({.op = "BitShift", .inputs = {bytes}, .attributes = left, .bytes = {0, 1, 8}}, 27), 0u);
+  EXPECT_EQ(shown({"BitShift", {{BP_DTYPE_INT8, {3}}, {BP_DTYPE_INT8, {3}}}, left}, 27), 0u);
 
   const auto encoder = [](const std::vector<float>& keys, int64_t written = 4) {
     return Sample{"LabelEncoder",

@@ -10,6 +10,7 @@ struct Row {
   enum Mask { kNone, kBools, kNumbers } mask = kNone;
   bool causal = false, flat = false;
   float scale = 0, softcap = 0;
+  int64_t left = -1, right = -1;  // windows
 };
 const Row kRows[] = {
     {"plain", 2, 3, 3, 4, 5, 8, 8},
@@ -25,6 +26,12 @@ const Row kRows[] = {
     {"flat", 2, 3, 3, 4, 5, 8, 8, Row::kNone, false, true},
     {"flat_shared_heads", 1, 4, 2, 4, 4, 8, 8, Row::kNone, true, true},
     {"one_query", 1, 2, 2, 1, 33, 64, 64},
+    {"window", 1, 2, 2, 6, 7, 8, 8, Row::kNone, false, false, 0, 0, 2, 1},
+    {"window_left", 2, 2, 1, 7, 7, 8, 8, Row::kNone, false, false, 0, 0, 1},
+    {"window_right", 1, 4, 2, 5, 6, 8, 8, Row::kNone, false, true, 0, 0, -1, 0},
+    {"window_causal", 1, 2, 2, 6, 6, 8, 8, Row::kNone, true, false, 0, 0, 2, 3},
+    {"window_numbers", 1, 2, 2, 5, 5, 8, 8, Row::kNumbers, false, false, 0, 0, 0, 2},
+    {"window_beyond", 1, 2, 2, 7, 3, 8, 8, Row::kNone, false, false, 0, 0, 1, 0},  // the last queries see no key
 };
 
 Problem make(const Row& row, Random& random, bp_dtype_t dtype) {
@@ -34,8 +41,13 @@ Problem make(const Row& row, Random& random, bp_dtype_t dtype) {
     return random_tensor(random, dtype, extents, Fill::kAroundZero);
   };
   Problem problem{"Attention",
-                  {{"is_causal", int64_t{row.causal}}, {"qk_matmul_output_mode", int64_t{0}}, {"softcap", row.softcap}},
+                  {{"is_causal", int64_t{row.causal}},
+                   {"left_window_size", row.left},
+                   {"qk_matmul_output_mode", int64_t{0}},
+                   {"right_window_size", row.right},
+                   {"softcap", row.softcap}},
                   {}};
+  if (row.left >= 0 || row.right >= 0) problem.since = 25;
   if (row.scale != 0) problem.attributes.push_back({"scale", row.scale});
   if (row.flat) {
     problem.attributes.push_back({"kv_num_heads", row.kv_heads});

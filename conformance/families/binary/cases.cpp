@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cases/cases.h"
 
+#include <cmath>
+
 namespace backplane::conform {
 namespace {
 
@@ -126,6 +128,31 @@ void add_binary_cases(OpCases& cases) {
         return Problem{"Mod", {{"fmod", fmod}}, operands(random)};
       });
     }
+  }
+  // Remainders of real numbers, without `fmod`. Every step is exact, however a device computes them.
+  for (const bp_dtype_t dtype : real_types()) {
+    const auto remainder = [](onnx::Tensor left, onnx::Tensor right) {
+      return Problem{.op = "Mod",
+                     .attributes = {{"fmod", int64_t{0}}},
+                     .arguments = {std::move(left), std::move(right)},
+                     .since = 28};
+    };
+    cases.add_to(kExtended, "Mod", dtype, "signs_fmod0", [=](Random& random) {
+      Array left(dtype, {7, 9}), right(dtype, {7, 9});
+      for (double& x : left.values) x = static_cast<double>(random.integer(-20, 20)) / 4;
+      for (double& x : right.values) x = static_cast<double>(random.integer(1, 7) * (random.integer(0, 1) * 2 - 1)) / 4;
+      return remainder(to_tensor(left), to_tensor(right));
+    });
+    cases.add_to(kExtended, "Mod", dtype, "special_fmod0", [=](Random&) {
+      const std::vector<double> values = {0.0, -0.0, 1.5, -1.5, 2, -2, INFINITY, -INFINITY, NAN};
+      const auto n = static_cast<int64_t>(values.size());
+      return remainder(reals(dtype, {n, 1}, values), reals(dtype, {1, n}, values));
+    });
+    cases.mark_once();
+    cases.add_to(kExtended, "Mod", dtype, "zeros_fmod0", [=](Random&) {
+      return remainder(reals(dtype, {2, 1}, {0.0, -0.0}), reals(dtype, {1, 4}, {2, -2, INFINITY, -INFINITY}));
+    });
+    cases.mark_once();
   }
   // Negative bases, for which a power cannot be computed from a logarithm alone, and exponents of another type.
   for (const bp_dtype_t dtype : real_types()) {

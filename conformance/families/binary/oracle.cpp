@@ -2,6 +2,7 @@
 // Oracles of elementwise operators with broadcasting.
 #include "judge/oracle.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace backplane::conform {
@@ -110,15 +111,25 @@ References power(const Call& call) {
   return {result};
 }
 
-// With the attribute `fmod`, the result is that of C's fmod; otherwise it has the divisor's sign.
+// The remainder with the sign of `b`.
+double floored_remainder(double a, double b) {
+  if (std::isinf(b) && std::isfinite(a) && a != 0) return std::signbit(a) == std::signbit(b) ? a : b;
+  const double remainder = std::fmod(a, b);  // has the sign of `a`
+  if (remainder == 0) return std::copysign(0, b);
+  return std::signbit(remainder) == std::signbit(b) ? remainder : remainder + b;
+}
+
+// With the attribute `fmod`, the result is that of C's fmod; otherwise it has the divisor's sign, and is rounded where
+// the divisor is added to a remainder of the other sign. Only for a dividend of ±0 does ONNX say which zero it is.
 References modulo(const Call& call) {
   require_two(call);
-  return {Reference(fold(
-                        call,
-                        call.integer("fmod") != 0 ? [](double a, double b) { return std::fmod(a, b); }
-                                                  : [](double a, double b) { return a - b * std::floor(a / b); },
-                        call.in(0).dtype),
-                    Rule::exact())};
+  const bool truncates = call.integer("fmod") != 0, is_real = is_float(call.in(0).dtype);
+  const std::vector<double>& dividends = call.in(0).values;
+  const bool only_zeros = std::all_of(dividends.begin(), dividends.end(), [](double a) { return a == 0; });
+  const Rule rule = truncates || !is_real ? Rule::exact() : only_zeros ? Rule::bits() : Rule::within(0.5);
+  return {Reference(
+      fold(call, truncates ? [](double a, double b) { return std::fmod(a, b); } : floored_remainder, call.in(0).dtype),
+      rule)};
 }
 
 // A sum is judged like a dot product with ones.
@@ -150,7 +161,7 @@ const Operator kOperators[] = {
     {"Max", {13}, exact<larger>},
     {"Min", {13}, exact<smaller>},
     {"Sum", {13}, sum},
-    {"Mod", {13}, modulo},
+    {"Mod", {13, 28}, modulo},
     {"PRelu", {16}, prelu},
     {"Equal", {13, 19}, to_bool<equal>},
     {"Greater", {13}, to_bool<greater>},

@@ -26,7 +26,7 @@ void add_einsum_cases(OpCases& cases) {
       {"spaces", "b n h w, n d -> b d h w", {{2, 3, 2, 2}, {3, 4}}},
   };
   for (const Row& row : rows) {
-    for (const bp_dtype_t dtype : {BP_DTYPE_FLOAT, BP_DTYPE_FLOAT16}) {
+    for (const bp_dtype_t dtype : real_types()) {
       for (const bool is_whole : {false, true}) {
         cases.add_to(kExtended, "Einsum", dtype, std::string(row.variant) + (is_whole ? "_whole" : ""),
                      [=](Random& random) {

@@ -125,7 +125,7 @@ References det(const Call& call) {
 }
 
 const Operator kOperators[] = {
-    {"Einsum", {12}, einsum},
+    {"Einsum", {12, 28}, einsum},
     {"Det", {11, 22}, det},
 };
 

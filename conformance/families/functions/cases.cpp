@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cases/cases.h"
 
+#include "backplane/graph.hpp"
+
 namespace backplane::conform {
 namespace {
 
@@ -9,6 +11,7 @@ struct Row {
   double low, high;  // the function is defined and finite in this range, in every type
   std::vector<bp_dtype_t> types = {BP_DTYPE_FLOAT, BP_DTYPE_FLOAT16, BP_DTYPE_BFLOAT16};
   Attributes attributes = {};
+  uint32_t since_in_half = 0;  // for FLOAT16, the since member of Problem
 };
 
 const std::vector<Row>& rows() {
@@ -22,7 +25,7 @@ const std::vector<Row>& rows() {
       {"Cosh", -6, 6},
       {"Sinh", -6, 6},
       {"Tan", -1.4, 1.4},
-      {"Celu", -8, 8, {BP_DTYPE_FLOAT}, {{"alpha", 1.5f}}},
+      {"Celu", -8, 8, {BP_DTYPE_FLOAT, BP_DTYPE_FLOAT16, BP_DTYPE_BFLOAT16}, {{"alpha", 1.5f}}, 28},
       {"Swish", -8, 8, {BP_DTYPE_FLOAT, BP_DTYPE_FLOAT16, BP_DTYPE_BFLOAT16}, {{"alpha", 1.25f}}},
       {"ThresholdedRelu", -4, 4, {BP_DTYPE_FLOAT, BP_DTYPE_FLOAT16, BP_DTYPE_BFLOAT16}, {{"alpha", 1.5f}}},
       {"Shrink", -4, 4, {BP_DTYPE_FLOAT, BP_DTYPE_FLOAT16}, {{"bias", 0.25f}, {"lambd", 1.5f}}},
@@ -79,6 +82,24 @@ void add_bits(OpCases& cases) {
       });
     }
   }
+  // Amounts of any size, and signed numbers: what is shifted out at the sign is lost, what is shifted in repeats it.
+  // The oracle computes with doubles, so that the numbers of 64 bits have few significant ones.
+  const Type shifted[] = {
+      {BP_DTYPE_UINT8, 0, 255},        {BP_DTYPE_UINT32, 0, 4294967295},          {BP_DTYPE_INT8, -128, 127},
+      {BP_DTYPE_INT16, -32768, 32767}, {BP_DTYPE_INT32, -2147483648, 2147483647}, {BP_DTYPE_INT64, -65536, 65535}};
+  for (const Type& type : shifted) {
+    for (const char* direction : {"LEFT", "RIGHT"}) {
+      cases.add_to(kExtended, "BitShift", type.dtype, std::string(direction) + "_beyond", [=](Random& random) {
+        const auto bits = int64_t{view::dtype_bits(type.dtype)};
+        onnx::Tensor x = drawn_integers(random, type.dtype, {6, 23}, type.low, type.high);
+        return Problem{
+            .op = "BitShift",
+            .attributes = {{"direction", std::string(direction)}},
+            .arguments = {std::move(x), drawn_integers(random, type.dtype, {6, 23}, type.low < 0 ? -2 : 0, bits + 2)},
+            .since = 28};
+      });
+    }
+  }
   cases.add_to(kExtended, "BitCast", BP_DTYPE_FLOAT, "to_int32", [](Random& random) {
     return Problem{"BitCast",
                    {{"to", int64_t{BP_DTYPE_INT32}}},
@@ -93,9 +114,20 @@ void add_functions_cases(OpCases& cases) {
     for (const bp_dtype_t dtype : row.types) {
       for (const Shape& shape : kShapes) {
         cases.add_to(kExtended, row.op, dtype, shape.name, [=](Random& random) {
-          return Problem{row.op, row.attributes, {drawn(random, dtype, shape.extents, row.low, row.high)}};
+          return Problem{.op = row.op,
+                         .attributes = row.attributes,
+                         .arguments = {drawn(random, dtype, shape.extents, row.low, row.high)},
+                         .since = dtype == BP_DTYPE_FLOAT16 ? row.since_in_half : 0};
         });
       }
+    }
+  }
+  for (const bp_dtype_t dtype : real_types()) {
+    for (const Shape& shape : kShapes) {
+      cases.add_to(kExtended, "SwiGLU", dtype, shape.name, [=](Random& random) {
+        onnx::Tensor gate = drawn(random, dtype, shape.extents, -8, 8);
+        return Problem{"SwiGLU", {{"alpha", 1.25f}}, {std::move(gate), drawn(random, dtype, shape.extents, -8, 8)}};
+      });
     }
   }
   for (const bool negative : {false, true}) {

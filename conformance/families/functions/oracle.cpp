@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Oracles of rare elementwise functions and of operations on bits.
-#include "judge/oracle.h"
-
+#include <bit>
 #include <cmath>
+
+#include "judge/tracked.h"
 
 namespace backplane::conform {
 namespace {
@@ -70,6 +71,20 @@ Value swish(const Call& call, double x) {
   return {x * share, std::fabs(x) * share * (1 + std::fabs(steep))};
 }
 
+// Input 0, the gate, times its sigmoid, times input 1.
+References swiglu(const Call& call) {
+  const Array &gate = call.in(0), &value = call.in(1);
+  require(is_float(gate.dtype) && gate.dtype == value.dtype && gate.extents == value.extents,
+          "the inputs are not of one floating-point type and shape");
+  const double alpha = call.real("alpha", 1);
+  std::vector<Tracked> elements;
+  for (size_t i = 0; i < gate.values.size(); ++i) {
+    const Tracked a = gate.values[i];
+    elements.push_back(a * sigmoid(Tracked(alpha) * a) * Tracked(value.values[i]));
+  }
+  return {tracked_reference(gate.dtype, gate.extents, elements)};
+}
+
 References thresholded_relu(const Call& call) {
   Array result = call.in(0);
   for (double& x : result.values) x = x > call.real("alpha", 1) ? x : 0;
@@ -132,8 +147,12 @@ double wrapped(const Array& like, int64_t bits) {
       return static_cast<uint32_t>(bits);
     case BP_DTYPE_INT32:
       return static_cast<int32_t>(bits);
-    default:
+    default: {
+      const uint64_t magnitude = bits < 0 ? 0 - static_cast<uint64_t>(bits) : static_cast<uint64_t>(bits);
+      require_known(magnitude == 0 || static_cast<int>(std::bit_width(magnitude)) - std::countr_zero(magnitude) <= 53,
+                    "the oracle supports results of at most 53 significant bits");
       return static_cast<double>(bits);
+    }
   }
 }
 
@@ -159,11 +178,13 @@ int64_t bit_or(int64_t a, int64_t b) {
 int64_t bit_xor(int64_t a, int64_t b) {
   return a ^ b;
 }
+// Operands have 64 bits here, so that a shift by the number of bits of a shorter type, or more, leaves what extends the
+// sign: 0, or -1 for a negative number that is shifted right.
 int64_t shift_left(int64_t a, int64_t b) {
-  return b >= 0 && b < 63 ? static_cast<int64_t>(static_cast<uint64_t>(a) << b) : 0;
+  return b >= 0 && b < 64 ? static_cast<int64_t>(static_cast<uint64_t>(a) << b) : 0;
 }
 int64_t shift_right(int64_t a, int64_t b) {
-  return b >= 0 && b < 63 ? static_cast<int64_t>(static_cast<uint64_t>(a) >> b) : 0;
+  return b >= 0 && b < 64 ? a >> b : a < 0 ? -1 : 0;
 }
 References bit_shift(const Call& call) {
   require(call.text("direction") == "LEFT" || call.text("direction") == "RIGHT",
@@ -197,8 +218,9 @@ const Operator kOperators[] = {
     {"Cosh", {9, 22}, smooth<cosh_of>},
     {"Sinh", {9, 22}, smooth<sinh_of>},
     {"Tan", {7, 22}, smooth<tan_of>},
-    {"Celu", {12}, smooth<celu>},
+    {"Celu", {12, 28}, smooth<celu>},
     {"Swish", {24}, smooth<swish>},
+    {"SwiGLU", {28}, swiglu},
     {"ThresholdedRelu", {10, 22}, thresholded_relu},
     {"Shrink", {9}, shrink},
     {"IsInf", {10, 20}, is_inf},
@@ -207,7 +229,7 @@ const Operator kOperators[] = {
     {"BitwiseOr", {18}, bitwise<bit_or>},
     {"BitwiseXor", {18}, bitwise<bit_xor>},
     {"BitwiseNot", {18}, bitwise_not},
-    {"BitShift", {11}, bit_shift},
+    {"BitShift", {11, 28}, bit_shift},
     {"BitCast", {26}, bit_cast},
 };
 

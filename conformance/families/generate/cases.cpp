@@ -85,7 +85,7 @@ void add_generate_cases(OpCases& cases) {
                     constant(number(BP_DTYPE_FLOAT, 6000))}};
   });
   for (const int64_t axis : {int64_t{-1}, int64_t{0}, int64_t{1}}) {
-    for (const bp_dtype_t dtype : {BP_DTYPE_FLOAT, BP_DTYPE_INT32, BP_DTYPE_INT64}) {
+    for (const bp_dtype_t dtype : {BP_DTYPE_FLOAT, BP_DTYPE_INT32, BP_DTYPE_INT64, BP_DTYPE_BFLOAT16}) {
       cases.add_to(kExtended, "OneHot", dtype, "axis" + std::to_string(axis), [=](Random& random) {
         Array indices(BP_DTYPE_INT64, {3, 4});
         for (double& x : indices.values) x = static_cast<double>(random.integer(-8, 8));

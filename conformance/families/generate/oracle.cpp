@@ -128,7 +128,7 @@ const Operator kOperators[] = {
     {"HammingWindow", {17}, window<kHamming>},
     {"BlackmanWindow", {17}, window<kBlackman>},
     {"MelWeightMatrix", {17}, mel_weights},
-    {"OneHot", {11}, one_hot},
+    {"OneHot", {11, 28}, one_hot},
 };
 
 }  // namespace

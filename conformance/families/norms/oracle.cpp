@@ -270,7 +270,7 @@ References mean(const Call& call) {
 const Operator kOperators[] = {
     {"CumSum", {14}, cumulative<false>},
     {"CumProd", {26}, cumulative<true>},
-    {"ReduceLogSum", {18}, reduce_log_sum},
+    {"ReduceLogSum", {18, 28}, reduce_log_sum},
     {"LpNormalization", {1, 22}, lp_normalization},
     {"GlobalLpPool", {2, 22}, global_lp_pool},
     {"LpPool", {18, 22}, lp_pool},

@@ -41,31 +41,27 @@ void add_order_cases(OpCases& cases) {
     add("NonZero", "block", [=](Random& random) {
       return Problem{"NonZero", {}, {random_tensor(random, dtype, {3, 5, 4}, Fill::kWhole)}};
     });
-    // ONNX does not define Unique for BFLOAT16.
     for (const int64_t sorted : {int64_t{0}, int64_t{1}}) {
-      if (dtype == BP_DTYPE_BFLOAT16) continue;
       add("Unique", sorted != 0 ? "sorted" : "as_it_comes", [=](Random& random) {
         return Problem{"Unique", {{"sorted", sorted}}, {random_tensor(random, dtype, {4, 9}, Fill::kWhole)}, 4};
       });
     }
-    if (dtype != BP_DTYPE_BFLOAT16) {
-      for (const int64_t axis : {int64_t{-1}, int64_t{0}, int64_t{1}}) {  // -1: without the attribute `axis`
-        add("Compress", axis < 0 ? "flat" : "axis" + std::to_string(axis), [=](Random& random) {
-          const Extents count = {axis < 0 ? 13 : axis == 0 ? 4 : 5};
-          onnx::Tensor x = random_tensor(random, dtype, {4, 5}, Fill::kWhole);
-          return Problem{"Compress",
-                         axis < 0 ? Attributes{} : Attributes{{"axis", axis}},
-                         {std::move(x), random_tensor(random, BP_DTYPE_BOOL, count, Fill::kWide)}};
-        });
-      }
-      for (const int64_t batch : {int64_t{0}, int64_t{1}}) {
-        add("ReverseSequence", batch == 0 ? "batch_first" : "time_first", [=](Random& random) {
-          onnx::Tensor x = random_tensor(random, dtype, batch == 0 ? Extents{3, 6, 2} : Extents{6, 3, 2}, Fill::kWhole);
-          return Problem{"ReverseSequence",
-                         {{"batch_axis", batch}, {"time_axis", 1 - batch}},
-                         {std::move(x), integers({random.integer(0, 6), random.integer(0, 6), random.integer(0, 6)})}};
-        });
-      }
+    for (const int64_t axis : {int64_t{-1}, int64_t{0}, int64_t{1}}) {  // -1: without the attribute `axis`
+      add("Compress", axis < 0 ? "flat" : "axis" + std::to_string(axis), [=](Random& random) {
+        const Extents count = {axis < 0 ? 13 : axis == 0 ? 4 : 5};
+        onnx::Tensor x = random_tensor(random, dtype, {4, 5}, Fill::kWhole);
+        return Problem{"Compress",
+                       axis < 0 ? Attributes{} : Attributes{{"axis", axis}},
+                       {std::move(x), random_tensor(random, BP_DTYPE_BOOL, count, Fill::kWide)}};
+      });
+    }
+    for (const int64_t batch : {int64_t{0}, int64_t{1}}) {
+      add("ReverseSequence", batch == 0 ? "batch_first" : "time_first", [=](Random& random) {
+        onnx::Tensor x = random_tensor(random, dtype, batch == 0 ? Extents{3, 6, 2} : Extents{6, 3, 2}, Fill::kWhole);
+        return Problem{"ReverseSequence",
+                       {{"batch_axis", batch}, {"time_axis", 1 - batch}},
+                       {std::move(x), integers({random.integer(0, 6), random.integer(0, 6), random.integer(0, 6)})}};
+      });
     }
     for (const int64_t upper : {int64_t{0}, int64_t{1}}) {
       for (const int64_t k : {int64_t{-7}, int64_t{-1}, int64_t{0}, int64_t{2}, int64_t{9}}) {

@@ -203,9 +203,9 @@ References dropout(const Call& call) {
 const Operator kOperators[] = {
     {"TopK", {11, 24}, top_k},
     {"NonZero", {13}, non_zero},
-    {"Unique", {11}, unique},
-    {"Compress", {11}, compress},
-    {"ReverseSequence", {10}, reverse_sequence},
+    {"Unique", {11, 28}, unique},
+    {"Compress", {11, 28}, compress},
+    {"ReverseSequence", {10, 28}, reverse_sequence},
     {"Trilu", {14}, trilu},
     {"CenterCropPad", {18}, center_crop_pad},
     {"CastLike", {15, 19, 21, 23, 24, 25}, cast_like},

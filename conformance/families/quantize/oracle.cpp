@@ -219,8 +219,8 @@ References qlinear_conv(const Call& call) {
 }
 
 const Operator kOperators[] = {
-    {"QuantizeLinear", {23, 24, 25}, quantize_linear},
-    {"DequantizeLinear", {23, 24, 25}, dequantize_linear},
+    {"QuantizeLinear", {23, 24, 25, 28}, quantize_linear},
+    {"DequantizeLinear", {23, 24, 25, 28}, dequantize_linear},
     {"DynamicQuantizeLinear", {11}, dynamic_quantize_linear},
     {"MatMulInteger", {10}, matmul_integer},
     {"ConvInteger", {10}, conv_integer},

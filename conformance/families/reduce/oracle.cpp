@@ -153,7 +153,7 @@ const Operator kOperators[] = {
     {"ReduceSumSquare", {18}, dot<sum_of_squares, sum_of_squares>},
     {"ReduceMean", {18}, summed<mean, mean_of_magnitudes>},
     {"ReduceL2", {18}, summed<length, length>},
-    {"ReduceLogSumExp", {18}, summed<log_sum_exp, log_sum_exp_scale>},
+    {"ReduceLogSumExp", {18, 28}, summed<log_sum_exp, log_sum_exp_scale>},
     {"ReduceMax", {18, 20}, picked<largest>},
     {"ReduceMin", {18, 20}, picked<smallest>},
     {"ReduceProd", {18}, multiplied},

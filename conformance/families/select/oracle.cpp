@@ -185,7 +185,7 @@ const Operator kOperators[] = {
     {"GatherElements", {13}, gather_elements},
     {"Pad", {19, 21, 23, 24, 25}, pad},
     {"Where", {16}, where},
-    {"Cast", {13, 19, 21, 23, 24, 25}, cast},
+    {"Cast", {13, 19, 21, 23, 24, 25, 28}, cast},
     {"Clip", {13}, clip},
 };
 

@@ -58,7 +58,7 @@ const std::vector<Row>& rows() {
       {"Tile", "none", {2, 3}, {}, Extents{1, 0}},
       {"DepthToSpace", "dcr", {1, 8, 2, 3}, {{"blocksize", int64_t{2}}, {"mode", std::string("DCR")}}, {}},
       {"DepthToSpace", "crd", {2, 9, 2, 1}, {{"blocksize", int64_t{3}}, {"mode", std::string("CRD")}}, {}},
-      {"SpaceToDepth", "two", {1, 2, 4, 6}, {{"blocksize", int64_t{2}}}, {}},
+      {"SpaceToDepth", "two", {1, 2, 4, 6}, {{"blocksize", int64_t{2}}, {"mode", std::string("DCR")}}, {}},
       {"Shape", "whole", {2, 0, 5}, {{"start", int64_t{0}}}, {}},
       {"Shape", "part", {2, 3, 5}, {{"start", int64_t{-2}}, {"end", int64_t{2}}}, {}},
   };
@@ -83,6 +83,12 @@ void add_shape_cases(OpCases& cases) {
       return Problem{"DepthToSpace",
                      {{"blocksize", int64_t{2}}, {"mode", std::string("CRD")}},
                      {data(random, dtype, {2, 12, 2, 3})}};
+    });
+    cases.add_to(kExtended, "SpaceToDepth", dtype, "crd_channels", [=](Random& random) {
+      return Problem{.op = "SpaceToDepth",
+                     .attributes = {{"blocksize", int64_t{2}}, {"mode", std::string("CRD")}},
+                     .arguments = {data(random, dtype, {2, 3, 4, 6})},
+                     .since = 28};
     });
   }
   struct Concat {

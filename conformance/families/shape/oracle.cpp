@@ -196,15 +196,18 @@ References depth_to_space(const Call& call) {
   })};
 }
 
+// The modes order the channels of the result as depth_to_space those of its input.
 References space_to_depth(const Call& call) {
   const Array& x = call.in(0);
+  const bool depth_last = call.text("mode") != "CRD";
   const int64_t block = blocksize(call), depth = x.extents[1];
   require(x.extents[2] % block == 0 && x.extents[3] % block == 0, "height or width is not a multiple of blocksize");
-  return {gathered(
-      x, {x.extents[0], depth * block * block, x.extents[2] / block, x.extents[3] / block}, [&](const Index& index) {
-        const int64_t cell = index[1] / depth;
-        return Index{index[0], index[1] % depth, index[2] * block + cell / block, index[3] * block + cell % block};
-      })};
+  return {gathered(x, {x.extents[0], depth * block * block, x.extents[2] / block, x.extents[3] / block},
+                   [&](const Index& index) {
+                     const int64_t cell = depth_last ? index[1] / depth : index[1] % (block * block);
+                     const int64_t channel = depth_last ? index[1] % depth : index[1] / (block * block);
+                     return Index{index[0], channel, index[2] * block + cell / block, index[3] * block + cell % block};
+                   })};
 }
 
 References shape(const Call& call) {
@@ -228,8 +231,8 @@ const Operator kOperators[] = {
     {"Split", {18}, split},
     {"Expand", {13}, expand},
     {"Tile", {13}, tile},
-    {"DepthToSpace", {13}, depth_to_space},
-    {"SpaceToDepth", {13}, space_to_depth},
+    {"DepthToSpace", {13, 28}, depth_to_space},
+    {"SpaceToDepth", {13, 28}, space_to_depth},
     {"Shape", {15, 19, 21, 23, 24, 25}, shape},
 };
 
