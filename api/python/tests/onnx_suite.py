@@ -32,6 +32,7 @@ EXCEPTIONS = {
     r"test_bernoulli.*": "compares with the draws of one generator",
     r"test_training_dropout(_default)?(_mask)?": "compares with the draws of one generator",
     r"test_dft_inverse(_opset19)?": "the exact result is 0, the data have 1.9e-7 of rounding and the tolerance is 1e-7",
+    r"test_attention_4d_causal_fp16_expanded": "every node rounds to FLOAT16; the data are farther from the exact result, and the tolerance is too narrow",
     r"test_loop16_seq_none": "the suite cannot compare sequences of scalars",
 }
 
