@@ -305,6 +305,19 @@ TEST(Oracle, SlicesBeyondAnAxisAreClampedToIt) {
   for (const double step : {-1, 1}) EXPECT_EQ(slice(nothing, 9, -9, step), Numbers{});
 }
 
+TEST(Oracle, ExtremesOfNoElementsAreTheEndsOfTheType) {
+  const auto extreme = [](const char* op, bp_dtype_t dtype) {
+    const Array nothing(dtype, {0});
+    return compute(op, Call({&nothing}, {}, 1)).at(0).value.values.at(0);
+  };
+  EXPECT_EQ(extreme("ReduceMax", BP_DTYPE_FLOAT), -HUGE_VAL);
+  EXPECT_EQ(extreme("ReduceMax", BP_DTYPE_BOOL), 0);
+  EXPECT_EQ(extreme("ReduceMin", BP_DTYPE_BOOL), 1);
+  EXPECT_EQ(extreme("ReduceMax", BP_DTYPE_INT8), -128);
+  EXPECT_EQ(extreme("ReduceMin", BP_DTYPE_INT32), 2147483647);
+  EXPECT_EQ(extreme("ReduceMin", BP_DTYPE_UINT8), 255);
+}
+
 // A quotient that is known to a few units only is still clamped to the end of the range.
 TEST(Oracle, QuantizedNumbersBeyondTheRangeAreExact) {
   Array x(BP_DTYPE_FLOAT16, {4}), scale(BP_DTYPE_FLOAT16, {}), zero(BP_DTYPE_UINT8, {});

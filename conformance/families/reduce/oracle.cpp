@@ -6,6 +6,8 @@
 #include <cmath>
 #include <set>
 
+#include "backplane/graph.hpp"
+
 namespace backplane::conform {
 namespace {
 
@@ -121,9 +123,21 @@ template <Fold kFold, Fold kScale>
 References summed(const Call& call) {
   return folded<kFold, kScale>(call, Rule::of(Rule::kSum));
 }
+// Of no elements, a type without infinities has its smallest or largest number.
 template <Fold kFold>
 References picked(const Call& call) {
-  return folded<kFold, nullptr>(call, Rule::exact());
+  References results = folded<kFold, nullptr>(call, Rule::exact());
+  const bp_dtype_t dtype = call.in(0).dtype;
+  if (is_float(dtype)) return results;
+  const bool is_signed =
+      dtype == BP_DTYPE_INT8 || dtype == BP_DTYPE_INT16 || dtype == BP_DTYPE_INT32 || dtype == BP_DTYPE_INT64;
+  const int bits = dtype == BP_DTYPE_BOOL ? 1 : static_cast<int>(view::dtype_bits(dtype));
+  for (double& x : results[0].value.values) {
+    if (std::isfinite(x)) continue;
+    require_known(bits < 64, "the ends of the range of 64-bit integers are not known");
+    x = x < 0 ? (is_signed ? -std::ldexp(1, bits - 1) : 0) : std::ldexp(1, bits - (is_signed ? 1 : 0)) - 1;
+  }
+  return results;
 }
 References multiplied(const Call& call) {
   return folded<product, nullptr>(call, Rule::of(Rule::kProduct));
