@@ -105,7 +105,7 @@ std::vector<BadModel> bad_models() {
       {"an opset of the future", model_bytes({{"", 99}}, graph({node("Relu", {"x"}, {"y"})}, x, y)), BP_UNSUPPORTED,
        "opset 99 of ai.onnx is newer than"},
       {"an IR version of the future", model_bytes({{"", 17}}, graph({node("Relu", {"x"}, {"y"})}, x, y), {}, 99),
-       BP_UNSUPPORTED, "IR version 99 is newer than 13"},
+       BP_UNSUPPORTED, "IR version 99 is newer than 14"},
       {"a negative IR version", model_bytes({{"", 17}}, graph({node("Relu", {"x"}, {"y"})}, x, y), {}, -1), bad,
        "IR version -1 is negative"},
       {"opset 0", model_bytes({{"", 0}}, graph({node("Relu", {"x"}, {"y"})}, x, y)), bad, "opset version 0"},

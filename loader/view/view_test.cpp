@@ -142,7 +142,7 @@ TEST(View, OldPluginsSeeFormsThatTheyKnow) {
   EXPECT_TRUE(view->too_new(3));  // Shape-13 cannot start at 1
   ASSERT_GE(g->opset_count, 1u);
   EXPECT_EQ(bp_graph_opset(g, 0)->version, 13u);
-  EXPECT_EQ(g->ir_version, 13u);
+  EXPECT_EQ(g->ir_version, 14u);
   const KnownOpsets old_ir{.opsets = {}, .ir_version = 8};
   EXPECT_EQ(View::whole(model, old_ir)->abi()->ir_version, 8u);
   EXPECT_TRUE(View::whole(model, KnownOpsets{.opsets = {{"", 11}}})->too_new(2));  // Softmax-11 has another meaning

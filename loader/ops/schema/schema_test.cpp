@@ -57,7 +57,7 @@ TEST(Schema, FindsTheFormInForce) {
   EXPECT_EQ(find_schema("com.example", "Gelu", 20), nullptr);
   EXPECT_EQ(newest_schema("", "NoSuchOperator"), nullptr);
   EXPECT_TRUE(newest_schema("", "Upsample")->deprecated);
-  EXPECT_EQ(newest_opset(""), 27u);
+  EXPECT_EQ(newest_opset(""), 28u);
   EXPECT_EQ(newest_opset("ai.onnx.ml"), 5u);
   EXPECT_EQ(newest_opset("com.example"), 0u);
 }
