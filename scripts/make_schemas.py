@@ -29,6 +29,9 @@ ATTRIBUTE_TYPES = {"TYPE_PROTO": "type", "TYPE_PROTOS": "types"}
 FORMULAS = {"AffineGrid", "BlackmanWindow", "DepthToSpace", "HammingWindow", "HannWindow", "Range", "SpaceToDepth"}
 # Element types that the ABI does not have.
 UNKNOWN_TYPES = {"float6e2m3", "float6e3m2"}
+# Forms that no longer allow types of the form before. They keep them here, because the loader rewrites models of older operator sets in the
+# newest form.
+NARROWED = {("ReduceLogSum", 28), ("ReduceLogSumExp", 28)}
 CONTAINERS = {"seq": "sequence", "optional": "optional", "map": "map", "sparse_tensor": "sparse"}
 
 
@@ -77,6 +80,15 @@ def attribute(one):
     return line
 
 
+def allowed(schema):
+    """For each type parameter, its type strings."""
+    found = {one.type_param_str: list(one.allowed_type_strs) for one in schema.type_constraints}
+    if (schema.name, schema.since_version) in NARROWED:
+        for one in defs.get_schema(schema.name, schema.since_version - 1, schema.domain).type_constraints:
+            found[one.type_param_str] += one.allowed_type_strs
+    return found
+
+
 def form(schema):
     words = ["op", schema.name, str(schema.since_version)]
     words += [count(schema.min_input, schema.max_input), count(schema.min_output, schema.max_output)]
@@ -86,7 +98,7 @@ def form(schema):
     lines = [" ".join(words)]
     lines += [formal("in", one) for one in schema.inputs]
     lines += [formal("out", one) for one in schema.outputs]
-    lines += [f"type {one.type_param_str} {type_set(one.allowed_type_strs)}" for one in schema.type_constraints]
+    lines += [f"type {parameter} {type_set(strings)}" for parameter, strings in allowed(schema).items()]
     lines += [attribute(one) for _, one in sorted(schema.attributes.items())]
     return lines
 
