@@ -106,7 +106,8 @@ Result<Weight> borrow_weight(Model& model, std::string_view label, bp_dtype_t dt
   }
   const std::optional<uint64_t> need = tensor_bytes(dtype, dims);
   if (!need)
-    return Status(BP_INVALID_ARGUMENT, name + " has data type " + std::to_string(dtype) + ", which ONNX does not know");
+    return Status(BP_INVALID_ARGUMENT,
+                  name + " has data type " + std::to_string(dtype) + ", which this build does not know");
   if (bytes != *need) {
     return Status(BP_INVALID_ARGUMENT,
                   name + " needs " + std::to_string(*need) + " bytes and has " + std::to_string(bytes));

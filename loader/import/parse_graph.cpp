@@ -421,7 +421,7 @@ Type Parser::parse_type(Reader reader, int depth) {
       }
     }
     if (type.dtype > BP_DTYPE_INT2)
-      malformed("data type " + std::to_string(type.dtype) + " is not one that ONNX knows");
+      malformed("data type " + std::to_string(type.dtype) + " is not one that this build knows");
     if (!tensor && !type.element) type = {};  // a container without an element type counts as having no type
   }
   return type;

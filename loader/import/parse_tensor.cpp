@@ -152,8 +152,7 @@ Message read_message(const Reader& source) {
     }
   }
   if (message.dtype == BP_DTYPE_UNDEFINED || message.dtype > BP_DTYPE_INT2) {
-    malformed(message.label() + " has data type " + std::to_string(message.dtype) +
-              ", which is not one that ONNX knows");
+    malformed(message.label() + " has data type " + std::to_string(message.dtype) + ", which this build does not know");
   }
   if (message.dims.size() > BP_MAX_RANK) {
     malformed(message.label() + " has " + std::to_string(message.dims.size()) + " dimensions; the maximum is " +
