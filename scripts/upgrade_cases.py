@@ -320,8 +320,8 @@ def control():
     yield Case("SplitToSequence", (11,), [x, ints([1, 2])], [[x[:, :1], x[:, 1:]]], {"axis": 1})
     yield Case("SplitToSequence", (11,), [x], [[x[0], x[1]]], {"keepdims": 0})
     full = (helper.make_node("Optional", ["x0"], ["o"]),)
-    yield Case("OptionalGetElement", (15,), [x], [x], before=full)
-    yield Case("OptionalHasElement", (15,), [x], [np.array(True)], before=full)
+    yield Case("OptionalGetElement", (15, 18), [x], [x], before=full)
+    yield Case("OptionalHasElement", (15, 18), [x], [np.array(True)], before=full)
 
 
 GROUPS = [
