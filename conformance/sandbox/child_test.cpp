@@ -133,12 +133,15 @@ TEST(Child, ABusyMachineIsNotAHang) {
     others.emplace_back([&] {
       while (!is_done) continue;
     });
-  const std::vector<Result> results = run({"work", "hang", "b"});
+  // The scheduler may favour a new process, so that it is not slowed at first.
+  std::vector<Result> results;
+  for (int attempt = 0; attempt < 5 && (results.empty() || results[0].seconds <= 1.5); ++attempt)
+    results = run({"work", "hang", "b"});
   is_done = true;
   for (std::thread& other : others) other.join();
   sched_setaffinity(0, sizeof before, &before);
   EXPECT_THAT(states(results), ElementsAre("work pass", "hang timeout", "b pass"));
-  if (results[0].seconds <= 1.5) GTEST_SKIP() << "the busy threads did not slow the first case enough to test this";
+  EXPECT_GT(results[0].seconds, 1.5);  // otherwise the case was not slowed and nothing was tested
   EXPECT_LT(results[1].seconds, results[0].seconds) << "the time of the first case extends the deadline of the second";
 }
 
