@@ -29,16 +29,18 @@ kernel void attention_mask(GLOBAL const float* scores, GLOBAL const S(MASK)* mas
   }
 #endif
 #ifdef LENGTHS
-  const int own = (int)lengths[batch] - queries + query;
-  hidden = hidden || key >= lengths[batch];
+  const long given = lengths[batch];
+  const int length = given < 0 ? 0 : given > keys ? keys : (int)given;
+  const int own = length - queries + query;
+  hidden = hidden || key >= length;
 #else
   const int own = past + query;
 #endif
 #ifdef AHEAD
-  hidden = hidden || key > own + ahead;
+  hidden = hidden || key - own > ahead;
 #endif
 #ifdef BEHIND
-  hidden = hidden || key < own - behind;
+  hidden = hidden || own - key > behind;
 #endif
   y[i] = hidden ? -INFINITY : v;
 }

@@ -32,6 +32,14 @@ void emit_formula(Emit& e, std::string_view formula) {
   e.elementwise(with_attributes(e.node, formula));
 }
 
+// Unlike other operators of two inputs, it does not broadcast.
+void emit_swiglu(Emit& e, std::string_view formula) {
+  if (e.shape(0) != e.shape(1))
+    throw sdk::Error(BP_INVALID_ARGUMENT,
+                     "shapes " + to_string(e.shape(0)) + " and " + to_string(e.shape(1)) + " differ");
+  emit_formula(e, formula);
+}
+
 void emit_comparison(Emit& e, std::string_view formula) {
   std::vector<uint32_t> slots;
   for (uint32_t i = 0; i < e.node.input_count(); ++i) slots.push_back(i);
@@ -291,7 +299,7 @@ std::span<const Row> elementwise_rows() {
       {"", "BitwiseAnd", 18, kIntegers, kBinary, same_types, emit_formula, "$0 & $1"},
       {"", "BitwiseOr", 18, kIntegers, kBinary, same_types, emit_formula, "$0 | $1"},
       {"", "BitwiseXor", 18, kIntegers, kBinary, same_types, emit_formula, "$0 ^ $1"},
-      {"", "SwiGLU", 28, kFloats, kBinary, same_types, emit_formula, "$0 / (1 + exp(-@alpha * $0)) * $1"},
+      {"", "SwiGLU", 28, kFloats, kBinary, same_types, emit_swiglu, "$0 / (1 + exp(-@alpha * $0)) * $1"},
       {"", "BitShift", 11, kUnsignedIntegers, kBinary, same_types, emit_bit_shift},
       {"", "Equal", 7, kAnything, kBinaryTest, same_types, emit_comparison, "$0 == $1"},
       {"", "Less", 7, kNumbers, kBinaryTest, same_types, emit_comparison, "$0 < $1"},

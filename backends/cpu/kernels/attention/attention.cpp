@@ -121,7 +121,9 @@ void run_attention(const AttentionAttributes& a, const Sized& sized, Tensors in,
                              sized.plain};
   const Tensor mask = at(in, kMask), lengths = at(in, kLengths), observed = at(out, 3);
   // With nonpad_kv_seqlen, K and V hold past positions too, and the queries are the last ones.
-  const auto length = [&](int64_t b) { return lengths.present() ? lengths.as<int64_t>()[b] : s.kv_length; };
+  const auto length = [&](int64_t b) {
+    return lengths.present() ? std::clamp<int64_t>(lengths.as<int64_t>()[b], 0, s.kv_length) : s.kv_length;
+  };
   attend<C>(
       s, rules, q, k, v, y,
       [&](int64_t b, int64_t h, int64_t i, C* row, int64_t n) {

@@ -102,8 +102,7 @@ inline int64_t attention_scratch(int threads, const AttentionSize& s, int64_t sc
 
 // Computes attention. `bias(b, h, i, row, n)` may change the `n` scores of query i. `past(b)` returns the number of
 // keys in batch b before the first query's own, `length(b)` the number of keys that batch b has. If `observes`, calls
-// `observe(stage, b, h, i, row)` with complete rows of kv_length scores. The result of a query that sees no key is 0,
-// unless the softmax has a sink.
+// `observe(stage, b, h, i, row)` with complete rows of kv_length scores. The result of a query that sees no key is 0.
 template <class C, class Bias, class Past, class Length, class Observe>
 void attend(const AttentionSize& s, const AttentionRules& rules, HeadView<const C> q, HeadView<const C> k,
             HeadView<const C> v, HeadView<C> y, const Bias& bias, const Past& past, const Length& length, bool observes,

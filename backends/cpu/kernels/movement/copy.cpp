@@ -171,7 +171,7 @@ std::unique_ptr<Kernel> create_space_to_depth(const Node& node) {
         if (s.rank() != 4 || b > INT32_MAX || s[2] % b != 0 || s[3] % b != 0)
           return fail("shape " + to_string(s) + " does not fit blocks of " + std::to_string(b));
         static constexpr int kDcrOrder[] = {0, 3, 5, 1, 2, 4}, kCrdOrder[] = {0, 1, 3, 5, 2, 4};
-        return plan_permuted(inputs[0], {s[0], s[1] * b * b, s[2] / b, s[3] / b},
+        return plan_permuted(inputs[0], {s[0], product({s[1], b, b}), s[2] / b, s[3] / b},
                              {s[0], s[1], s[2] / b, b, s[3] / b, b}, crd ? kCrdOrder : kDcrOrder);
       });
 }
