@@ -2,9 +2,12 @@
 // Cases of the group memory: a device's own memory, with its spaces, allocation, copies, fills, mappings, imports and
 // exports.
 #include <algorithm>
-#include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
+#include <list>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <optional>
@@ -278,56 +281,76 @@ Result import_host(Bench& bench, Table& table) {
   return releases == 1 ? passed(1) : failed(fmt::format("`release` of an import is called {} times", releases));
 }
 
-// A framework's allocator of the device's memory, which hands out host memory. Must outlive the device. [thread-safe]
+// A framework's allocator of the device's memory, which hands out host memory. The memory stays allocated as long as
+// this object, so that a late use or a second `release` is found. Must outlive the device. [thread-safe]
 class FrameworkMemory {
  public:
   explicit FrameworkMemory(uint32_t space_count) : space_count_(space_count) {}
 
   static bp_status_t allocate(void* self, const bp_allocate_t* what, bp_external_t* out_external) {
-    FrameworkMemory& memory = *static_cast<FrameworkMemory*>(self);
-    if (what->space >= memory.space_count_) memory.misuse(fmt::format("asks for memory of space {}", what->space));
-    if (what->stream != nullptr || what->chain != nullptr) memory.misuse("passes a stream or a chain");
-    const uint64_t whole = (std::max<uint64_t>(what->bytes, 1) + kPage - 1) / kPage * kPage;
-    void* const data = whole < what->bytes ? nullptr : std::aligned_alloc(kPage, whole);
-    if (data == nullptr) return BP_RESOURCE_EXHAUSTED;
-    ++memory.taken_;
-    *out_external = {.size = sizeof *out_external,
-                     .kind = BP_EXTERNAL_HOST_POINTER,
-                     .handle = reinterpret_cast<uintptr_t>(data),
-                     .bytes = whole,
-                     .self = new Piece{memory, data},
-                     .release = [](void* piece) { delete static_cast<Piece*>(piece); }};
-    return BP_OK;
+    try {
+      static_cast<FrameworkMemory*>(self)->give(*what, out_external);
+      return BP_OK;
+    } catch (const std::bad_alloc&) {
+      return BP_RESOURCE_EXHAUSTED;
+    }
   }
 
-  uint32_t taken() const { return taken_; }
-  uint32_t released() const { return released_; }
-  // A description of the last misuse of `allocate`, in one line; empty if there was none.
+  // Whether all memory is released, or is within two seconds: the last `release` may come from another thread.
+  bool is_released() {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::seconds(2), [this] {
+      return std::ranges::all_of(pieces_, [](const Piece& piece) { return piece.releases != 0; });
+    });
+  }
+  // Whether the memory of an allocation is released.
+  bool is_released(const bp_external_t& external) {
+    const std::lock_guard lock(mutex_);
+    return static_cast<const Piece*>(external.self)->releases != 0;
+  }
+  // A description of the last misuse of the memory, in one line; empty if there was none.
   std::string misuse() {
     const std::lock_guard lock(mutex_);
     return misuse_;
   }
 
  private:
-  static constexpr uint64_t kPage = 4096;
-
   struct Piece {
-    ~Piece() {
-      std::free(data);
-      ++memory.released_;
-    }
     FrameworkMemory& memory;
-    void* data;
+    std::unique_ptr<void, void (*)(void*)> data;
+    uint32_t releases = 0;
   };
 
-  void misuse(std::string text) {
+  void give(const bp_allocate_t& what, bp_external_t* out_external) {
+    constexpr uint64_t kPage = 4096;
+    const uint64_t whole = (std::max<uint64_t>(what.bytes, 1) + kPage - 1) / kPage * kPage;
+    std::unique_ptr<void, void (*)(void*)> data(whole < what.bytes ? nullptr : std::aligned_alloc(kPage, whole),
+                                                std::free);
+    if (data == nullptr) throw std::bad_alloc();
     const std::lock_guard lock(mutex_);
-    misuse_ = std::move(text);
+    if (what.space >= space_count_) misuse_ = fmt::format("asked for memory of space {}", what.space);
+    if (what.stream != nullptr || what.chain != nullptr) misuse_ = "passed a stream or a chain";
+    Piece& piece = pieces_.emplace_back(*this, std::move(data));
+    const bp_external_t external = {.size = out_external->size,
+                                    .kind = BP_EXTERNAL_HOST_POINTER,
+                                    .handle = reinterpret_cast<uintptr_t>(piece.data.get()),
+                                    .bytes = whole,
+                                    .self = &piece,
+                                    .release = release};
+    write_back(external, out_external);
+  }
+
+  static void release(void* self) {
+    Piece& piece = *static_cast<Piece*>(self);
+    const std::lock_guard lock(piece.memory.mutex_);
+    if (++piece.releases > 1) piece.memory.misuse_ = "released it twice";
+    piece.memory.changed_.notify_all();
   }
 
   const uint32_t space_count_;
-  std::atomic<uint32_t> taken_ = 0, released_ = 0;
   std::mutex mutex_;
+  std::condition_variable changed_;
+  std::list<Piece> pieces_;
   std::string misuse_;
 };
 
@@ -347,7 +370,7 @@ Result run_in(FrameworkMemory& memory, const Device& device, uint32_t space, uin
   bp_tensor_t output = instance->output(0).tensor();
   const uint64_t bytes = instance->output(0).bytes();
   const bp_allocate_t wanted = {.size = sizeof wanted, .space = space, .bytes = bytes};
-  bp_external_t external;
+  bp_external_t external = {.size = sizeof external};
   if (FrameworkMemory::allocate(&memory, &wanted, &external) != BP_OK) throw std::bad_alloc();
   const bp_import_t what = {.size = sizeof what, .space = space, .external = &external};
   bp_buffer_t buffer = {};
@@ -363,7 +386,9 @@ Result run_in(FrameworkMemory& memory, const Device& device, uint32_t space, uin
   Bytes seen(bytes);
   const bp_status_t status = answer.ok() ? table.read(buffer, seen) : BP_OK;
   const Answer unbound = instance->bind(BP_SLOT_OUTPUT, instance->output(0));
+  const bool is_early = memory.is_released(external);
   table.release(buffer);
+  if (is_early) return failed("`release` of the framework's memory is called while the import lives");
   if (!answer.ok() || !unbound.ok()) return failed((answer.ok() ? unbound : answer).describe());
   if (status != BP_OK) return answers("copy from the framework's memory", status, table);
   const onnx::Tensor computed{output.dtype, {output.extents, output.extents + output.rank}, seen};
@@ -376,7 +401,9 @@ Result framework_memory(Bench& bench, Table& table) {
   bp_space_t space = {};
   const std::optional<uint32_t> index = importing_space(bench, table, space);
   if (!index) return not_supported("the device imports no host memory");
-  FrameworkMemory memory(bench.device().info().space_count);
+  // Kept if the plugin did not release all of it, because it may still use it.
+  static std::vector<std::unique_ptr<FrameworkMemory>> kept;
+  FrameworkMemory& memory = *kept.emplace_back(new FrameworkMemory(bench.device().info().space_count));
   const bp_device_open_t how = {
       .size = sizeof how, .option_stride = sizeof(bp_option_t), .self = &memory, .allocate = FrameworkMemory::allocate};
   Result result;
@@ -384,12 +411,12 @@ Result framework_memory(Bench& bench, Table& table) {
     const Device device(bench.device().backend(), bench.device_index(), &how);
     result = run_in(memory, device, *index, bench.seed());
   }
-  if (result.state == State::kFail) return result;
-  if (!memory.misuse().empty()) return failed("the plugin " + memory.misuse() + " in `allocate` of the framework");
-  if (memory.taken() != memory.released())
-    return failed(fmt::format("when the device is closed, {} of {} pieces of the framework's memory are not released",
-                              memory.taken() - memory.released(), memory.taken()));
-  return result;
+  if (!memory.is_released())
+    return failed("memory of the framework's allocator is not released two seconds after the device was closed");
+  const std::string misuse = memory.misuse();
+  kept.pop_back();
+  if (result.state == State::kFail || misuse.empty()) return result;
+  return failed("the plugin uses the framework's allocator wrongly: it " + misuse);
 }
 
 // Memory exported as a cl_mem can be imported again, and the import has the same contents. Counts in `out_tried` the

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Does not release the memory that it took from the framework's allocator.
+// Reported: memory of the framework's allocator is not released
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -32,6 +32,7 @@ for plugin in "$@"; do
     for cases in 'abi/*' 'programs/*' 'memory/*' 'sync/*' 'cache/*' 'weights/*' 'robustness/*' coverage/Add 'ops/Add/*'; do
         BACKPLANE_SLOT_COUNTS=$out/$(basename "$plugin") "$program" --plugin "$plugin" --filter "$cases" --timeout 60 \
             --out "$out/run" >"$out/log" 2>&1 || true
+        grep -qE '[1-9][0-9]* of [0-9]+ passed|[1-9][0-9]* pass' "$out/log" || complain "$(basename "$plugin"): no case of $cases passed"
         while read -r line; do complain "$(basename "$plugin"): $line"; done < <(grep -E "$bad" "$out/log" | grep -v abi/identity || true)
         rm -rf "$out/run"
     done
@@ -69,11 +70,11 @@ for list in framework unoffered; do
 done
 while read -r name test; do
     grep -q "struct ${name%.*} {" "$root/api/include/backplane/loader.h" || complain "framework.txt lists $name, which is not of loader.h"
-    file=$(grep -rlE "^TEST(_F|_P)?\(${test%.*}, ${test##*.}\)" "$root/loader" "$root/api" --include='*_test.cpp' || true)
+    file=$(grep -rlE "^TEST(_F|_P)?\(${test%.*}, ${test##*.}\)" "$root/loader" "$root/api" --include='*_test.cpp' | head -1 || true)
     if [[ -z $file ]]; then
         complain "$name: there is no test $test"
-    elif ! grep -q "${name##*.}" "$file"; then
-        complain "$name: $file does not mention it"
+    elif ! grep -q "\.${name##*.} = " "$file"; then
+        complain "$name: nothing in $file sets it"
     fi
 done < <(grep -v '^#' "$here/framework.txt")
 echo "$(wc -l <"$slots") slots, callbacks and functions: $framework for frameworks alone, $unoffered offered by no shipped plugin"

@@ -32,6 +32,13 @@ struct Backend {
 };
 
 struct Device {
+  Device() = default;
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+  ~Device() {
+    if (pool.release != nullptr) pool.release(pool.self);
+  }
+
   bp_device_t* inner = nullptr;
   Backend* backend = nullptr;
   uint32_t index = 0;

@@ -84,7 +84,7 @@ void take_pool(const bp_device_open_t& how, bp_external_t& out_pool) {
   if (const bp_status_t status = how.allocate(how.self, &what, &out_pool); status != BP_OK)
     throw Error(status, "the framework's allocator gives no memory");
   if (out_pool.kind == BP_EXTERNAL_HOST_POINTER && out_pool.bytes >= what.bytes)
-    std::memset(reinterpret_cast<void*>(out_pool.handle), 0, out_pool.bytes);
+    std::memset(reinterpret_cast<char*>(out_pool.handle) + out_pool.offset, 0, out_pool.bytes);
 }
 
 bp_status_t BP_CALL device_open(bp_backend_t* handle, uint32_t index, const bp_device_open_t* how, bp_device_t** out,
@@ -97,9 +97,9 @@ bp_status_t BP_CALL device_open(bp_backend_t* handle, uint32_t index, const bp_d
     device->backend = &of(handle);
     device->index = index;
     device->id = how->id;
-    pass(cpu->device->open(device->backend->inner, 0, how, &device->inner, error));
     if (device->script().pool && BP_HAS(how, how->size, allocate) && how->allocate != nullptr)
       take_pool(*how, device->pool);
+    pass(cpu->device->open(device->backend->inner, 0, how, &device->inner, error));
     *out = reinterpret_cast<bp_device_t*>(device.release());
   });
 }
@@ -108,7 +108,6 @@ void BP_CALL device_close(bp_device_t* handle) {
   if (handle == nullptr) return;
   of(handle).called();
   cpu->device->close(of(handle).inner);
-  if (of(handle).pool.release != nullptr) of(handle).pool.release(of(handle).pool.self);
   delete &of(handle);
 }
 
