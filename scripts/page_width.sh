@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # page_width.sh PAGE...: fails if a page is wider than a phone of 390 pixels, so that the whole of it scrolls sideways, or if a drawing in it has
-# no room. Exit status 77 (skipped) if no Chromium is installed.
+# no room. Exit status 2 if a page does not exist, 77 (skipped) if no Chromium is installed.
 set -euo pipefail
-for browser in chromium chromium-browser google-chrome ""; do
-    ! command -v "$browser" >/dev/null || break
+browser=$("$(dirname "$0")/browser.sh")
+for page in "$@"; do
+    [[ -f $page ]] || { echo "page_width: there is no page '$page'" >&2; exit 2; }
 done
-[[ -n $browser ]] || { echo "skipped: no Chromium is installed"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

@@ -4,10 +4,7 @@
 # as a browser renders them. Exits with status 77 (skipped) if no Chromium is installed.
 set -euo pipefail
 program=$1 plugin=$2 liar=$3
-for browser in chromium chromium-browser google-chrome ""; do
-    ! command -v "$browser" >/dev/null || break
-done
-[[ -n $browser ]] || { echo "skipped: no Chromium is installed"; exit 77; }
+browser=$("$(dirname "$0")/../../scripts/browser.sh")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
