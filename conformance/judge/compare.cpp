@@ -32,10 +32,10 @@ std::string position(const Tensor& tensor, uint64_t i) {
   return "[" + text + "]";
 }
 
-bool is_close(double expected, double seen, const Tolerance& tolerance) {
+bool is_close(double expected, double seen, double relative, double absolute) {
   if (std::isnan(expected) || std::isnan(seen)) return std::isnan(expected) && std::isnan(seen);
   if (std::isinf(expected) || std::isinf(seen)) return expected == seen;
-  return std::abs(seen - expected) <= tolerance.absolute + tolerance.relative * std::abs(expected);
+  return std::abs(seen - expected) <= absolute + relative * std::abs(expected);
 }
 
 bool is_equal(const Tensor& expected, const Tensor& seen, uint64_t i, const Tolerance& tolerance) {
@@ -43,7 +43,9 @@ bool is_equal(const Tensor& expected, const Tensor& seen, uint64_t i, const Tole
   if (!onnx::is_inexact(expected.dtype)) return onnx::integer_at(expected, i) == onnx::integer_at(seen, i);
   const std::complex<double> a = onnx::number_at(expected, i);
   const std::complex<double> b = onnx::number_at(seen, i);
-  return is_close(a.real(), b.real(), tolerance) && is_close(a.imag(), b.imag(), tolerance);
+  const double relative = expected.dtype == BP_DTYPE_BFLOAT16 ? tolerance.relative_of_bfloat16 : tolerance.relative;
+  return is_close(a.real(), b.real(), relative, tolerance.absolute) &&
+         is_close(a.imag(), b.imag(), relative, tolerance.absolute);
 }
 
 bool is_zero(const Tensor& tensor, uint64_t i) {

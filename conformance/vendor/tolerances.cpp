@@ -25,7 +25,10 @@ Tolerance parse(const Json& json, const std::string& where, const char* skip, To
       throw Usage(fmt::format("{} has the key '{}': it may have only 'relative' and 'absolute'", where, key));
     if (!value.is_number() || !(value.get<double>() >= 0))
       throw Usage(fmt::format("{}: '{}' is {}: it must be a number >= 0", where, key, value.dump()));
-    (key == "relative" ? otherwise.relative : otherwise.absolute) = value.get<double>();
+    if (key == "absolute")
+      otherwise.absolute = value.get<double>();
+    else
+      otherwise.relative = otherwise.relative_of_bfloat16 = value.get<double>();
   }
   return otherwise;
 }

@@ -43,6 +43,7 @@ TEST(Tolerances, TheLastEntryThatMatchesCounts) {
   EXPECT_EQ(tolerances.of("x").absolute, 0.5);
   EXPECT_EQ(tolerances.of("a/c").relative, 0.1);
   EXPECT_EQ(tolerances.of("a/c").absolute, 0.5);
+  EXPECT_EQ(tolerances.of("a/c").relative_of_bfloat16, 0.1);
   EXPECT_EQ(tolerances.of("a/b").relative, 0.2);
   EXPECT_EQ(tolerances.of("a/b").absolute, 0);
   EXPECT_THAT(tolerances.unused({"a/c", "x"}), ElementsAre("a/b"));
