@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the commands and programs that the pages show.
 
-readme.py [--build FOLDER] [PAGE...]
+readme.py [--build FOLDER] [--slow] [PAGE...]
 
 Takes each block of sh, python and c from README.md, docs/, samples/ and the READMEs of other folders (or from the given pages), in order, and runs
 it unchanged: in a scratch folder with the content of this tree, with a separate home folder and an installation of the build on the PATH. The blocks
@@ -16,14 +16,20 @@ Comments in front of a block, which are not visible on the page, name what a rea
   <!-- run: replace WORD VALUE -->                  a word that stands for something of the reader's
   <!-- run: before CODE -->                         code that runs before the block, in its language; for C, inside main
   <!-- run: after CODE -->                          code that runs after the block
-  <!-- run: skip REASON -->                         the block is not run: counted and printed
+  <!-- run: needs NAME -->                          runs where this is: a file of $BACKPLANE_DATA, python:MODULE, or a program
+  <!-- run: slow REASON -->                         runs with --slow only, in a clone of its own: the block builds or installs
+  <!-- run: skip REASON -->                         the block is not run
+
+A block that is not run is counted and printed, with the reason.
 
 Exit status: 0 if every block that is not skipped succeeds.
 """
 import argparse
+import importlib.util
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -32,6 +38,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGES = ["README.md", "CONTRIBUTING.md", "docs/**/*.md", "samples/**/README.md", "api/python/README.md", "backends/*/README.md",
          "conformance/**/README.md"]
 TIMEOUT = 900
+SLOW_TIMEOUT = 7200
 
 
 class Block:
@@ -90,8 +97,38 @@ def make_array(words):
     numpy.save(file, numpy.zeros([int(e) for e in extents.strip("[]").split(",")], numpy.float32))
 
 
+def why_not(block, slow):
+    """Why a block is not run here, or None."""
+    if block.values("skip"):
+        return block.values("skip")[0]
+    if block.values("slow") and not slow:
+        return block.values("slow")[0] + " (--slow runs it)"
+    for name in block.values("needs"):
+        if name.startswith("python:"):
+            found = importlib.util.find_spec(name.removeprefix("python:"))
+        elif "/" in name:
+            found = pathlib.Path(os.environ["BACKPLANE_DATA"], name).exists()
+        else:
+            found = shutil.which(name)
+        if not found:
+            return f"{name} is not here"
+    return None
+
+
 def run_shell(block, code):
     subprocess.run(["bash", "-euo", "pipefail", "-c", code], check=True, timeout=TIMEOUT)
+
+
+# What a reader of a block that builds has not: an installation.
+INSTALLATION = ("CMAKE_PREFIX_PATH", "LD_LIBRARY_PATH", "PKG_CONFIG_PATH", "PYTHONPATH")
+
+
+def run_in_clone(block, code, clone):
+    """Runs a block of shell in a clone of the tree, which the slow blocks of all pages share."""
+    if not clone.exists():
+        subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True)
+    environment = {name: value for name, value in os.environ.items() if name not in INSTALLATION}
+    subprocess.run(["bash", "-euo", "pipefail", "-c", code], check=True, timeout=SLOW_TIMEOUT, cwd=clone, env=environment)
 
 
 def run_c(block, code):
@@ -155,7 +192,7 @@ def prepared(block):
     return before + "\n" + code if before else code
 
 
-def run_page(page, build, prefix):
+def run_page(page, build, prefix, clone):
     """Returns counts of blocks: run, skipped, failed."""
     all_blocks = blocks(page)
     counts = {"ran": 0, "skipped": 0, "failed": 0}
@@ -175,8 +212,9 @@ def run_page(page, build, prefix):
                           CMAKE_GENERATOR="Ninja", XDG_CACHE_HOME=work + "/cache", PYTHONPATH=str(build / "python"), PYTHONDONTWRITEBYTECODE="1")
         scripts = []
         for block in all_blocks:
-            if block.values("skip"):
-                print(f"skipped  {block.place}: {block.values('skip')[0]}", flush=True)
+            reason = why_not(block, clone is not None)
+            if reason is not None:
+                print(f"skipped  {block.place}: {reason}", flush=True)
                 counts["skipped"] += 1
                 continue
             code = prepared(block)
@@ -189,7 +227,10 @@ def run_page(page, build, prefix):
             os.dup2(output.fileno(), 2)
             error = None
             try:
-                {"sh": run_shell, "c": run_c}[block.language](block, code)
+                if block.values("slow"):
+                    run_in_clone(block, code, clone)
+                else:
+                    {"sh": run_shell, "c": run_c}[block.language](block, code)
             except (subprocess.SubprocessError, OSError) as failure:
                 error = failure
             os.dup2(saved[0], 1)
@@ -215,13 +256,15 @@ def run_page(page, build, prefix):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/dev")
+    parser.add_argument("--slow", action="store_true", help="also the blocks that build or install")
     parser.add_argument("pages", nargs="*")
     options = parser.parse_args()
     build = options.build.resolve()
     os.environ.setdefault("BACKPLANE_DATA", os.path.expanduser(os.environ.get("XDG_CACHE_HOME", "~/.cache") + "/backplane"))
     pages = options.pages or sorted({str(path.relative_to(ROOT)) for pattern in PAGES for path in ROOT.glob(pattern)})
     total = {"ran": 0, "skipped": 0, "failed": 0}
-    with tempfile.TemporaryDirectory(prefix="installed-") as prefix:
+    with tempfile.TemporaryDirectory(prefix="installed-") as prefix, tempfile.TemporaryDirectory(prefix="clone-") as work:
+        clone = pathlib.Path(work, "backplane") if options.slow else None
         subprocess.run(["cmake", "--install", build, "--prefix", prefix], check=True, stdout=subprocess.DEVNULL)
         library = next(pathlib.Path(prefix).rglob("libbackplane.so.1")).parent
         os.environ["LD_LIBRARY_PATH"] = str(library)
@@ -229,7 +272,7 @@ def main():
         for variable in ("BACKPLANE_BACKEND_FILES", "BACKPLANE_ADD_BACKEND_FILES"):
             os.environ.pop(variable, None)
         for page in pages:
-            for state, count in run_page(page, build, prefix).items():
+            for state, count in run_page(page, build, prefix, clone).items():
                 total[state] += count
     print(f"readme: {total['ran']} blocks ran, {total['skipped']} skipped, {total['failed']} failed")
     return 1 if total["failed"] or not total["ran"] else 0
