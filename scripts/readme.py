@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the commands and programs that the pages show.
 
-readme.py [--build FOLDER] [--slow] [PAGE...]
+readme.py [--build FOLDER] [--slow FOLDER] [PAGE...]
 
 Takes each block of sh, python and c from README.md, docs/, samples/ and the READMEs of other folders (or from the given pages), in order, and runs
 it unchanged: in a scratch folder with the content of this tree, with a separate home folder and an installation of the build on the PATH. The blocks
@@ -17,7 +17,7 @@ Comments in front of a block, which are not visible on the page, name what a rea
   <!-- run: before CODE -->                         code that runs before the block, in its language; for C, inside main
   <!-- run: after CODE -->                          code that runs after the block
   <!-- run: needs NAME -->                          runs where this is: a file of $BACKPLANE_DATA, python:MODULE, or a program
-  <!-- run: slow REASON -->                         runs with --slow only, in a clone of its own: the block builds or installs
+  <!-- run: slow REASON -->                         runs with --slow only, in a clone of the tree: the block builds or installs
   <!-- run: skip REASON -->                         the block is not run
 
 A block that is not run is counted and printed, with the reason.
@@ -125,7 +125,7 @@ INSTALLATION = ("CMAKE_PREFIX_PATH", "LD_LIBRARY_PATH", "PKG_CONFIG_PATH", "PYTH
 
 def run_in_clone(block, code, clone):
     """Runs a block of shell in a clone of the tree, which the slow blocks of all pages share."""
-    if not clone.exists():
+    if not (clone / ".git").exists():
         subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True)
     environment = {name: value for name, value in os.environ.items() if name not in INSTALLATION}
     subprocess.run(["bash", "-euo", "pipefail", "-c", code], check=True, timeout=SLOW_TIMEOUT, cwd=clone, env=environment)
@@ -256,15 +256,17 @@ def run_page(page, build, prefix, clone):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/dev")
-    parser.add_argument("--slow", action="store_true", help="also the blocks that build or install")
+    parser.add_argument("--slow", type=pathlib.Path, metavar="FOLDER", help="also the blocks that build or install, in a clone in this empty folder")
     parser.add_argument("pages", nargs="*")
     options = parser.parse_args()
     build = options.build.resolve()
     os.environ.setdefault("BACKPLANE_DATA", os.path.expanduser(os.environ.get("XDG_CACHE_HOME", "~/.cache") + "/backplane"))
     pages = options.pages or sorted({str(path.relative_to(ROOT)) for pattern in PAGES for path in ROOT.glob(pattern)})
+    clone = options.slow and options.slow.resolve()
+    if clone and clone.exists() and any(clone.iterdir()):
+        parser.error(f"--slow {clone}: the folder must be empty")
     total = {"ran": 0, "skipped": 0, "failed": 0}
-    with tempfile.TemporaryDirectory(prefix="installed-") as prefix, tempfile.TemporaryDirectory(prefix="clone-") as work:
-        clone = pathlib.Path(work, "backplane") if options.slow else None
+    with tempfile.TemporaryDirectory(prefix="installed-") as prefix:
         subprocess.run(["cmake", "--install", build, "--prefix", prefix], check=True, stdout=subprocess.DEVNULL)
         library = next(pathlib.Path(prefix).rglob("libbackplane.so.1")).parent
         os.environ["LD_LIBRARY_PATH"] = str(library)
