@@ -5,6 +5,7 @@
 #include <set>
 #include <tuple>
 
+#include "backplane/sizes.h"
 #include "checks/group.h"
 
 namespace backplane::conform {
@@ -31,7 +32,7 @@ Result opsets(Bench& bench) {
   const bp_status_t status = api.opsets(device.raw(), &opsets, detail.error());
   if (status != BP_OK) return failed(fmt::format("opsets returns {}: {}", status_name(status), detail.text()));
   if (opsets.opset_count == 0 || opsets.opsets == nullptr) return failed("opsets lists no operator set");
-  if (opsets.opset_stride < sizeof(bp_opset_t)) return failed("opsets has a stride below that of ABI 1.0");
+  if (opsets.opset_stride < BP_SIZE_1_0(bp_opset_t)) return failed("opsets has a stride below that of ABI 1.0");
   for (uint32_t i = 0; i < opsets.opset_count; ++i) {
     const auto& opset = *reinterpret_cast<const bp_opset_t*>(reinterpret_cast<const char*>(opsets.opsets) +
                                                              uint64_t{i} * opsets.opset_stride);

@@ -28,6 +28,17 @@ TEST(PluginHandles, OfDevicesAreThePlugins) {
   EXPECT_EQ(none, nullptr);
 }
 
+// Plugins of other releases have options of another size.
+TEST(PluginHandles, PropertiesOfDevicesAreReadByTheirStride) {
+  const Environment env = streaming({});
+  const bp_device_info_t info = env.devices()[1].info;
+  ASSERT_EQ(info.property_count, 2u);
+  const auto* second =
+      reinterpret_cast<const bp_option_t*>(reinterpret_cast<const char*>(info.properties) + info.property_stride);
+  EXPECT_EQ(view::text(second->name), "size");
+  EXPECT_EQ(view::text(second->value), "0");
+}
+
 // A plugin numbers its devices from 0, and the loader adds their offset in the environment. With option `peers` the
 // partial backend also reports a peer 8, which does not exist.
 TEST(PluginHandles, PeersAreNumberedAsDevicesOfTheEnvironment) {

@@ -54,7 +54,7 @@ std::string wrong_size(const bp_device_info_t& info) {
   if (info.property_count > kMaxElements)
     return fmt::format("it has {} properties; at most {} are accepted", info.property_count, kMaxElements);
   if (info.property_count > 0 && info.properties &&
-      (info.property_stride < sizeof(bp_option_t) || info.property_stride > kMaxStride))
+      (info.property_stride < BP_SIZE_1_0(bp_option_t) || info.property_stride > kMaxStride))
     return fmt::format("its property_stride is {}: set it to sizeof(bp_option_t)", info.property_stride);
   for (uint32_t i = 0; info.properties && i < info.property_count; ++i) {
     const bp_option_t property = abi::element(info.properties, i, info.property_stride);

@@ -58,6 +58,11 @@ bp_status_t BP_CALL device_info(bp_backend_t* handle, uint32_t index, bp_device_
     info.vendor = {"Backplane tests", 15};
     info.memory_bytes = script.bytes.value_or(info.memory_bytes);
     info.space_count = 1;
+    static constexpr bp_option_t kProperties[] = {{{"arithmetic", 10}, {"the CPU backend's", 17}},
+                                                  {{"size", 4}, {"0", 1}}};
+    info.properties = kProperties;
+    info.property_count = 2;
+    info.property_stride = sizeof *kProperties;
     static constexpr uint32_t kAll[] = {8, 0, 1, 2, 3, 4, 5, 6, 7};
     std::copy(script.uuid.begin(), script.uuid.end(), info.uuid);
     info.peers = kAll;
