@@ -93,7 +93,8 @@ class CopyMemory {
   std::vector<const Device*> devices_;
 };
 
-// Copies a buffer from the device's memory to host memory and waits. Opens the device if needed.
-Result<CopyMemory> copy_to_host(Device& device, SpareLanes& lanes, const bp_buffer_t& from);
+// Copies the first `bytes` bytes of a buffer from the device's memory to host memory and waits. Opens the device if
+// needed.
+Result<CopyMemory> copy_to_host(Device& device, SpareLanes& lanes, const bp_buffer_t& from, uint64_t bytes);
 
 }  // namespace backplane::c_api

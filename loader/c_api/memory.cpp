@@ -142,14 +142,17 @@ bp_buffer_t c_api::CopyMemory::buffer() const {
   return buffer;
 }
 
-Result<c_api::CopyMemory> c_api::copy_to_host(Device& device, SpareLanes& lanes, const bp_buffer_t& from) {
+Result<c_api::CopyMemory> c_api::copy_to_host(Device& device, SpareLanes& lanes, const bp_buffer_t& from,
+                                              uint64_t bytes) {
   BP_ASSIGN(bp_device_t * handle, device.open());
-  CopyMemory to(from.bytes);
+  CopyMemory to(bytes);
   to.used_by(device);
   const bp_buffer_t host = to.buffer();
+  bp_buffer_t part = from;
+  part.bytes = bytes;
   bp_copy_t what{};
   what.size = sizeof what;
-  what.from = &from;
+  what.from = &part;
   what.to = &host;
   what.bytes = host.bytes;
   BP_TRY(copy_by({&device, handle, device.backend().plugin->memory, &lanes}, what));

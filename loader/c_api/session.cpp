@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backplane/loader.h"
+#include "base/dtype.h"
 #include "c_api/handles.h"
 #include "profiling/create_session.h"
 #include "session/report.h"
@@ -244,7 +245,11 @@ bp_status_t bp_session_refit(bp_session_t* session, const bp_session_refit_t* wh
       BP_TRY(abi::check_buffer(tensor.buffer, "what.weights.tensor.buffer"));
       BP_ASSIGN(Device* const device, check_place(latest->environment(), tensor.buffer, "what.weights.tensor.buffer"));
       if (tensor.buffer.memory) {
-        BP_ASSIGN(c_api::CopyMemory copy, c_api::copy_to_host(*device, lanes, tensor.buffer));
+        // The buffer may be much larger than the weight.
+        BP_TRY(latest->check_replacement(abi::view(weight.name), tensor));
+        const uint64_t bytes = tensor.dtype == BP_DTYPE_STRING ? tensor.buffer.bytes
+                                                               : dense_bytes(tensor.dtype, tensor.rank, tensor.extents);
+        BP_ASSIGN(c_api::CopyMemory copy, c_api::copy_to_host(*device, lanes, tensor.buffer, bytes));
         tensor.buffer = copy.buffer();
         copies.push_back(std::move(copy));
       }

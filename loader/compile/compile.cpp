@@ -107,7 +107,7 @@ Result<ReviewResult> query_review(const DeviceCoverage& coverage, const Program&
 }  // namespace
 
 Result<bool> review(std::vector<DeviceCoverage>& coverage, const Placement& placement,
-                    const std::vector<std::shared_ptr<Program>>& proposals, const CompileOptions& how) {
+                    const std::vector<std::shared_ptr<Program>>& proposals, const CompileOptions& how, bool may_split) {
   bool accepted = true;
   uint32_t next_part = 1;
   for (const DeviceCoverage& device : coverage)
@@ -125,7 +125,7 @@ Result<bool> review(std::vector<DeviceCoverage>& coverage, const Placement& plac
     accepted = false;
 
     std::set<uint32_t> kept;
-    if (result.review.answer == BP_REVIEW_SPLIT) {
+    if (result.review.answer == BP_REVIEW_SPLIT && may_split) {
       for (const auto& part : result.split) {
         for (const uint32_t i : part) {
           if (i >= program.view->abi()->node_count) continue;
@@ -134,6 +134,8 @@ Result<bool> review(std::vector<DeviceCoverage>& coverage, const Placement& plac
         }
         ++next_part;
       }
+      // A part that is the whole island would be proposed again, without end.
+      if (result.split.size() == 1 && kept.size() == island.nodes.size()) kept.clear();
     }
     for (const uint32_t n : island.nodes) {
       if (kept.contains(n)) continue;

@@ -52,9 +52,10 @@ std::shared_ptr<Program> propose(const std::shared_ptr<const model::Model>& mode
                                  const Island& island, const model::Refit& refit = {});
 
 // Lets each backend that can review do so with its islands. If a backend rejects or splits an island, changes the
-// verdicts in `coverage`. Sets Program::seconds if the backend estimates it. Returns whether all islands were accepted.
+// verdicts in `coverage`; without `may_split`, a split is a rejection. Sets Program::seconds if the backend estimates
+// it. Returns whether all islands were accepted.
 Result<bool> review(std::vector<DeviceCoverage>& coverage, const Placement& placement,
-                    const std::vector<std::shared_ptr<Program>>& proposals, const CompileOptions& how);
+                    const std::vector<std::shared_ptr<Program>>& proposals, const CompileOptions& how, bool may_split);
 
 // Loads from the cache, or compiles, the programs that are not compiled yet, several concurrently. Returns the error of
 // the first island that failed, in island order.

@@ -102,13 +102,13 @@ class CoverageQuery {
     sink.verdicts = [](void* self, const bp_verdict_t* verdicts, uint32_t count, uint32_t stride) {
       VerdictSink& sink = *static_cast<VerdictSink*>(self);
       sink.callbacks.run([&] {
-        for (uint32_t i = 0; i < count; ++i) sink.verdict(abi::element(verdicts, i, stride));
+        for (uint32_t i = 0; verdicts && i < count; ++i) sink.verdict(abi::element(verdicts, i, stride));
       });
     };
     sink.groups = [](void* self, const bp_group_t* groups, uint32_t count, uint32_t stride) {
       VerdictSink& sink = *static_cast<VerdictSink*>(self);
       sink.callbacks.run([&] {
-        for (uint32_t i = 0; i < count; ++i) sink.group(abi::element(groups, i, stride));
+        for (uint32_t i = 0; groups && i < count; ++i) sink.group(abi::element(groups, i, stride));
       });
     };
     bp_coverage_query_t query{};

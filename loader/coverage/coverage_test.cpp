@@ -175,6 +175,15 @@ TEST(Coverage, OperatorSetsMayBeThoseOfTheDevice) {
   }
 }
 
+TEST(Coverage, ADeviceThatSplitsEachIslandIntoItselfGetsNone) {
+  const Environment env = environment({kCpu, kPartialFile}, {{"partial.resplit", "1"}, {"partial.seconds", "1e-9"}});
+  SessionOptions wanted = reported({"partial", "cpu"});
+  wanted.fallback = BP_FALLBACK_PREFER;
+  const Session session = env.compile(alternating(8), wanted);
+  for (uint32_t i = 0; i < 8; ++i) EXPECT_EQ(env.device(session.node(i).device).name, "cpu");
+  EXPECT_THAT(session.report(), HasSubstr("given back in review of an island of 8 nodes"));
+}
+
 TEST(Coverage, NodesReturnedByReviewArePlacedElsewhere) {
   // The device accepts at most three nodes in an island, gives back Relu nodes, or rejects islands with a Relu.
   for (const auto& [option, value] :

@@ -115,6 +115,11 @@ TEST(Abandon, ARunOnSeveralDevicesEndsAndTheOthersGoOn) {
     EXPECT_EQ(counters(env, 0).abandoned, 1u);
     EXPECT_EQ(counters(env, 1).abandoned, marks == "1" ? 1u : 0u);  // its stream waits for a mark of the first device
     EXPECT_EQ(counters(env, 0).calls_after_abandon + counters(env, 1).calls_after_abandon, 0u);
+    SessionOptions rest;
+    rest.devices = {marks == "1" ? "cpu" : "partial:1"};
+    Exec later = env.compile(diamond(), rest).exec();
+    bind_x(later);
+    later.run();
   }
 }
 

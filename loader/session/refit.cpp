@@ -123,8 +123,6 @@ Result<model::WeightId> Session::find_weight(std::string_view name, const bp_ten
   if (tensor.dtype != weight.dtype || tensor.layout != BP_LAYOUT_DENSE || (tensor.rank && !tensor.extents) ||
       !std::equal(weight.dims.begin(), weight.dims.end(), tensor.extents, tensor.extents + tensor.rank))
     return Status(BP_TYPE_MISMATCH, called + ": the tensor's type or extents differ from the model's");
-  if (tensor.buffer.memory || (tensor.buffer.bytes && !tensor.buffer.address))
-    return Status(BP_UNSUPPORTED, called + ": the tensor must be in host memory; copy it with bp_memory_copy");
   if (tensor.buffer.bytes < dense_bytes(tensor.dtype, tensor.rank, tensor.extents))
     return Status(BP_BUFFER_TOO_SMALL, called + ": the tensor's buffer has " + std::to_string(tensor.buffer.bytes) +
                                            " bytes, but its extents need more");
@@ -144,7 +142,17 @@ std::vector<std::pair<const Program*, uint32_t>> Session::holders(model::WeightI
   return found;
 }
 
+Status Session::check_replacement(std::string_view weight, const bp_tensor_t& tensor) const {
+  return find_weight(weight, tensor).take_status();
+}
+
 namespace {
+
+Status in_host_memory(std::string_view weight, const bp_tensor_t& tensor) {
+  if (!tensor.buffer.memory && (tensor.buffer.address || !tensor.buffer.bytes)) return {};
+  return {BP_UNSUPPORTED,
+          "weight '" + std::string(weight) + "': the tensor must be in host memory; copy it with bp_memory_copy"};
+}
 
 // The size of a weight's new elements in bytes. That of strings follows from their last offset; if it is beyond the
 // buffer, the buffer's size.
@@ -191,6 +199,9 @@ Status Session::refit(const std::vector<std::pair<std::string, bp_tensor_t>>& we
   std::vector<std::pair<model::WeightId, std::shared_ptr<model::Weight>>> fresh;
   for (const auto& [name, tensor] : weights) {
     BP_ASSIGN(const model::WeightId index, find_weight(name, tensor));
+    BP_TRY(in_host_memory(name, tensor));
+    if (std::ranges::any_of(fresh, [&](const auto& one) { return one.first == index; }))
+      return {BP_INVALID_ARGUMENT, "weight '" + name + "' is given twice"};
     auto weight = std::make_shared<model::Weight>(model_->graph.weights[index]);
     const char* bytes = host_address(tensor.buffer);
     const uint64_t size = size_of(tensor);
@@ -259,6 +270,7 @@ Status Session::compile_again(const std::function<bool(const Program&)>& which) 
 
 Status Session::read_weight(std::string_view name, bp_tensor_t& tensor) const {
   BP_ASSIGN(const model::WeightId index, find_weight(name, tensor));
+  BP_TRY(in_host_memory(name, tensor));
   const std::lock_guard lock(mutex_);
   for (const auto& [program, slot] : holders(index)) {
     const bp_weights_api_t* api = program->plugin->weights;

@@ -113,6 +113,18 @@ TEST(Session, RefitsOfSeveralWeightsAreAllOrNone) {
   what.stride = sizeof weight;
   detail::call(api().session_refit, session.get(), static_cast<const bp_session_refit_t*>(&what));
   EXPECT_THAT(y(), ElementsAre(7, 14));
+  // Of a large buffer only the weight is copied; this one is larger than any memory.
+  bp_tensor_t large = tensor;
+  large.buffer.bytes = uint64_t{1} << 60;
+  env.copy(zero.abi().buffer, there.abi(), 8);
+  const bp_named_tensor_t of_large{view::text("c"), &large};
+  what.weights = &of_large;
+  detail::call(api().session_refit, session.get(), static_cast<const bp_session_refit_t*>(&what));
+  EXPECT_THAT(y(), ElementsAre(0, 0));
+
+  const bp_named_tensor_t twice[] = {weight, weight};
+  what.weights = twice, what.count = 2;
+  EXPECT_EQ(api().session_refit(session.get(), &what, nullptr), BP_INVALID_ARGUMENT);
 }
 
 // A device is lost after its weight was replaced. The null backend takes over, and must receive later refits.

@@ -15,9 +15,9 @@ namespace backplane {
 namespace {
 
 // If a backend rejects or splits an island, placement is repeated. Each round takes nodes away from a device or splits
-// an island. The limit bounds the delay if a backend rejects only a few nodes per round, and ends the rounds of one
-// that always splits.
-constexpr int kMaxReviewRounds = 16;
+// an island. After some rounds a split counts as a rejection, so that the nodes of a backend that always splits go to
+// other devices. The limit of all rounds bounds the delay if a backend rejects only a few nodes per round.
+constexpr int kMaxSplitRounds = 16, kMaxReviewRounds = 32;
 
 }  // namespace
 
@@ -68,7 +68,7 @@ Status Session::place_and_compile(const Session* before) {
     programs_.clear();
     for (const Island& island : placement_.islands)
       programs_.push_back(propose(model_, coverage_[island.device], island, refit_));
-    BP_ASSIGN(const bool accepted, review(coverage_, placement_, programs_, compiling));
+    BP_ASSIGN(const bool accepted, review(coverage_, placement_, programs_, compiling, round < kMaxSplitRounds));
     if (accepted) break;
     if (round == kMaxReviewRounds)
       return {BP_UNSUPPORTED, "backends still reject islands after " + std::to_string(round) + " rounds of review"};

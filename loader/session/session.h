@@ -70,6 +70,9 @@ class Session : public CompiledModel {
   // compiled, or was not created with BP_SESSION_REFIT. BP_BUSY: another session has replaced it. If a backend cannot
   // replace weights, its programs are compiled again in a session that replaces this one.
   Status refit(const std::vector<std::pair<std::string, bp_tensor_t>>& weights) const;
+  // Whether `refit` would take a tensor of this type, these extents and this size for the weight, wherever its memory
+  // is.
+  Status check_replacement(std::string_view weight, const bp_tensor_t& tensor) const;
   // Copies a weight's present elements into the tensor's buffer in host memory. The tensor must have the weight's type
   // and extents. The session needs BP_SESSION_REFIT for this too.
   Status read_weight(std::string_view weight, bp_tensor_t& tensor) const;

@@ -373,19 +373,23 @@ Arrays& arrays_of(const bp_graph_t* graph) {
   return *static_cast<Arrays*>(graph->host);
 }
 
+Status check_weight(const bp_graph_t* graph, uint32_t weight, const void* out, const char* out_name) {
+  if (!graph) return {BP_INVALID_ARGUMENT, "graph is NULL"};
+  if (!out) return {BP_INVALID_ARGUMENT, std::string(out_name) + " is NULL"};
+  if (weight < graph->weight_count) return {};
+  return {BP_INVALID_ARGUMENT,
+          "there is no weight " + std::to_string(weight) + ": the graph has " + std::to_string(graph->weight_count)};
+}
+
 bp_status_t BP_CALL weight_map(const bp_graph_t* graph, uint32_t weight, const void** out_data, bp_error_t* error) {
-  if (weight >= graph->weight_count) {
-    return Status(BP_INVALID_ARGUMENT, "there is no weight " + std::to_string(weight) + ": the graph has " +
-                                           std::to_string(graph->weight_count))
-        .write(error);
-  }
+  if (Status wrong = check_weight(graph, weight, out_data, "out_data"); !wrong.ok()) return wrong.write(error);
   *out_data = arrays_of(graph).weight(weight).data;
   return BP_OK;
 }
 
 // Releases the pages that lie completely within a mapped weight. The system reads them again on access.
 void BP_CALL weight_consumed(const bp_graph_t* graph, uint32_t index) {
-  if (index >= graph->weight_count) return;
+  if (!graph || index >= graph->weight_count) return;
   const Weight& weight = arrays_of(graph).weight(index);
   if (weight.file.empty()) return;
   const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
@@ -395,11 +399,7 @@ void BP_CALL weight_consumed(const bp_graph_t* graph, uint32_t index) {
 }
 
 bp_status_t BP_CALL weight_hash(const bp_graph_t* graph, uint32_t index, uint64_t out_hash[2], bp_error_t* error) {
-  if (index >= graph->weight_count) {
-    return Status(BP_INVALID_ARGUMENT, "there is no weight " + std::to_string(index) + ": the graph has " +
-                                           std::to_string(graph->weight_count))
-        .write(error);
-  }
+  if (Status wrong = check_weight(graph, index, out_hash, "out_hash"); !wrong.ok()) return wrong.write(error);
   const Arrays& arrays = arrays_of(graph);
   const Hash hash = arrays.model().hashes->of(arrays.weight(index));
   out_hash[0] = hash[0];
@@ -409,6 +409,7 @@ bp_status_t BP_CALL weight_hash(const bp_graph_t* graph, uint32_t index, uint64_
 
 bp_status_t BP_CALL serialize_graph(const bp_graph_t* graph, uint64_t external_above, bp_text_sink_t sink,
                                     void* context, bp_error_t* error) {
+  if (!graph || !sink) return Status(BP_INVALID_ARGUMENT, graph ? "sink is NULL" : "graph is NULL").write(error);
   return serialize(*graph, external_above, sink, context).write(error);
 }
 

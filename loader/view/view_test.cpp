@@ -193,6 +193,21 @@ TEST(View, HashesContent) {
   EXPECT_EQ(view1->abi()->api->weight_hash(view1->abi(), 99, hash1, nullptr), BP_INVALID_ARGUMENT);
 }
 
+TEST(View, FunctionsOfTheGraphRefuseNull) {
+  const auto model = read(sample());
+  ASSERT_TRUE(model);
+  const auto view = View::whole(model, {});
+  const bp_graph_t* const g = view->abi();
+  const void* data = nullptr;
+  uint64_t hash[2];
+  EXPECT_EQ(g->api->weight_map(g, 0, nullptr, nullptr), BP_INVALID_ARGUMENT);
+  EXPECT_EQ(g->api->weight_map(nullptr, 0, &data, nullptr), BP_INVALID_ARGUMENT);
+  EXPECT_EQ(g->api->weight_hash(g, 0, nullptr, nullptr), BP_INVALID_ARGUMENT);
+  EXPECT_EQ(g->api->weight_hash(nullptr, 0, hash, nullptr), BP_INVALID_ARGUMENT);
+  EXPECT_EQ(g->api->serialize(g, 0, nullptr, nullptr, nullptr), BP_INVALID_ARGUMENT);
+  g->api->weight_consumed(nullptr, 0);
+}
+
 // A sparse attribute is three indices: of two weights, and of a type with the extents of the dense tensor.
 TEST(View, SparseAttributesKeepTheirExtents) {
   std::string sparse;

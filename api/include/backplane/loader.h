@@ -376,15 +376,15 @@ typedef struct bp_session_refit_t {
   const bp_chain_t* chain;
 } bp_session_refit_t;
 /* Replaces weights by name: all of them or, if the call fails, none. (If a device fails while it restores the old
- * weights, the error says so: destroy the session.) The session must have been created with
- * BP_SESSION_REFIT. A weight from whose elements bp_model_open or bp_builder_finish computed shapes or constants of the
- * graph (the shape of a Reshape, the small w of Neg(w)) accepts no other elements: BP_UNSUPPORTED, and the detail names
- * it. A run in flight continues: islands that have begun end with the old weights; those that have not may begin with
- * either. Later runs use the new weights. [one at a time] [blocks]. Errors: BP_NOT_FOUND (the weight, or the device
- * whose memory holds the tensor), BP_TYPE_MISMATCH, BP_BUFFER_TOO_SMALL, BP_BAD_STATE (the session was not created for
- * that, or has no programs), BP_UNSUPPORTED (also: the device cannot copy the tensor, or supports a node only in an
- * older form, which cannot express the new weights), BP_BUSY (the session switched to other devices during the call:
- * call again), those of bp_session_create, and those of `refit` and `copy` in plugin.h. */
+ * weights, the error says so: destroy the session.) The session must have been created with BP_SESSION_REFIT. A weight
+ * from whose elements bp_model_open or bp_builder_finish computed shapes or constants of the graph (the shape of a
+ * Reshape, the small w of Neg(w)) accepts no other elements: BP_UNSUPPORTED, and the detail names it. A run in flight
+ * continues: islands that have begun end with the old weights; those that have not may begin with either. Later runs
+ * use the new weights. [one at a time] [blocks]. Errors: BP_NOT_FOUND (the weight, or the device whose memory holds the
+ * tensor), BP_INVALID_ARGUMENT (a weight twice), BP_TYPE_MISMATCH, BP_BUFFER_TOO_SMALL, BP_BAD_STATE (the session was
+ * not created for that, or has no programs), BP_UNSUPPORTED (also: the device cannot copy the tensor, or supports a
+ * node only in an older form, which cannot express the new weights), BP_BUSY (the session switched to other devices
+ * during the call: call again), those of bp_session_create, and those of `refit` and `copy` in plugin.h. */
 BP_EXPORT bp_status_t BP_CALL bp_session_refit(bp_session_t* session, const bp_session_refit_t* what,
                                                bp_error_t* error);
 /* Reads a weight by name, as a dense tensor, into the caller's memory: the caller fills in the whole of `tensor`, with
@@ -589,8 +589,8 @@ BP_EXPORT void BP_CALL bp_container_destroy(bp_container_t* container);
 BP_EXPORT const bp_container_api_t* BP_CALL bp_container_api(void);
 
 /* The next four functions act on memory of a device, which is given by its id, as the slots of bp_memory_api_t do. They
- * open the device if necessary. [thread-safe] [blocks]. Errors: BP_NOT_FOUND, BP_UNSUPPORTED, BP_RESOURCE_EXHAUSTED,
- * BP_DEVICE_LOST. */
+ * open the device if necessary. Do not use a buffer with another environment, whose devices have the same ids.
+ * [thread-safe] [blocks]. Errors: BP_NOT_FOUND, BP_UNSUPPORTED, BP_RESOURCE_EXHAUSTED, BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_memory_space(bp_env_t* env, uint64_t device, uint32_t index, bp_space_t* out_space,
                                               bp_error_t* error);
 BP_EXPORT bp_status_t BP_CALL bp_memory_allocate(bp_env_t* env, uint64_t device, const bp_allocate_t* what,

@@ -83,7 +83,7 @@ bp_status_t BP_CALL review(bp_device_t* handle, const bp_compile_t* what, bp_rev
     const Script& script = of(handle).script();
     out->answer = BP_REVIEW_ACCEPT;
     std::vector<std::vector<uint32_t>> parts(1);
-    bool cut = false;
+    bool cut = script.resplit;
     for (uint32_t i = 0; i < island->node_count; ++i) {
       const std::string_view op = op_of(*island, i);
       if (contains(script.reject, op)) {

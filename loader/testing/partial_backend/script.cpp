@@ -142,6 +142,7 @@ Script read_script(const bp_host_t* host, uint32_t device) {
   reader.read("split", script.split);
   reader.read("max_nodes", script.max_nodes);
   reader.read("kind", kind);
+  reader.read("resplit", script.resplit);
   reader.read("groups", script.groups);
   reader.read("peers", script.peers);
   reader.read("scratch", script.scratch);

@@ -7,6 +7,7 @@
 //   seconds   the cost it reports for a node: a number, or "random:SEED" (1 µs to 1 ms)     the CPU backend's
 //   reject    operators whose islands it rejects in review                                  none
 //   split     operators that it gives back in review, where it also splits the island       none
+//   resplit   1: in review it splits every island into one part, the island itself            0
 //   groups    1: it reports a group of all nodes that it claims                               0
 //   max_nodes largest number of nodes in an island; review splits larger ones               unbounded
 //   kind      BP_DEVICE_*                                                                   5
@@ -74,6 +75,7 @@ struct Script {
   std::string uuid;
   Memory memory = Memory::kHost;
   std::optional<uint64_t> bytes;
+  bool resplit = false;
   bool groups = false;
   bool peers = false;
   uint64_t align = 64;
