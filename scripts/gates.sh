@@ -18,7 +18,8 @@ Runs scripts/setup.sh --gates, then these gates, or only those named:
   coverage  line coverage by folder, from the tests that asan ran
   tsan      thread sanitizer: build with g++, and the tests of what threads share
   grown     build with one more field in every struct of the ABI that may grow; each build's tests with the other's libraries
-  cuda      the CUDA backend on its stand-in for a GPU: level 3 of core, and NVRTC compiles every kernel; skipped without CUDA's headers
+  cuda      the CUDA backend on its stand-in for a GPU: level 3 of core, scripts/gpu_check.sh, and NVRTC compiles every kernel; skipped
+            without CUDA's headers
   fuzzers   build with Clang, and 20 seconds per fuzzer
   blocks    the commands and programs in README.md and docs/, as they stand there (scripts/readme.py)
   site      MkDocs and Doxygen build the site, and no link in it is broken
@@ -95,6 +96,7 @@ gate_cuda() {
     [[ -x build/dev/tests/nvrtc_check ]] || { echo "skipped: CUDA's headers are not here (scripts/setup.sh --cuda)"; return 0; }
     backends/cuda/testing/standin_test.sh build/dev/bin/backplane-conform build/dev/lib/backplane/libbackplane_cuda.so \
         build/dev/tests/standin build/dev/cuda_core_kernels | tail -3 || return 1
+    scripts/gpu_check/gpu_check_test.sh build/dev | tail -20 || return 1
     local status=0
     build/dev/tests/nvrtc_check build/dev/cuda_core_kernels sm_80 sm_90 | tail -2 || status=$?
     [[ $status -eq 0 || $status -eq 77 ]]

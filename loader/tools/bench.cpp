@@ -15,6 +15,7 @@
 
 #include "cli/progress.h"
 #include "command.h"
+#include "device_memory.h"
 #include "inputs.h"
 
 namespace backplane::tools {
@@ -25,6 +26,7 @@ struct Flags {
   InputFlags inputs;
   uint32_t runs = 50;
   uint32_t streams = 1;
+  std::string memory;  // a device
 };
 
 double milliseconds_since(std::chrono::steady_clock::time_point start) {
@@ -87,6 +89,14 @@ Outcome bench(const Flags& flags) {
   const auto first = std::chrono::steady_clock::now();
   bound.front().exec.run();
   const double first_ms = milliseconds_since(first);
+  std::vector<std::vector<Buffer>> buffers;
+  if (!flags.memory.empty()) {
+    const Device device = find_device(env, flags.memory);
+    for (BoundExec& each : bound) {
+      each.exec.run();  // has the sizes of the outputs
+      buffers.push_back(move_to_memory(env, device, inputs, each.exec, model.graph()));
+    }
+  }
   for (BoundExec& each : bound) {  // warm up: the first run of an exec takes longer
     for (uint32_t i = 0; i < std::clamp(flags.runs / 10, 1u, 10u); ++i) each.exec.run();
   }
@@ -129,6 +139,9 @@ Action declare(cli::Command command) {
   flags->inputs.declare(command);
   command.add_option("--runs", flags->runs, "Measured runs, after a few warm-up runs").range(1, 1000000);
   command.add_option("--streams", flags->streams, "Runs at once, each on an exec of its own").range(1, 1024);
+  command.add_option(
+      "--memory", flags->memory,
+      "The device whose memory holds inputs and outputs during the measured runs (default: host memory)");
   command.add_option("--threads", flags->session.environment.threads, "Threads that the backends share (default: all)")
       .range(0, 1024);
   return [flags] { return bench(*flags); };

@@ -264,6 +264,8 @@ fi
 # ---- measuring ----
 right 0 "runs/s, 2 at once" bench "$model" --streams 2 --runs 20
 right 0 "^1 island on " bench "$model" --runs 3
+right 0 "^1 island on " bench "$model" --runs 3 --memory null
+wrong 2 "there is no device 'nothing'" bench "$model" --memory nothing
 right 0 '"runs_per_second": ' bench "$model" --runs 3 --json
 right 0 "ran on null" run "$model" --verbose
 grep -q "info" "$work/err" || complain "nothing on standard error with --verbose"

@@ -105,24 +105,23 @@ void SessionFlags::declare(cli::Command command) {
       .one_of({"tf32", "bf16", "fp16", "fp16_accumulate", "fp8"});
 }
 
-namespace {
-
-// Returns the name that `list` prints for a device.
-std::string listed_name(const Environment& env, const std::string& device) {
+Device find_device(const Environment& env, const std::string& name) {
   std::vector<std::string> names;
-  for (const Device& each : env.devices()) {
-    if (each.is_named(device)) return each.name;
+  for (Device& each : env.devices()) {
+    if (each.is_named(name)) return std::move(each);
     names.push_back(each.name);
   }
   for (const bp_candidate_t& candidate : env.candidates()) {
     const bool is_refused = candidate.refusal != BP_REFUSED_NONE && candidate.refusal != BP_REFUSED_DUPLICATE;
-    if (is_refused && view::text(candidate.id) == device.substr(0, device.find(':')))
-      throw Usage(fmt::format("there is no device '{}': {}", device, view::text(candidate.text)));
+    if (is_refused && view::text(candidate.id) == name.substr(0, name.find(':')))
+      throw Usage(fmt::format("there is no device '{}': {}", name, view::text(candidate.text)));
   }
-  throw Usage(fmt::format("there is no device '{}'; {}", device,
+  throw Usage(fmt::format("there is no device '{}'; {}", name,
                           names.empty() ? "no backend was accepted: see backplane list"
                                         : "there is " + fmt::format("{}", fmt::join(names, ", "))));
 }
+
+namespace {
 
 uint32_t compute_mask(const std::vector<std::string>& types) {
   constexpr std::pair<std::string_view, uint32_t> kTypes[] = {{"tf32", BP_COMPUTE_TF32},
@@ -141,7 +140,7 @@ uint32_t compute_mask(const std::vector<std::string>& types) {
 
 SessionOptions SessionFlags::options(const Environment& env) const {
   SessionOptions options;
-  for (const std::string& device : devices) options.devices.push_back(listed_name(env, device));
+  for (const std::string& device : devices) options.devices.push_back(find_device(env, device).name);
   options.compute_types = compute_mask(compute_types);
   options.fallback = fallback == "forbid"   ? BP_FALLBACK_FORBID
                      : fallback == "prefer" ? BP_FALLBACK_PREFER
@@ -149,7 +148,7 @@ SessionOptions SessionFlags::options(const Environment& env) const {
   options.options["loader.costs"] = costs;
   options.pins = last_of_each("--pin", "PATTERN=DEVICE", pins, true);
   for (auto& [pattern, device] : options.pins) {
-    device = listed_name(env, device);
+    device = find_device(env, device).name;
     if (!devices.empty() && std::ranges::find(options.devices, device) == options.devices.end())
       throw Usage(fmt::format("--pin {}={}: the device is not among those of --device, {}", pattern, device,
                               fmt::join(options.devices, ", ")));

@@ -74,6 +74,9 @@ void note(const std::string& text);
 std::pair<std::string, std::string> split_setting(std::string_view option, std::string_view form,
                                                   const std::string& setting, bool at_last);
 
+// The device that `list` prints with this name, or for which the name stands. Throws Usage if there is none.
+Device find_device(const Environment& env, const std::string& name);
+
 // Names of the devices that run at least one node of the session.
 std::vector<std::string> devices_used(const Environment& env, const Session& session);
 uint32_t island_count(const Session& session);
