@@ -95,7 +95,8 @@ struct Choice {
 static_assert(sizeof(Choice) == sizeof(lt::Algorithm));
 
 constexpr uint64_t kWorkspace = 4096;
-constexpr auto kSlowness = std::chrono::milliseconds(2);
+// More than a busy machine delays every round of a measurement.
+constexpr auto kSlowness = std::chrono::milliseconds(10);
 
 uint64_t hash_of(const MatrixProduct& p) {
   std::string all;
