@@ -44,18 +44,18 @@ class Check:
         }
         self.log = None
 
-    def run(self, *command, limit):
+    def run(self, *command, limit, **variables):
         """The output of a command, which is also in the step's log. Raises Failed if it fails or takes longer than `limit` seconds."""
         words = list(map(str, command))
         self.log.write(f"$ {' '.join(words)}\n")
         self.log.flush()
         try:
-            done = subprocess.run(words, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=limit, check=False)
+            done = subprocess.run(words, env=self.environment | variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=limit, check=False)
         except subprocess.TimeoutExpired as error:
             raise Failed(f"{words[0]} took longer than {limit} s") from error
         self.log.write(done.stdout)
         if done.returncode == 77:
-            raise Skipped(last_line(done.stdout))
+            raise Skipped(last_line(done.stdout) or f"{words[1] if len(words) > 1 else words[0]}: nothing to run it with")
         if done.returncode:
             raise Failed(f"{words[0]} ended with {done.returncode}: {last_line(done.stdout)}")
         return done.stdout
@@ -133,7 +133,8 @@ class Check:
         try:
             return json.loads(last_line(self.run(sys.executable, HERE / "peer.py", "rates", limit=60)))
         except (Skipped, Failed):
-            text = self.run("backplane", "explain", HERE / "models/resnet50_fp32.onnx", "--device", "cuda", "--dim", "batch=1", "--verbose", limit=60)
+            text = self.run("backplane", "explain", HERE / "models/resnet50_fp32.onnx", "--device", "cuda", "--dim", "batch=1", limit=60,
+                            BACKPLANE_LOG="info", BACKPLANE_CACHE_DIR=str(self.out / "unmeasured"))
             found = re.search(r"measured (\S+) GFLOP/s, (\S+) GB/s", text)
             own = [1e9 * float(number) for number in found.groups()] if found else [float("nan")] * 2
             return {"fp32": own[0], "fp16": own[0], "bytes": own[1]}
@@ -145,13 +146,13 @@ class Check:
         try:
             peer = json.loads(last_line(self.run(sys.executable, HERE / "peer.py", *name, batch, limit=120)))
         except (Skipped, Failed) as error:
-            peer["why"] = str(error)
+            peer["why"] = "no PyTorch" if isinstance(error, Skipped) else str(error)
         ours.append(self.bench(model, "cuda", batch, self.options.bench, "--memory", "cuda", *allowed)["median_ms"])
         best = min(ours)
         read = known["weight_bytes"] + batch * known["cache_bytes_per_batch"]
         floor = 1e3 * max(known["operations"][str(batch)] / rates[name[1]], read / rates["bytes"]) if str(batch) in known["operations"] else float("nan")
         times = [peer.get("eager_ms"), peer.get("compiled_ms")]
-        cells = [f"{best:.3f}", *(f"{t:.3f}" if t else peer.get("why", "–") for t in times), *(f"{best / t:.2f}" if t else "–" for t in times), f"{best / floor:.2f}"]
+        cells = [f"{best:.3f}", *(f"{t:.3f}" if t else peer.get("why", "–") for t in times), *(f"{best / t:.2f}" if t else "–" for t in times), f"{best / floor:.2f}" if floor == floor else "–"]
         return f"| {model} | {batch} | " + " | ".join(cells) + " |"
 
     def opencl(self):
