@@ -134,8 +134,6 @@ Result<bool> review(std::vector<DeviceCoverage>& coverage, const Placement& plac
         }
         ++next_part;
       }
-      // A part that is the whole island would be proposed again, without end.
-      if (result.split.size() == 1 && kept.size() == island.nodes.size()) kept.clear();
     }
     for (const uint32_t n : island.nodes) {
       if (kept.contains(n)) continue;

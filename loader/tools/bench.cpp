@@ -10,6 +10,7 @@
 #include <fstream>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -76,6 +77,8 @@ std::vector<double> measure(std::vector<BoundExec>& bound, uint32_t runs) {
 Outcome bench(const Flags& flags) {
   const Environment env = flags.session.environment.make();
   const SessionOptions options = flags.session.options(env);
+  std::optional<Device> memory;
+  if (!flags.memory.empty()) memory = find_device(env, flags.memory);
   const double base_rss_mb = peak_rss_mb();
   // The time until an application can bind inputs: reading and compiling the model.
   const auto start = std::chrono::steady_clock::now();
@@ -90,11 +93,10 @@ Outcome bench(const Flags& flags) {
   bound.front().exec.run();
   const double first_ms = milliseconds_since(first);
   std::vector<std::vector<Buffer>> buffers;
-  if (!flags.memory.empty()) {
-    const Device device = find_device(env, flags.memory);
+  if (memory) {
     for (BoundExec& each : bound) {
       each.exec.run();  // has the sizes of the outputs
-      buffers.push_back(move_to_memory(env, device, inputs, each.exec, model.graph()));
+      buffers.push_back(move_to_memory(env, *memory, inputs, each.exec, model.graph()));
     }
   }
   for (BoundExec& each : bound) {  // warm up: the first run of an exec takes longer
