@@ -39,7 +39,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 bundle=$work/backplane-gpu-check
 cmake --install "$build" --prefix "$bundle" --strip >/dev/null
-rm -rf "$bundle"/{include,share/doc,share/man,lib/cmake,lib/pkgconfig} "$bundle"/lib/libonnxifi* "$bundle"/lib/backplane/libbackplane_onnxifi.so
+rm -rf "$bundle"/{include,share/doc,share/man,lib/cmake,lib/pkgconfig} "$bundle"/lib/libonnxifi* "$bundle"/lib/backplane/libbackplane_onnxifi.so "$bundle"/share/backplane/backends.d/onnxifi.json
 
 # The libraries that the programs and backends load, but the C library.
 mapfile -t needed < <(ldd "$bundle"/bin/* "$bundle"/lib/backplane/*.so 2>/dev/null | awk '/=> \// { print $3 }' | sort -u |

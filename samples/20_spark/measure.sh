@@ -29,6 +29,9 @@ while [[ $# -gt 0 ]]; do
         *) echo "measure.sh: unknown option '$1'" >&2; usage >&2; exit 2 ;;
     esac
 done
+for number in "$rows" "$rounds"; do
+    [[ $number =~ ^[1-9][0-9]*$ ]] || { echo "measure.sh: '$number' is not a number of at least 1" >&2; exit 2; }
+done
 # shellcheck source=samples/20_spark/environment.sh
 source "$(dirname "$0")/environment.sh"
 

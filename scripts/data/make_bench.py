@@ -45,18 +45,23 @@ def head(b, x, width):
     return b, [b.rng.standard_normal((1, 3, 224, 224)).astype(np.float32)]
 
 
-def resnet50(name):
-    b = Builder(name)
-    x = convolution(b, b.input("input", TensorProto.FLOAT, [1, 3, 224, 224]), 3, 64, 7, 2)
+def residual(b, x, stages):
+    """A ResNet of bottlenecks up to its head: the number of blocks in each stage. Returns the result and its channels."""
+    x = convolution(b, x, 3, 64, 7, 2)
     x, width = b.MaxPool(x, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]), 64
-    for stage, blocks in enumerate((3, 4, 6, 3)):
+    for stage, blocks in enumerate(stages):
         inner = 64 << stage
         for block in range(blocks):
             stride = 2 if block == 0 and stage > 0 else 1
             shortcut = x if block > 0 else convolution(b, x, width, 4 * inner, 1, stride, relu=None)
             h = convolution(b, convolution(b, x, width, inner, 1), inner, inner, 3, stride)
             x, width = b.Relu(b.Add(convolution(b, h, inner, 4 * inner, 1, relu=None), shortcut)), 4 * inner
-    return head(b, x, width)
+    return x, width
+
+
+def resnet50(name):
+    b = Builder(name)
+    return head(b, *residual(b, b.input("input", TensorProto.FLOAT, [1, 3, 224, 224]), (3, 4, 6, 3)))
 
 
 def mobilenet(name):

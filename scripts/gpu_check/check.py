@@ -42,7 +42,7 @@ class Check:
             "PATH": f"{HERE / 'bin'}:{os.environ['PATH']}",
             "BACKPLANE_CACHE_DIR": str(self.out / "cache"),
         }
-        self.log = None
+        self.log, self.table = None, []
 
     def run(self, *command, limit, **variables):
         """The output of a command, which is also in the step's log. Raises Failed if it fails or takes longer than `limit` seconds."""
@@ -61,9 +61,9 @@ class Check:
         return done.stdout
 
     def device(self, name):
-        """The line of `backplane list` about a device of this name, or None."""
-        found = re.search(rf"^\s*{name}\b.*", self.run("backplane", "list", limit=60), re.M)
-        return found and found[0].strip()
+        """What `backplane list` reports about a device, or None if there is none of this name."""
+        devices = json.loads(self.run("backplane", "list", "--json", limit=60))["devices"]
+        return next((device for device in devices if device["name"] == name), None)
 
     def bench(self, model, device, batch, runs, *more):
         return json.loads(self.run("backplane", "bench", HERE / f"models/{model}.onnx", "--device", device, "--fallback", "prefer", "--dim", f"batch={batch}",
@@ -74,12 +74,14 @@ class Check:
     def machine(self):
         if shutil.which("nvidia-smi"):
             self.run("nvidia-smi", "--query-gpu=name,driver_version,memory.total,clocks.max.sm,power.limit", "--format=csv,noheader", limit=30)
+        self.run("backplane", "why", "cuda", limit=60)
         found = self.device("cuda")
         if not found:
-            raise Failed(last_line(self.run("backplane", "why", "cuda", limit=60)))
-        return found
+            raise Failed("there is no CUDA device: `backplane why cuda` gives the reason, which is in out/machine.txt; nothing else can be run")
+        return f"{found['description']}, {found['driver']}"
 
     def conform(self, plugin, profile):
+        shutil.rmtree(self.out / plugin.stem / profile, ignore_errors=True)  # of an earlier check: a journal is not overwritten
         chosen = ("--require-level", "L3") if self.options.cases == "*" else ("--filter", self.options.cases)
         return last_lines(self.run("backplane-conform", "--plugin", plugin, "--profile", profile, *chosen, "--out", self.out / plugin.stem / profile, limit=180), 5)
 
@@ -157,7 +159,7 @@ class Check:
 
     def opencl(self):
         found = self.device("opencl")
-        if not found or "NVIDIA" not in found:
+        if not found or "NVIDIA" not in found["description"] + found["vendor"]:
             raise Skipped("the driver has no OpenCL")
         lines = self.conform(CUDA.with_name("libbackplane_opencl.so"), "core")
         return f"{lines}; ResNet-50 {self.bench('resnet50_fp32', 'opencl', 1, self.options.bench)['median_ms']:.3f} ms"
@@ -189,7 +191,6 @@ def main():
     if not (HERE / "models/weights16.bin").exists():
         subprocess.run([sys.executable, HERE / "make_weights.py", HERE / "models"], check=True)
     check, begin, failed = Check(options), time.monotonic(), False
-    check.table = []
     lines = [f"# The CUDA backend, {datetime.date.today()}", "", "| step | | time | |", "|---|---|---|---|"]
     for name in options.steps:
         start = time.monotonic()
@@ -207,6 +208,8 @@ def main():
         print(f"  {state}: {text}", flush=True)
         lines.append(f"| {name} | {state} | {time.monotonic() - start:.0f} s | {text.replace('|', '/')} |")
         options.report.write_text("\n".join([*lines, "", *check.table]) + "\n", encoding="utf-8")
+        if name == "machine" and state == "FAILED":
+            break  # the rest would only repeat that
     print(options.report)
     return 1 if failed else 0
 

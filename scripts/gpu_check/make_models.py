@@ -49,16 +49,8 @@ class Weightless(Builder):
 
 def resnet50(b, tiny):
     """ResNet-50 for 224 x 224 pictures."""
-    side, blocks = (32, (1, 1)) if tiny else (224, (3, 4, 6, 3))
-    x = make_bench.convolution(b, b.input("x", b.dtype, ["batch", 3, side, side]), 3, 64, 7, 2)
-    x, width = b.MaxPool(x, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]), 64
-    for stage, count in enumerate(blocks):
-        inner = 64 << stage
-        for block in range(count):
-            stride = 2 if block == 0 and stage > 0 else 1
-            shortcut = x if block > 0 else make_bench.convolution(b, x, width, 4 * inner, 1, stride, relu=None)
-            h = make_bench.convolution(b, make_bench.convolution(b, x, width, inner, 1), inner, inner, 3, stride)
-            x, width = b.Relu(b.Add(make_bench.convolution(b, h, inner, 4 * inner, 1, relu=None), shortcut)), 4 * inner
+    side, stages = (32, (1, 1)) if tiny else (224, (3, 4, 6, 3))
+    x, width = make_bench.residual(b, b.input("x", b.dtype, ["batch", 3, side, side]), stages)
     x = b.Flatten(b.GlobalAveragePool(x), axis=1)
     b.output(b.linear(x, width, 1000), "y", b.dtype, ["batch", 1000])
 
