@@ -231,8 +231,10 @@ TEST(AllocationInAStream, ARefusedRunLeavesNoWorkThere) {
 TEST(AllocationInAStream, ADeviceIsGivenUpInAllItsStreams) {
   const Environment env = streaming({{"partial.fault", "hang@n0#1"}});
   const uint64_t id = env.devices()[1].info.id;
+  // The device hangs in the first run of each program.
   const Session session = env.compile(chain(1), pinned({{"*", "partial"}}));
-  Exec first = session.exec(), second = session.exec();
+  const Session another = env.compile(chain(1), pinned({{"*", "partial"}}));
+  Exec first = session.exec(), second = another.exec();
   const Stream stream = env.stream(id), other = env.stream(id);
   std::array<bp_status_t, 2> seen{};
   static const Tensor& x = *new Tensor(Tensor::of<float>({3}, {1, -2, 3}));  // the device still reads it after the test
@@ -243,8 +245,8 @@ TEST(AllocationInAStream, ADeviceIsGivenUpInAllItsStreams) {
     run.done = [](void* self, bp_status_t status, const bp_error_t*) { *static_cast<bp_status_t*>(self) = status; };
     detail::call(api().exec_run, exec.get(), static_cast<const bp_run_t*>(&run));
   };
-  start(second, other, seen[1]);  // the device hangs in the first run of the program
   start(first, stream, seen[0]);
+  start(second, other, seen[1]);
   no_memory = true;
   static_cast<void>(api().env_abandon_device(env.get(), id, nullptr));
   no_memory = false;
