@@ -19,6 +19,7 @@ Result<std::unique_ptr<Builder>> Builder::create(const std::map<std::string, uin
                     "opset version 0 of " + std::string(domain_name(domain)) + " is invalid: versions start at 1");
     model->opsets[domain == "ai.onnx" ? "" : domain] = version;
   }
+  if (!model->opsets.contains("")) return Status(BP_INVALID_ARGUMENT, "the opset of ai.onnx (domain \"\") is missing");
   return std::unique_ptr<Builder>(new Builder(std::move(model), nullptr, nullptr));
 }
 

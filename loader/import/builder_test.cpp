@@ -23,5 +23,11 @@ TEST(Builder, RefusesWeightsWhoseBytesExceed64Bits) {
   EXPECT_EQ(tensor_bytes(BP_DTYPE_COMPLEX128, std::vector<int64_t>{1ll << 60}), std::nullopt);
 }
 
+TEST(Builder, NeedsTheOpsetOfAiOnnx) {
+  EXPECT_EQ(Builder::create({}).status().text(), "the opset of ai.onnx (domain \"\") is missing");
+  EXPECT_EQ(Builder::create({{"ai.onnx.ml", 5}}).status().code(), BP_INVALID_ARGUMENT);
+  EXPECT_TRUE(Builder::create({{"ai.onnx", 21}}).ok());
+}
+
 }  // namespace
 }  // namespace backplane::model

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "host/cancel.h"
+#include "host/log.h"
 #include "place/partial.h"
 
 namespace backplane {
@@ -18,6 +19,13 @@ namespace {
 // an island. After some rounds a split counts as a rejection, so that the nodes of a backend that always splits go to
 // other devices. The limit of all rounds bounds the delay if a backend rejects only a few nodes per round.
 constexpr int kMaxSplitRounds = 16, kMaxReviewRounds = 32;
+
+// A pattern may be for another of a framework's models, so that it is no error.
+void warn_of_idle_pins(const Policy& policy, const Placement& placement, const Log& log) {
+  for (const Policy::Pin& pin : policy.pins)
+    if (std::ranges::find(placement.pin, pin.pattern) == placement.pin.end())
+      log.warning("pin '" + pin.pattern + "' places no node: none matches it, or an earlier pin matches those too");
+}
 
 }  // namespace
 
@@ -33,6 +41,7 @@ Result<std::shared_ptr<const Session>> Session::create(std::shared_ptr<Environme
       pin.lost = (*device)->lost();
   session->refit_.possible = request.flags & BP_SESSION_REFIT;
   BP_TRY(session->place_and_compile(nullptr));
+  warn_of_idle_pins(session->request_.policy, session->placement_, session->environment_->services().log());
   session->request_.cancel = nullptr;  // the caller may destroy it after this call
   session->request_.progress = nullptr;
   const auto line = std::make_shared<SessionLine>();

@@ -52,6 +52,20 @@ TEST(Session, LeavesOutADeviceThatCannotBeQueried) {
   }
 }
 
+TEST(Session, APinThatPlacesNoNodeIsLogged) {
+  EnvironmentOptions how;
+  how.backend_files = {kCpu};
+  how.only_given = true;
+  how.log_level = BP_LOG_WARNING;
+  std::vector<std::string> lines;
+  how.log = [&](uint32_t, std::string_view line) { lines.emplace_back(line); };
+  const Environment env(how);
+  SessionOptions pins;
+  pins.pins = {{"op=Add", "cpu"}, {"op=Rleu", "cpu"}};
+  env.compile(relu_of_sum(), pins);
+  EXPECT_THAT(lines, ElementsAre(HasSubstr("pin 'op=Rleu' places no node")));
+}
+
 TEST(Session, WritesIntoTheFrameworksOutput) {
   const Environment env = environment({kCpu});
   Exec exec = env.compile(relu_of_sum()).exec();

@@ -284,7 +284,7 @@ BP_EXPORT bp_status_t BP_CALL bp_builder_finish(bp_builder_t* builder, bp_model_
 #define BP_FALLBACK_FORBID 2u
 
 /* Requires that certain nodes run on a certain one of the session's devices, whatever `fallback` says. The first pin
- * that matches a node counts. */
+ * that matches a node counts; one that places no node is logged as a warning. */
 typedef struct bp_pin_t {
   bp_text_t pattern; /* "name=GLOB" or "op=GLOB", for names or operators of nodes; "GLOB" alone means "name=GLOB" */
   bp_text_t device;  /* the device's name, see bp_env_device */
