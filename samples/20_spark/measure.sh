@@ -38,7 +38,7 @@ source "$(dirname "$0")/environment.sh"
 declare -A rate=([1]=0 [2]=0 [4]=0)
 for ((round = 0; round < rounds; round++)); do
     for executors in 1 2 4; do
-        infer --rows "$rows" --executors "$executors"
+        infer --rows "$rows" --executors "$executors" --passes 3
         found=$(sed -nE 's/.*"rows_per_second": ([0-9]+).*/\1/p' "$work/out")
         if [[ $found -gt ${rate[$executors]} ]]; then rate[$executors]=$found; fi
     done

@@ -34,19 +34,20 @@ def infer(model, marker):
         run, x, y = prepared(model)
         for batch in batches:
             ids, features = batch.column("id"), batch.column("features")
-            good = numpy.asarray(pyarrow.compute.equal(pyarrow.compute.list_value_length(features), WIDTH))
-            rows = features.filter(pyarrow.array(good)).flatten().to_numpy(zero_copy_only=True).reshape(-1, WIDTH)
+            good = pyarrow.compute.equal(pyarrow.compute.list_value_length(features), WIDTH).fill_null(False)
+            rows = features.filter(good).flatten().to_numpy(zero_copy_only=True).reshape(-1, WIDTH)
             results = numpy.full((len(batch), 4), numpy.nan, numpy.float32)
-            places = numpy.flatnonzero(good)
+            places = numpy.flatnonzero(numpy.asarray(good))
             for begin in range(0, len(rows), BATCH):
                 part = rows[begin : begin + BATCH]
                 x[: len(part)] = part
                 run.set_dim("batch", len(part))
                 run()
                 results[places[begin : begin + len(part)]] = y[: len(part)]
-            errors = [None if fine else f"the row does not have {WIDTH} features" for fine in good]
-            yield pyarrow.RecordBatch.from_arrays(
-                [ids, pyarrow.array(list(results), pyarrow.list_(pyarrow.float32())), pyarrow.array(errors, pyarrow.string())],
-                ["id", "y", "error"])
+            offsets = numpy.arange(0, results.size + 1, results.shape[1], dtype=numpy.int32)
+            lists = pyarrow.ListArray.from_arrays(offsets, pyarrow.array(results.reshape(-1)))
+            none = pyarrow.nulls(len(batch), pyarrow.string())
+            errors = pyarrow.compute.if_else(good, none, f"the row does not have {WIDTH} features")
+            yield pyarrow.RecordBatch.from_arrays([ids, lists, errors], ["id", "y", "error"])
 
     return over
