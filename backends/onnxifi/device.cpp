@@ -13,8 +13,7 @@ namespace {
 
 using namespace backplane::sdk;
 
-// The first query of a model includes only weights of up to this size, as a library may need the values of shapes and
-// axes.
+// The first query of a model includes weights of up to this size: a library may need the values of shapes and axes.
 constexpr uint64_t kSmallBytes = 64 * 1024;
 constexpr size_t kMaxStatuses = 100'000, kMaxCached = size_t{1} << 20;
 

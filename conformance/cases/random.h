@@ -32,8 +32,8 @@ enum class Fill {
   kEveryFinite,  // like kEvery, with 0 in place of NaN and infinities
 };
 
-// Integer types get 1 to 9 with kPositive. With any other fill, UINT8 gets 0 to 15 and the others get -8 to 8, of which
-// wider unsigned types clamp negative numbers to 0. BOOL gets both values.
+// Integer types get 1 to 9 with kPositive. With any other fill, UINT8 gets 0 to 15 and the others get -8 to 8, with
+// negative numbers clamped to 0 for unsigned types. BOOL gets both values.
 onnx::Tensor random_tensor(Random& random, bp_dtype_t dtype, std::vector<int64_t> extents, Fill fill);
 // Floats of both signs, whose magnitudes are so close to 1 that the product of any of them, if they are at most
 // `terms`, is a normal number of FLOAT16 and of every type with a larger range. (Products that overflow or underflow on

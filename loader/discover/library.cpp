@@ -59,8 +59,8 @@ Loaded* keep_loaded(const std::string& path, Loaded library) {
   return &loaded().emplace(path, std::move(library)).first->second;
 }
 
-// The mutex that is held while a library is loaded. Its constructors run meanwhile, which may take long, so a fork does
-// not wait for it. It is a mutex of this process, because a thread of the parent may have held that of the parent.
+// Held while a library is loaded. The library's constructors run meanwhile and may take long, so a fork does not wait
+// for this mutex. Each process has its own, because a thread of the parent may have held the parent's.
 std::mutex& load_mutex() {
   const std::lock_guard lock(maps_mutex);
   static auto& all = *new std::map<pid_t, std::mutex>;

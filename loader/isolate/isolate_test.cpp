@@ -46,7 +46,7 @@ std::vector<pid_t> processes() {
   DIR* const all = ::opendir("/proc");
   while (const dirent* entry = ::readdir(all)) {
     const std::string folder = "/proc/" + std::string(entry->d_name);
-    std::ifstream file(folder + "/stat"), words(folder + "/cmdline");  // an emulator has a name of its own
+    std::ifstream file(folder + "/stat"), words(folder + "/cmdline");  // under QEMU, stat names QEMU
     pid_t number = 0, parent = 0;
     std::string name, state, command;
     std::getline(words, command);

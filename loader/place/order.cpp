@@ -9,8 +9,8 @@
 namespace backplane {
 namespace {
 
-// The graph with atomic groups merged: a group whose nodes are all on its device is one unit, which has the number of
-// the group's first node. Every other node is a unit of its own.
+// The graph with atomic groups merged: a group whose nodes are all on the group's device is one unit, numbered as
+// its first node. Every other node is a unit of its own.
 class Units {
  public:
   Units(const Problem& problem, const Assignment& assignment)

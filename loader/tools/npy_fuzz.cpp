@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes are either rejected or read. What was read can be written and read again.
+// Any bytes are either rejected or read. What fits .npy is read back unchanged.
 #include <cstdlib>
 
 #include "npy.h"

@@ -94,11 +94,7 @@ void Argument::take_view(nb::handle array, bp_dtype_t dtype, const Use& use) {
                                 " are packed, which NumPy's are not; this array cannot be bound, but run() takes it");
   }
   const char* integers = view::dtype_bits(dtype) == 16 ? "uint16" : "uint8";
-  // NumPy can change the type of a view only if the array is contiguous.
-  nb::object dense = nb::cast<bool>(array.attr("flags").attr("c_contiguous")) || !use.may_copy
-                         ? nb::borrow(array)
-                         : imported("numpy", "ascontiguousarray")(array);
-  owner_ = dense.attr("view")(integers);
+  owner_ = array.attr("view")(integers);
   if (!take_buffer(owner_, use)) refuse_type(use, array, "has no buffer");
   dtype_ = dtype;
   if (!packed) return;

@@ -14,8 +14,8 @@
 namespace backplane::cpu {
 namespace {
 
-// Kernels such as attention index scratch memory by thread_index(), and use the same part before and after a nested
-// loop.
+// Kernels (attention, for example) index scratch memory by thread_index(), and use the same part before and after a
+// nested loop.
 TEST(Parallel, APieceThatWaitsForALoopOfItsOwnKeepsItsPlace) {
   using Clock = std::chrono::steady_clock;
   Threads threads(4, 1, INT64_MAX);

@@ -30,7 +30,7 @@ const Row kRows[] = {
 const Row kExtendedRows[] = {
     // Windows that do not cover the last elements, unless `ceil_mode` is set.
     {"floor", {1, 2, 8, 6}, {3, 3}, {2, 2}, {0, 0, 0, 0}, {1, 1}},
-    // A window that is larger than the padded input: without `ceil_mode`, there is none.
+    // A window larger than the padded input: without `ceil_mode`, the output is empty.
     {"ceil_part", {1, 2, 2, 6}, {3, 3}, {2, 2}, {0, 0, 0, 0}, {1, 1}, true},
 };
 

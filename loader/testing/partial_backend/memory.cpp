@@ -194,14 +194,14 @@ bp_status_t BP_CALL import(bp_device_t* handle, const bp_import_t* what, bp_buff
 char* reach(const Device& device, const bp_buffer_t& buffer, bool copies) {
   if (buffer.memory == nullptr) {
     if (!copies && device.script().memory != Memory::kHost && buffer.bytes != 0)
-      throw Error(BP_UNSUPPORTED, "the buffer is in host memory, which this device does not reach");
+      throw Error(BP_UNSUPPORTED, "the buffer is in host memory, which this device cannot access");
     return static_cast<char*>(buffer.address) + buffer.offset;
   }
   const Allocation& allocation = allocation_of(buffer.memory);
   const bool peer = copies && device.script().peers && allocation.device->backend == device.backend;
   if (allocation.device != &device && !peer)
     throw Error(BP_UNSUPPORTED, "the buffer belongs to partial device " + std::to_string(allocation.device->index) +
-                                    ", which device " + std::to_string(device.index) + " does not reach");
+                                    ", which device " + std::to_string(device.index) + " cannot access");
   if (buffer.offset > allocation.bytes || buffer.bytes > allocation.bytes - buffer.offset)
     throw Error(BP_INVALID_ARGUMENT, "the buffer reaches beyond its allocation");
   return allocation.data + buffer.offset;

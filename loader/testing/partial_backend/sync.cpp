@@ -64,7 +64,7 @@ bp_status_t BP_CALL stream_create(bp_device_t* handle, const bp_stream_create_t*
   return fence(error, [&] {
     of(handle).called();
     of(handle).check();
-    if (how->native != nullptr) throw Error(BP_UNSUPPORTED, "a partial device takes no streams of others");
+    if (how->native != nullptr) throw Error(BP_UNSUPPORTED, "a partial device cannot wrap native streams");
     *out = reinterpret_cast<bp_stream_t*>(static_cast<sdk::Stream*>(new DeviceStream(of(handle))));
   });
 }

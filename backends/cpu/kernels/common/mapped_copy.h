@@ -18,12 +18,12 @@ class MappedCopy {
   void operator()(const void* source, void* target, const void* fill) const;
 
  private:
-  // A row is a line of the result along the last mapped axis. It is filled in one of three ways: by copying runs of
-  // adjacent sources; by repeating each source, if elements have 4 bytes and each is repeated 2 or 4 times
-  // (nearest-neighbor enlargement); or element by element.
   struct Run {
     int64_t from, count;  // `from`: the first source position, or -1 to fill
   };
+  // Computes a row, which is a line of the result along the last mapped axis, in one of three ways: copies runs of
+  // adjacent sources; repeats each 4-byte source 2 or 4 times (nearest-neighbor enlargement); or copies element by
+  // element.
   template <class T>
   void copy_row(const T* line, T* to, T filler) const;
 
