@@ -60,6 +60,10 @@ Error end_when_abandoned(const Environment& env, const std::function<bool()>& is
   return error;
 }
 
+// A deadline before which the device reaches the call that hangs, on a busy machine too: the loader makes a plan and
+// starts threads meanwhile.
+constexpr auto kTimeToHang = 1s;
+
 void bind_x(Exec& exec) {
   exec.bind("x", Tensor::of<float>({3}, {1, -2, 3}));
 }
@@ -410,6 +414,7 @@ TEST(Deadline, HoldsWhileARunWaitsForAStream) {
   RunOptions how;
   how.stream = &stream;
   exec.run(how);
+  wait_until([&] { return counters(env).runs == 1; });
   how = {};
   how.timeout = 50ms;
   const Error late = end_of([&] { exec.run(how); });
@@ -475,7 +480,7 @@ TEST(Deadline, HoldsForCopiesOfOutputs) {
     EXPECT_EQ(counters(env).copies, 2u);
     EXPECT_EQ(counters(env).stream_copies, 2u);
     RunOptions how;
-    if (by_deadline) how.timeout = 50ms;
+    if (by_deadline) how.timeout = kTimeToHang;
     const auto hangs = [&] { return counters(env).copies_begun == 4; };
     const Error late =
         by_deadline ? end_of([&] { exec.run(how); }) : end_when_abandoned(env, hangs, [&] { exec.run(); });
@@ -496,7 +501,7 @@ TEST(Deadline, HoldsForCopiesBesideOtherTasks) {
     bind_x(exec);
     exec.bind("z", Tensor::of<float>({3}, {1, -2, 3}));
     RunOptions how;
-    how.timeout = 50ms;
+    how.timeout = kTimeToHang;
     const Error late = end_of([&] { exec.run(how); });
     EXPECT_EQ(late.status(), BP_TIMED_OUT);
     EXPECT_TRUE(late.abandoned());
@@ -510,7 +515,7 @@ TEST(Deadline, HoldsForTheOnlyCopyOfADevice) {
   const Buffer x = env.allocate(id_of(env), 12);
   exec.bind_memory(0, x.tensor(BP_DTYPE_FLOAT, {3}));
   RunOptions how;
-  how.timeout = 50ms;
+  how.timeout = kTimeToHang;
   const Error late = end_of([&] { exec.run(how); });
   EXPECT_EQ(late.status(), BP_TIMED_OUT);
   EXPECT_TRUE(late.abandoned());

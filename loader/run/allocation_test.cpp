@@ -217,8 +217,12 @@ TEST(AllocationInAStream, ARefusedRunLeavesNoWorkThere) {
   for (int64_t n = 0; !is_over; ++n) {
     const bp_run_t run = run_in(on.stream.get());
     detail::call(api().exec_run, on.exec.get(), &run);
-    const uint64_t copies = counted.stream_copies;
+    const uint64_t copies = counted.stream_copies, busy = counted.busy;
     const bp_status_t status = with_failure(n, is_over, [&] { return api().exec_run(on.exec.get(), &run, nullptr); });
+    if (is_over && counted.busy == busy) {  // the run before had ended already
+      is_over = false;
+      --n;
+    }
     if (status != BP_OK && counted.stream_copies != copies) {
       EXPECT_EQ(counted.in_streams, 0u) << "allocation " << n;
       ++refused;
@@ -253,19 +257,19 @@ TEST(AllocationInAStream, ADeviceIsGivenUpInAllItsStreams) {
   EXPECT_THAT(seen, Each(Ne(BP_OK)));
 }
 
-// The run before takes half a second longer than the deadline.
+// The run before goes on until the call has returned.
 TEST(AllocationInAStream, ADeadlineHolds) {
   uint64_t abandoned = 0;
   bool is_over = false;
-  for (int64_t n = 0; !is_over; n += 2) {  // not every one, because each takes half a second
-    const Streaming on(std::map<std::string, std::string>{{"partial.fault", "late@n0#2"}});
+  for (int64_t n = 0; !is_over; n += 2) {  // not every one, because each takes a tenth of a second
+    const Streaming on(std::map<std::string, std::string>{{"partial.fault", "held@n0#2"}});
     const partial::Counters& counted = counters(on.env);
     const auto submitted = [&] { return counted.stream_copies + counted.stream_runs; };
     const uint64_t earlier = submitted();
     bp_run_t run = run_in(on.stream.get());
     detail::call(api().exec_run, on.exec.get(), static_cast<const bp_run_t*>(&run));
     const uint64_t before = submitted() - earlier - 1;
-    while (counted.in_streams != before) std::this_thread::yield();  // the input has been copied
+    while (counted.held != 1) std::this_thread::yield();  // the input has been copied
     const auto begin = std::chrono::steady_clock::now();
     const auto deadline = begin + std::chrono::milliseconds(10);
     run.deadline = static_cast<uint64_t>(std::chrono::nanoseconds(deadline.time_since_epoch()).count());
@@ -273,11 +277,12 @@ TEST(AllocationInAStream, ADeadlineHolds) {
     error.size = sizeof error;
     const bp_status_t status = with_failure(n, is_over, [&] { return api().exec_run(on.exec.get(), &run, &error); });
     EXPECT_NE(status, BP_OK);
-    // A tenth of a second beyond the deadline the device is given up; the rest is for a busy machine.
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(440)) << "allocation " << n;
+    // The call does not wait for the device, which would take a minute.
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30)) << "allocation " << n;
     const bool is_abandoned = (error.flags & BP_ERROR_ABANDONED) != 0;
     EXPECT_TRUE(is_abandoned || counted.in_streams <= before) << "allocation " << n;
     abandoned += is_abandoned;
+    counted.let_go = true;
     wait_until_idle(counted);
   }
   EXPECT_GT(abandoned, 1u);
@@ -302,30 +307,38 @@ TEST(AllocationInAStream, ObjectsOfAnAbandonedDeviceCanBeDestroyed) {
 TEST(AllocationInARun, AnAbandonedRunIsReported) {
   uint64_t abandoned = 0;
   bool is_over = false;
+  auto timeout = std::chrono::milliseconds(10);
   for (int64_t n = 0; !is_over; ++n) {
-    const Environment env = streaming({{"partial.fault", "late@n0#2"}});
+    const Environment env = streaming({{"partial.fault", "held@n0#2"}});
+    const partial::Counters& counted = counters(env);
     Exec exec = env.compile(chain(1), pinned({{"*", "partial"}})).exec();
     const Tensor x = Tensor::of<float>({3}, {1, -2, 3}), y = Tensor::of<float>({3}, {0, 0, 0});
     exec.bind("x", x);
     exec.bind_output(0u, y);
     exec.run();
     bp_run_t run = run_in(nullptr);
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(10);
+    const auto deadline = std::chrono::steady_clock::now() + timeout;
     run.deadline = static_cast<uint64_t>(std::chrono::nanoseconds(deadline.time_since_epoch()).count());
     bp_error_t error{};
     error.size = sizeof error;
     const bp_status_t status = with_failure(n, is_over, [&] { return api().exec_run(exec.get(), &run, &error); });
     EXPECT_NE(status, BP_OK);
-    if ((error.flags & BP_ERROR_ABANDONED) == 0) {
-      EXPECT_EQ(counters(env).in_streams, 0u) << "allocation " << n;
-      continue;
+    const bool is_abandoned = (error.flags & BP_ERROR_ABANDONED) != 0;
+    EXPECT_TRUE(is_abandoned || counted.in_streams == 0) << "allocation " << n;
+    counted.let_go = true;
+    if (status == BP_TIMED_OUT && !is_abandoned) {  // the time was over before the device ran
+      ASSERT_EQ(counted.held, 0u) << "allocation " << n;
+      is_over = false;
+      --n;
+      timeout *= 2;
     }
+    if (!is_abandoned) continue;
     ++abandoned;
     EXPECT_EQ(status, BP_TIMED_OUT);
     const Error lost = failure([&] { exec.run(); });
     EXPECT_EQ(lost.status(), BP_DEVICE_LOST);
     EXPECT_THAT(lost.text(), HasSubstr("create another exec"));
-    wait_until_idle(counters(env));
+    wait_until_idle(counted);
   }
   EXPECT_GT(abandoned, 1u);  // one of them without memory for the text
 }

@@ -148,21 +148,22 @@ TEST(Exec, IsolatedDevicesGetAlignedMemory) {
 
 // Other memory and extents may follow only once the run has ended.
 TEST(Exec, DimensionsAreNotSetDuringARun) {
-  const Environment env = streaming({{"partial.run_us", "100000"}});
+  const Environment env = streaming({});
   Exec exec = env.compile(chain(1), pinned({{"*", "partial"}})).exec();
   exec.bind("x", Tensor::of<float>({3}, {1, -2, 3}));
-  bp_semaphore_t* ended = nullptr;
-  detail::call(api().semaphore_create, uint64_t{0}, &ended);
-  const bp_point_t point = bp_host_point(ended, 1);
+  const Semaphore go, ended;
+  const bp_point_t begin = go.at(1), end = ended.at(1);
   bp_run_t run{};
   run.size = sizeof run;
-  run.signals = &point;
+  run.waits = &begin;
+  run.wait_count = 1;
+  run.signals = &end;
   run.signal_count = 1;
   detail::call(api().exec_submit, exec.get(), static_cast<const bp_run_t*>(&run));
   EXPECT_EQ(api().exec_symbol(exec.get(), 9, 1, nullptr), BP_BUSY);
-  detail::call(api().semaphore_wait, ended, uint64_t{1}, BP_FOREVER, static_cast<const bp_cancel_t*>(nullptr));
+  go.signal(1);
+  ended.wait(1);
   EXPECT_EQ(api().exec_symbol(exec.get(), 9, 1, nullptr), BP_NOT_FOUND);
-  api().semaphore_destroy(ended);
 }
 
 // Setting the two extents one at a time could exceed the buffer.

@@ -173,6 +173,37 @@ TEST_F(MemoryTest, ABufferBeyondItsMemoryIsRefused) {
   EXPECT_EQ(failure([&] { import_of(env, nothing); }).status(), BP_INVALID_ARGUMENT);
 }
 
+// Owns a cl_mem, in the context of the device or in another one. `part` describes a range of its bytes for an import.
+struct OwnedMem {
+  OwnedMem(cl_context context, size_t bytes, cl_mem_flags flags = CL_MEM_READ_WRITE)
+      : memory(clCreateBuffer(context, flags, bytes, nullptr, nullptr)) {}
+  ~OwnedMem() { clReleaseMemObject(memory); }
+  OwnedMem(const OwnedMem&) = delete;
+  bp_external_t part(uint64_t offset, uint64_t bytes) const {
+    return {sizeof(bp_external_t), BP_EXTERNAL_CL_MEM, reinterpret_cast<uint64_t>(memory), bytes, offset};
+  }
+  cl_uint references() const {
+    cl_uint count = 0;
+    clGetMemObjectInfo(memory, CL_MEM_REFERENCE_COUNT, sizeof count, &count, nullptr);
+    return count;
+  }
+  // Whether nothing but this object holds the memory. A driver may let go of what a command used a little after its
+  // end.
+  bool is_released() const {
+    for (int i = 0; i < 1000 && references() != 1; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return references() == 1;
+  }
+  cl_mem memory;
+};
+
+cl_context context_of(const Environment& env) {
+  const Buffer any = device_buffer(env, 16);
+  const auto memory = reinterpret_cast<cl_mem>(env.export_memory(any, BP_EXTERNAL_CL_MEM).handle);
+  cl_context context = nullptr;
+  clGetMemObjectInfo(memory, CL_MEM_CONTEXT, sizeof context, &context, nullptr);
+  return context;
+}
+
 // The framework's own cl_mem objects are bound as input and output. Nothing is copied, even if the device does not
 // share host memory.
 TEST_F(MemoryTest, AClMemOfTheFrameworkIsBoundWithoutCopies) {
@@ -182,28 +213,16 @@ TEST_F(MemoryTest, AClMemOfTheFrameworkIsBoundWithoutCopies) {
     const uint32_t space = own_space(env);
     ASSERT_EQ(space_of(env, space).import_count, 1u);
     EXPECT_EQ(space_of(env, space).imports[0], BP_EXTERNAL_CL_MEM);
-    // Gets the device's context from one of its buffers.
-    const Buffer any = device_buffer(env, 16);
-    const bp_external_t exported = env.export_memory(any, BP_EXTERNAL_CL_MEM);
-    EXPECT_EQ(exported.bytes, 16u);
-    cl_context context = nullptr;
-    ASSERT_EQ(clGetMemObjectInfo(reinterpret_cast<cl_mem>(exported.handle), CL_MEM_CONTEXT, sizeof context, &context,
-                                 nullptr),
-              CL_SUCCESS);
     const uint64_t head = space_of(env, space).alignment, bytes = kElements * sizeof(float);
-    cl_int status = CL_SUCCESS;
-    const cl_mem framework = clCreateBuffer(context, CL_MEM_READ_WRITE, head + bytes, nullptr, &status);
-    ASSERT_EQ(status, CL_SUCCESS);
-    const cl_mem y = clCreateBuffer(context, CL_MEM_READ_WRITE, bytes, nullptr, &status);
-    ASSERT_EQ(status, CL_SUCCESS);
+    const cl_context context = context_of(env);
+    const OwnedMem framework(context, head + bytes), y(context, bytes);
     int released = 0;
     {
       // x begins inside the framework's buffer.
-      bp_external_t x_is{sizeof x_is, BP_EXTERNAL_CL_MEM, reinterpret_cast<uint64_t>(framework), bytes, head};
+      bp_external_t x_is = framework.part(head, bytes);
       x_is.self = &released;
       x_is.release = [](void* self) { ++*static_cast<int*>(self); };
-      const bp_external_t y_is{sizeof y_is, BP_EXTERNAL_CL_MEM, reinterpret_cast<uint64_t>(y), bytes, 0};
-      const Buffer x_buffer = import_of(env, x_is), y_buffer = import_of(env, y_is);
+      const Buffer x_buffer = import_of(env, x_is), y_buffer = import_of(env, y.part(0, bytes));
       std::vector<float> values(kElements, 7), back(kElements);
       copy(env, host_buffer(values), x_buffer.abi());
       Exec exec = env.compile(chain_of_three(kElements), only_opencl()).exec();
@@ -217,11 +236,7 @@ TEST_F(MemoryTest, AClMemOfTheFrameworkIsBoundWithoutCopies) {
     }
     EXPECT_EQ(released, 1);
     // Releasing an import leaves the framework's own reference.
-    cl_uint references = 0;
-    clGetMemObjectInfo(framework, CL_MEM_REFERENCE_COUNT, sizeof references, &references, nullptr);
-    EXPECT_EQ(references, 1u);
-    clReleaseMemObject(framework);
-    clReleaseMemObject(y);
+    EXPECT_TRUE(framework.is_released()) << framework.references();
   }
 }
 
@@ -253,37 +268,6 @@ TEST_F(MemoryTest, AClMemOfTheFrameworkReachesEveryIsland) {
     copy(env, y.abi(), host_buffer(back));
     EXPECT_EQ(back, std::vector<float>(kElements, -7));
   }
-}
-
-// Owns a cl_mem, in the context of the device or in another one. `part` describes a range of its bytes for an import.
-struct OwnedMem {
-  OwnedMem(cl_context context, size_t bytes, cl_mem_flags flags = CL_MEM_READ_WRITE)
-      : memory(clCreateBuffer(context, flags, bytes, nullptr, nullptr)) {}
-  ~OwnedMem() { clReleaseMemObject(memory); }
-  OwnedMem(const OwnedMem&) = delete;
-  bp_external_t part(uint64_t offset, uint64_t bytes) const {
-    return {sizeof(bp_external_t), BP_EXTERNAL_CL_MEM, reinterpret_cast<uint64_t>(memory), bytes, offset};
-  }
-  cl_uint references() const {
-    cl_uint count = 0;
-    clGetMemObjectInfo(memory, CL_MEM_REFERENCE_COUNT, sizeof count, &count, nullptr);
-    return count;
-  }
-  // Whether nothing but this object holds the memory. A driver may let go of what a command used a little after its
-  // end.
-  bool is_released() const {
-    for (int i = 0; i < 1000 && references() != 1; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    return references() == 1;
-  }
-  cl_mem memory;
-};
-
-cl_context context_of(const Environment& env) {
-  const Buffer any = device_buffer(env, 16);
-  const auto memory = reinterpret_cast<cl_mem>(env.export_memory(any, BP_EXTERNAL_CL_MEM).handle);
-  cl_context context = nullptr;
-  clGetMemObjectInfo(memory, CL_MEM_CONTEXT, sizeof context, &context, nullptr);
-  return context;
 }
 
 TEST_F(MemoryTest, AClMemMustBeAsLargeAsStated) {

@@ -81,6 +81,12 @@ void Instance::fail(const bp_run_t& run) {
   if (fault->kind == "exhausted") throw Error(BP_RESOURCE_EXHAUSTED, "scripted scarcity", program_.fault_node);
   const bp_host_t* host = program_.device->backend->host;
   if (fault->kind == "late") return take_time(500'000);
+  if (fault->kind == "held") {
+    const Counters& counters = program_.device->counters();
+    ++program_.device->counters().held;
+    for (int i = 0; i < 60'000 && !counters.let_go; ++i) take_time(1000);
+    return;
+  }
   for (;;) {
     if (host->cancelled(host, run.cancel)) throw Error(BP_CANCELLED, "cancelled while it hung");
     if (run.deadline != 0 && now() >= run.deadline) throw Error(BP_TIMED_OUT, "the deadline passed while it hung");
@@ -121,7 +127,8 @@ void Instance::work(const bp_run_t& run) {
   Outputs outputs{device, run};
   bp_run_t passed{};
   passed.size = sizeof passed;
-  const bool is_late = device.script().fault && device.script().fault->kind == "late";
+  const bool is_late =
+      device.script().fault && (device.script().fault->kind == "late" || device.script().fault->kind == "held");
   passed.deadline = is_late ? 0 : run.deadline;
   passed.cancel = is_late ? nullptr : run.cancel;
   passed.trace_id = run.trace_id;
@@ -149,7 +156,10 @@ void Instance::run(const bp_run_t& run) {
   if (run.stream == nullptr && !own_) own_.emplace();
   {
     const std::lock_guard lock(mutex_);
-    if (in_flight_) throw Error(BP_BUSY, "the instance runs already");
+    if (in_flight_) {
+      ++device.counters().busy;
+      throw Error(BP_BUSY, "the instance runs already");
+    }
     in_flight_ = true;
   }
   auto* stream = static_cast<sdk::HostStream*>(sdk::stream_of(run.stream));

@@ -34,8 +34,9 @@
 //   query_us  minimum time of each coverage query                                           0
 //   compile_us minimum time of each compile                                                 0
 //   fault     "KIND@NODE#N": in the Nth run (from 1) of a program that contains the node:   none
-//             "lost" (for good), "internal", "exhausted", "hang" until cancelled or past the deadline, or
-//             "late": the run takes half a second longer, even if cancelled or past the deadline
+//             "lost" (for good), "internal", "exhausted", "hang" until cancelled or past the deadline,
+//             "late": the run takes half a second longer, or "held": it takes until the test sets
+//             `let_go` (counters.h), 60 s at most, both even if cancelled or past the deadline
 //   cache     1: its programs can be stored; "usable", "recompile": so too, and it reports  0
 //             BP_CACHE_USABLE or BP_CACHE_RECOMPILE for each stored one
 //   parses    1: it has each island written as an ONNX model before it compiles it         0
