@@ -261,6 +261,9 @@ def main():
     options = parser.parse_args()
     build = options.build.resolve()
     os.environ.setdefault("BACKPLANE_DATA", os.path.expanduser(os.environ.get("XDG_CACHE_HOME", "~/.cache") + "/backplane"))
+    for name in ("numpy", "onnx"):
+        if not importlib.util.find_spec(name):
+            parser.error(f"this Python has no {name}: run it with {os.environ['BACKPLANE_DATA']}/venv/bin/python")
     pages = options.pages or sorted({str(path.relative_to(ROOT)) for pattern in PAGES for path in ROOT.glob(pattern)})
     clone = options.slow and options.slow.resolve()
     if clone and clone.exists() and any(clone.iterdir()):

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -213,6 +214,7 @@ TEST(AllocationInAStream, ARefusedRunLeavesNoWorkThere) {
   const Streaming on(std::map<std::string, std::string>{{"partial.run_us", "20000"}});
   const partial::Counters& counted = counters(on.env);
   uint64_t refused = 0;
+  int repeated = 0;
   bool is_over = false;
   for (int64_t n = 0; !is_over; ++n) {
     const bp_run_t run = run_in(on.stream.get());
@@ -220,6 +222,7 @@ TEST(AllocationInAStream, ARefusedRunLeavesNoWorkThere) {
     const uint64_t copies = counted.stream_copies, busy = counted.busy;
     const bp_status_t status = with_failure(n, is_over, [&] { return api().exec_run(on.exec.get(), &run, nullptr); });
     if (is_over && counted.busy == busy) {  // the run before had ended already
+      ASSERT_LT(++repeated, 20);
       is_over = false;
       --n;
     }
@@ -260,6 +263,7 @@ TEST(AllocationInAStream, ADeviceIsGivenUpInAllItsStreams) {
 // The run before goes on until the call has returned.
 TEST(AllocationInAStream, ADeadlineHolds) {
   uint64_t abandoned = 0;
+  std::chrono::nanoseconds fastest = std::chrono::hours(1);
   bool is_over = false;
   for (int64_t n = 0; !is_over; n += 2) {  // not every one, because each takes a tenth of a second
     const Streaming on(std::map<std::string, std::string>{{"partial.fault", "held@n0#2"}});
@@ -277,8 +281,9 @@ TEST(AllocationInAStream, ADeadlineHolds) {
     error.size = sizeof error;
     const bp_status_t status = with_failure(n, is_over, [&] { return api().exec_run(on.exec.get(), &run, &error); });
     EXPECT_NE(status, BP_OK);
-    // The call does not wait for the device, which would take a minute.
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30)) << "allocation " << n;
+    const auto took = std::chrono::steady_clock::now() - begin;
+    EXPECT_LT(took, std::chrono::seconds(2)) << "allocation " << n;
+    fastest = std::min(fastest, took);
     const bool is_abandoned = (error.flags & BP_ERROR_ABANDONED) != 0;
     EXPECT_TRUE(is_abandoned || counted.in_streams <= before) << "allocation " << n;
     abandoned += is_abandoned;
@@ -286,6 +291,8 @@ TEST(AllocationInAStream, ADeadlineHolds) {
     wait_until_idle(counted);
   }
   EXPECT_GT(abandoned, 1u);
+  // A tenth of a second beyond the deadline the device is given up; the rest is for a busy machine.
+  EXPECT_LT(fastest, std::chrono::milliseconds(440));
 }
 
 // What an abandoned device may still use is kept, which needs memory.
@@ -328,6 +335,7 @@ TEST(AllocationInARun, AnAbandonedRunIsReported) {
     counted.let_go = true;
     if (status == BP_TIMED_OUT && !is_abandoned) {  // the time was over before the device ran
       ASSERT_EQ(counted.held, 0u) << "allocation " << n;
+      ASSERT_LT(timeout, std::chrono::seconds(20));
       is_over = false;
       --n;
       timeout *= 2;

@@ -273,7 +273,7 @@ TEST(Streams, ADeviceThatDoesNotReturnIsAbandoned) {
       EXPECT_EQ(late.status(), BP_TIMED_OUT);
       EXPECT_TRUE(late.abandoned());
       EXPECT_THAT(late.text(), HasSubstr("device 'partial' did not return"));
-      EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
+      EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
       EXPECT_EQ(counters(env).abandoned, 1u);
       EXPECT_EQ(failure([&] { exec.run(); }).status(), BP_DEVICE_LOST);
       // Later runs use the CPU, both in an exec created earlier and in a new one.

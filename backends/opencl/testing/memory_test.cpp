@@ -213,6 +213,7 @@ TEST_F(MemoryTest, AClMemOfTheFrameworkIsBoundWithoutCopies) {
     const uint32_t space = own_space(env);
     ASSERT_EQ(space_of(env, space).import_count, 1u);
     EXPECT_EQ(space_of(env, space).imports[0], BP_EXTERNAL_CL_MEM);
+    EXPECT_EQ(env.export_memory(device_buffer(env, 16), BP_EXTERNAL_CL_MEM).bytes, 16u);
     const uint64_t head = space_of(env, space).alignment, bytes = kElements * sizeof(float);
     const cl_context context = context_of(env);
     const OwnedMem framework(context, head + bytes), y(context, bytes);

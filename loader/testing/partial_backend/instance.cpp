@@ -82,8 +82,8 @@ void Instance::fail(const bp_run_t& run) {
   const bp_host_t* host = program_.device->backend->host;
   if (fault->kind == "late") return take_time(500'000);
   if (fault->kind == "held") {
-    const Counters& counters = program_.device->counters();
-    ++program_.device->counters().held;
+    Counters& counters = program_.device->counters();
+    ++counters.held;
     for (int i = 0; i < 60'000 && !counters.let_go; ++i) take_time(1000);
     return;
   }
