@@ -96,7 +96,7 @@ void check_permissions(const fs::path& file) {
   if ((info.st_mode & 077) != 0)
     throw std::runtime_error(
         fmt::format("its mode is {:o}, which gives others permissions: run `chmod 600` on it", info.st_mode & 07777));
-  if (info.st_uid != geteuid()) throw std::runtime_error("it belongs to another user");
+  if (info.st_uid != geteuid()) throw std::runtime_error("it belongs to another user: only its owner can use it");
 }
 
 }  // namespace
@@ -132,8 +132,7 @@ Key read_key(const fs::path& file) {
   } catch (const Json::exception&) {
     throw std::runtime_error(fmt::format("'{}' is not a key file of `backplane-conform keygen`", file.string()));
   } catch (const std::runtime_error& error) {
-    throw std::runtime_error(
-        fmt::format("'{}' is not a key file of `backplane-conform keygen`: {}", file.string(), error.what()));
+    throw std::runtime_error(fmt::format("key file '{}' cannot be used: {}", file.string(), error.what()));
   }
 }
 

@@ -26,7 +26,9 @@ Result opsets(Bench& bench) {
   const Device& device = bench.device();
   const bp_coverage_api_t& api = *device.plugin().coverage;
   if (api.opsets == nullptr)
-    return device.newest_opset() != 0 ? passed() : failed("the plugin names no operator set of ONNX's own domain");
+    return device.newest_opset() != 0
+               ? passed()
+               : failed("opsets is NULL, and newest_opsets has no version for ONNX's own domain");
   bp_opsets_t opsets = {.size = sizeof opsets};
   Detail detail;
   const bp_status_t status = api.opsets(device.raw(), &opsets, detail.error());

@@ -37,7 +37,10 @@ uint64_t hash(std::string_view text) {
 }
 
 std::string name_in(const fs::path& data, const fs::path& folder) {
-  if (folder == data) return fs::absolute(folder).lexically_normal().filename().string();
+  if (folder == data) {
+    const fs::path whole = fs::absolute(folder).lexically_normal();  // ends in '/' if `folder` does, or in "."
+    return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
+  }
   return folder.lexically_relative(data).string();
 }
 

@@ -38,7 +38,8 @@ TEST_F(CaseTest, FoundThreeLevelsDeepInOrder) {
 
 TEST_F(CaseTest, TheFolderItselfMayBeACase) {
   make("test_a");
-  EXPECT_THAT(names(find_cases(data_ / "test_a")), ElementsAre("test_a"));
+  for (const char* spelled : {"test_a", "test_a/", "test_a/.", "test_a//"})
+    EXPECT_THAT(names(find_cases(data_ / spelled)), ElementsAre("test_a")) << spelled;
 }
 
 TEST_F(CaseTest, FiltersByNameOrItsLastPart) {

@@ -22,8 +22,8 @@ struct ImportLimits {
 // placement uses a budget that no other thread uses.
 class Budget {
  public:
-  // Thrown when the budget is exhausted, as std::bad_alloc is when memory runs out, and by place() when it is
-  // cancelled. parse(), canonicalize(), infer() and place() catch it and return the status.
+  // Thrown when the budget is exhausted, as std::bad_alloc is when memory runs out, and within place() when placing is
+  // cancelled. Does not leave parse(), canonicalize(), infer() or place(): they return its status.
   struct Exhausted {
     Status status;
   };

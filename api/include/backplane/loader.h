@@ -70,8 +70,8 @@ typedef struct bp_env_desc_t {
   bp_status_t(BP_CALL* submit)(void* self, const bp_task_t* task);
   void*(BP_CALL* allocate)(void* self, uint64_t bytes, uint64_t alignment);
   void(BP_CALL* release)(void* self, void* memory, uint64_t bytes, uint64_t alignment);
-  /* Plugins for programs that cannot or do not want to load libraries. Each function is called like a library's
-   * bp_plugin_query. */
+  /* Query functions of plugins that are linked into the program, for programs that cannot or do not want to load
+   * libraries. Each is called like a library's bp_plugin_query. */
   const bp_plugin_query_t* plugins;
   uint32_t plugin_count;
   uint32_t reserved;
@@ -94,7 +94,7 @@ typedef struct bp_env_desc_t {
 #define BP_REFUSED_BY_PLUGIN 10u    /* the plugin refused this host */
 #define BP_REFUSED_ID 11u           /* the id is not valid, or differs from the manifest's */
 #define BP_REFUSED_DUPLICATE 12u    /* an earlier backend or manifest has that id */
-#define BP_REFUSED_DISABLED 13u     /* the user excluded it: BACKPLANE_DISABLE, BACKPLANE_SELECT, an empty manifest */
+#define BP_REFUSED_DISABLED 13u     /* disabled or not selected (environment or options), or an empty manifest */
 #define BP_REFUSED_CRASHED 14u      /* it crashed or hung when probed in a child process */
 #define BP_REFUSED_CREATE 15u       /* `create` failed */
 #define BP_REFUSED_DEVICES 16u      /* it has no device on this machine */

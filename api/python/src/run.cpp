@@ -277,7 +277,7 @@ class PyRun {
     }
     return false;
   }
-  // Call this when the exec no longer uses the old binding.
+  // The exec must no longer use the old binding. Leaks it if an abandoned device may still use its memory.
   void replace(Binding& binding, Binding with) {
     if (is_abandoned()) (void)new Binding(std::move(binding));
     binding = std::move(with);

@@ -23,8 +23,8 @@ class Threads {
   int count() const { return count_; }
   oneapi::tbb::task_arena& arena() { return arena_; }
   Team* team() { return team_ ? &*team_ : nullptr; }
-  // Held by a run if there is a single thread. An arena of one thread has room for two callers at once, of which the
-  // second would have an index beyond the scratch memory.
+  // A run on a single thread holds this instead of entering the arena: an arena of one thread has room for two callers
+  // at once, of which the second would have an index beyond the scratch memory.
   std::mutex& only_thread() { return only_thread_; }
   Budget& budget() { return budget_; }
   const Budget& budget() const { return budget_; }
