@@ -9,7 +9,8 @@ constexpr int kMaxDepth = 16;
 
 const bp_container_api_t& containers() {
   const bp_container_api_t* table = api().container_api == nullptr ? nullptr : api().container_api();
-  if (table == nullptr) throw Error(BP_UNSUPPORTED, "this loader has no containers; install a newer one");
+  if (table == nullptr)
+    throw Error(BP_UNSUPPORTED, "this loader does not support sequences, optionals and maps: install a newer one");
   return *table;
 }
 

@@ -24,7 +24,7 @@ struct NodeVerdict {
   uint32_t answer = BP_ANSWER_NO;
   uint32_t reason = BP_REASON_OPERATOR;
   uint32_t compute_types = 0;  // BP_COMPUTE_* types in which the device computes the node
-  float confidence = 0;        // in `seconds`: from 0 (a guess) to 1 (measured)
+  float confidence = 0;        // how far to trust `seconds`: from 0 (a guess) to 1 (measured)
   double seconds = 0;          // expected time of the node; 0: unknown
   Source source = Source::kEstimate;
   uint64_t bytes = 0;          // device memory, without inputs and outputs; 0: unknown

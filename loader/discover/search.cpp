@@ -37,7 +37,8 @@ std::vector<std::string> split(std::string_view list) {
   return parts;
 }
 
-// Adds the base folders of the XDG Base Directory Specification. Ignores relative paths, as it requires.
+// Adds `kManifests` in each base folder of the XDG Base Directory Specification, which requires relative paths to be
+// ignored.
 void base_folders(std::vector<Place>& places, const char* home_variable, const char* below_home,
                   const char* list_variable, const char* otherwise) {
   auto folder = [&](const fs::path& base, std::string_view found_by) {

@@ -72,7 +72,7 @@ class RunState {
   Status set_extents(uint32_t value, std::vector<int64_t> extents);
   // Allocates memory for one replica, large enough for the value. The memory grows when needed and never shrinks.
   Status allocate(ReplicaRef ref);
-  // Reserves the arena of a memory: one block that holds values between islands.
+  // Reserves the arena of a memory: one block for values between islands and for copies of inputs and outputs.
   Status reserve_arena(uint32_t memory, uint64_t bytes);
   void place_in_arena(ReplicaRef ref, uint64_t offset, uint64_t bytes);
   // Imports the value's replica in host memory as this replica, or uses it as it is if the device works on host memory.
@@ -127,7 +127,7 @@ class RunState {
   Status bind_container(uint32_t step, uint32_t slot, bp_container_t* container, Slot& bound);
 
   const RunGraph& graph_;
-  std::vector<Block> arenas_;   // by memory: one block for values between islands
+  std::vector<Block> arenas_;   // by memory: see reserve_arena
   std::vector<Block> imports_;  // by memory: its import of the arena in host memory
   std::vector<Value> values_;
   std::vector<StepState> steps_;

@@ -339,7 +339,7 @@ typedef struct bp_node_verdict_t {
   bp_text_t detail;       /* for people: the value found and what is supported; with BP_ANSWER_NO never empty */
   double seconds;         /* expected time of the node; 0 if unknown */
   uint64_t bytes;         /* device memory, without inputs and outputs; 0 if unknown */
-  float confidence;       /* in `seconds`: from 0 (a guess) to 1 (measured on this machine) */
+  float confidence;       /* how far to trust `seconds`: from 0 (a guess) to 1 (measured on this machine) */
   uint32_t reserved;
 } bp_node_verdict_t;
 

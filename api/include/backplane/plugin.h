@@ -168,7 +168,7 @@ typedef struct bp_verdict_t {
   bp_text_t detail;       /* for people: the value found and what is supported; copied */
   double seconds;         /* expected time; 0 if unknown */
   uint64_t bytes;         /* device memory, without inputs and outputs; 0 if unknown */
-  float confidence;       /* in `seconds`: from 0 (a guess) to 1 (measured on this machine) */
+  float confidence;       /* how far to trust `seconds`: from 0 (a guess) to 1 (measured on this machine) */
   uint32_t range_count;
   const bp_range_t* ranges; /* with BP_ANSWER_CONDITIONAL; copied */
 } bp_verdict_t;

@@ -59,7 +59,7 @@ class BufferTooSmall(CallError):
 
 
 class BadState(CallError):
-    """A call was out of order. The text names the call that was expected first."""
+    """The object's state does not allow the call: for example, an input is not bound. The text says what has to come first."""
 
 
 class TypeMismatch(CallError, TypeError):

@@ -52,7 +52,7 @@ uint32_t kind_of(cl_device_type type) {
   return BP_DEVICE_OTHER;
 }
 
-// Some drivers, such as pocl, put spaces in front of names.
+// Some drivers put spaces in front of names.
 std::string trimmed(std::string text) {
   text.erase(0, std::min(text.size(), text.find_first_not_of(' ')));
   return text;

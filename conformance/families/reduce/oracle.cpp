@@ -110,7 +110,7 @@ double log_sum_exp(const std::vector<double>& values) {
   for (const double x : values) s += std::exp(x - top);
   return top + std::log(s);
 }
-// The logarithm turns the relative error of the sum into an absolute one. The rounding of the largest value is added.
+// 1: a relative error of the sum is an absolute error of its logarithm. |largest|: the rounding when it is added back.
 double log_sum_exp_scale(const std::vector<double>& values) {
   return 1 + std::fabs(largest(values));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests that a backend's process sends to the loader while the loader waits for a call: about a graph, or with a
-// span of a run.
+// Requests that a backend's process sends to the loader while the loader waits for a call to return: about a graph, or
+// with a span of a traced run.
 #pragma once
 
 #include <atomic>
@@ -17,8 +17,8 @@
 
 namespace backplane::isolate {
 
-// The lanes (channels) on which the loader waits for a call that concerns one object. Requests about the object can be
-// sent on any of them.
+// The lanes (channels) on which the loader waits for the reply to a call that concerns one object. Requests about the
+// object can be sent on any of them.
 class ActiveLanes {
  public:
   // While this exists, the current call of `lane` concerns the object to which `active` belongs.
