@@ -273,7 +273,7 @@ grep -q "info" "$work/err" || complain "nothing on standard error with --verbose
 # ---- lists ----
 right 0 "^null  *other" list --summary
 right 0 "list.html written" list --html "$work/list.html"
-grep -q "<td>null</td>" "$work/list.html" || complain "the list's page has no device"
+grep -q '<td class="device">null</td>' "$work/list.html" || complain "the list's page has no device"
 wrong 1 "/proc/nowhere" list --html /proc/nowhere/list.html
 
 # ---- a standard output that cannot be written ----

@@ -24,7 +24,8 @@ std::string table(const std::vector<std::string>& heads, const Rows& rows) {
   out += "</tr>\n";
   for (const auto& row : rows) {
     out += "<tr>";
-    for (const std::string& cell : row) out += fmt::format("<td>{}</td>", escaped(cell));
+    for (size_t i = 0; i < row.size(); ++i)
+      out += fmt::format("<td class=\"{}\">{}</td>", heads[i], escaped(row[i]));
     out += "</tr>\n";
   }
   return out + "</table></div>\n";

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from ._core import Model
 
 _COLORS = ("#4c78a8", "#f58518", "#54a24b", "#b279a2", "#e45756", "#72b7b2", "#9d755d", "#eeca3b")
+_NO_DEVICE = "#d62728"
 _SHOWN = 200  # rows of a table in a notebook or terminal
+_LONG = ("name", "not elsewhere, because")  # columns whose cells may be longer than a phone is wide
 
 
 def _time(seconds: float | None) -> str:
@@ -36,14 +38,21 @@ def _text_table(heads: list[str], rows: list[list[str]]) -> str:
 
 
 def _html_table(heads: list[str], rows: list[list[str]], colors: list[str]) -> str:
+    """Returns a table as HTML. Long names break; times and their units do not."""
+    broken = "text-align:left;overflow-wrap:anywhere;min-width:8em;max-width:24em"
+    whole = "text-align:left;white-space:nowrap"
+    styles = [broken if head in _LONG else whole for head in heads]
     head = "".join(f"<th style='text-align:left'>{html.escape(text)}</th>" for text in heads)
     body = "".join(
         f"<tr style='border-left:4px solid {color}'>"
-        + "".join(f"<td style='text-align:left'>{html.escape(cell)}</td>" for cell in row)
+        + "".join(f"<td style='{style}'>{html.escape(cell)}</td>" for cell, style in zip(row, styles, strict=True))
         + "</tr>"
         for row, color in zip(rows, colors, strict=True)
     )
-    return f"<div style='overflow-x:auto'><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    return (
+        f"<div style='overflow-x:auto'><table style='margin-left:0'><thead><tr>{head}</tr></thead>"
+        f"<tbody>{body}</tbody></table></div>"
+    )
 
 
 class Explanation:
@@ -85,25 +94,26 @@ class Explanation:
         return self.report["seconds"]
 
     def why(self, node: dict) -> str:
-        """Why a node of `nodes` is not on another device: the reason of each device that does not support it."""
+        """Why a node of `nodes` is not on another device: its pin, and the reason of each device that does not support it."""
+        pin = [f"pinned by {node['pin']}"] if node.get("pin") else []
         refusals = [verdict for verdict in node["verdicts"] if verdict["answer"] == "no"]
-        return "; ".join(f"{verdict['device']}: {verdict['detail'] or verdict['reason']}" for verdict in refusals)
+        return "; ".join(pin + [f"{verdict['device']}: {verdict['detail'] or verdict['reason']}" for verdict in refusals])
 
     def _rows(self) -> list[list[str]]:
         return [
             [
                 str(node["index"]),
                 node["op_type"],
-                node["name"],
                 node["device"] or "none",
                 "" if node["island"] is None else str(node["island"]),
                 _time(node.get("seconds")),
+                node["name"],
                 self.why(node),
             ]
             for node in self.nodes[:_SHOWN]
         ]
 
-    _heads = ["node", "operator", "name", "device", "island", "time", "not elsewhere, because"]
+    _heads = ["node", "operator", "device", "island", "time", *_LONG]
 
     def _summary(self) -> str:
         counts: dict[str, int] = {}
@@ -115,28 +125,44 @@ class Explanation:
         nodes, islands = _count(self.nodes, "node", "nodes"), _count(self.islands, "island", "islands")
         return f"{nodes} ({where}) in {islands}, {_count(self.copies, 'copy', 'copies')}{expected}"
 
+    def _notes(self) -> list[str]:
+        """Lines below the summary: whether the model can run, and the extents that the expected times assume."""
+        lines = []
+        if self.uncovered:
+            lines.append(f"Cannot run: no device supports {len(self.uncovered)} of {_count(self.nodes, 'node', 'nodes')}")
+        if self.report.get("assumed"):
+            extents = ", ".join(f"{name} = {extent}" for name, extent in self.report["assumed"].items())
+            lines.append(f"Assumed: {extents}; choose with dims={{name: extent}}")
+        return lines
+
     def _more(self) -> str:
         more = len(self.nodes) - _SHOWN
-        return f"… and {more} more nodes" if more > 0 else ""
+        return f"… and {more} more {'node' if more == 1 else 'nodes'}" if more > 0 else ""
 
     def __str__(self) -> str:
-        return "\n".join(part for part in (self._summary(), _text_table(self._heads, self._rows()), self._more()) if part)
+        parts = (self._summary(), *self._notes(), _text_table(self._heads, self._rows()), self._more())
+        return "\n".join(part for part in parts if part)
 
     def __repr__(self) -> str:
         return f"Explanation({self._summary()})"
 
     def _repr_html_(self) -> str:
-        color_of = {device: _COLORS[i % len(_COLORS)] for i, device in enumerate(self.devices)}
-        colors = [color_of.get(node["device"], "#d62728" if node["device"] is None else "#888") for node in self.nodes[:_SHOWN]]
+        color_of: dict[str | None, str] = {device: _COLORS[i % len(_COLORS)] for i, device in enumerate(self.devices)}
+        if self.uncovered:
+            color_of[None] = _NO_DEVICE
+        colors = [color_of.get(node["device"], "#888") for node in self.nodes[:_SHOWN]]
         total = max(1, len(self.nodes))
         bar = "".join(
-            f"<span title='{html.escape(device)}' style='display:inline-block;height:10px;background:{color};"
+            f"<span title='{html.escape(device or 'no device')}' style='display:inline-block;height:10px;background:{color};"
             f"width:{100 * sum(node['device'] == device for node in self.nodes) / total:.2f}%'></span>"
             for device, color in color_of.items()
         )
-        legend = " ".join(f"<span style='color:{color}'>■</span> {html.escape(device)}" for device, color in color_of.items())
+        legend = " ".join(
+            f"<span style='color:{color}'>■</span> {html.escape(device or 'no device')}" for device, color in color_of.items()
+        )
+        notes = "".join(f"<div>{html.escape(line)}</div>" for line in self._notes())
         return (
-            f"<div><b>{html.escape(self._summary())}</b><div style='width:100%;max-width:600px'>{bar}</div><div>{legend}</div>"
+            f"<div><b>{html.escape(self._summary())}</b>{notes}<div style='width:100%;max-width:600px'>{bar}</div><div>{legend}</div>"
             f"{_html_table(self._heads, self._rows(), colors)}<div>{html.escape(self._more())}</div></div>"
         )
 
@@ -170,19 +196,23 @@ class Profile:
                 verdict = times.get(device, {})
                 unmeasured = "" if verdict.get("source", "measured") == "measured" else f" ({verdict['source']})"
                 cells.append(_time(verdict.get("seconds")) + unmeasured)
-            rows.append([str(node["index"]), node["op_type"], node["name"], *cells])
+            rows.append([str(node["index"]), node["op_type"], *cells, node["name"]])
         return rows
 
     def __str__(self) -> str:
-        return _text_table(["node", "operator", "name", *self.devices], self._rows())
+        return _text_table(["node", "operator", *self.devices, "name"], self._rows())
+
+    def _summary(self) -> str:
+        sums = ", ".join(f"{device}: {_time(self.seconds(device)) or 'nothing measured'}" for device in self.devices)
+        return f"{_count(self.nodes, 'node', 'nodes')}; {sums}"
 
     def __repr__(self) -> str:
-        sums = ", ".join(f"{device}: {_time(self.seconds(device)) or 'nothing measured'}" for device in self.devices)
-        return f"Profile({len(self.nodes)} nodes; {sums})"
+        return f"Profile({self._summary()})"
 
     def _repr_html_(self) -> str:
         rows = self._rows()
-        return _html_table(["node", "operator", "name", *self.devices], rows, ["#888"] * len(rows))
+        table = _html_table(["node", "operator", *self.devices, "name"], rows, ["#888"] * len(rows))
+        return f"<div><b>{html.escape(self._summary())}</b>{table}</div>"
 
 
 def profile(model: Model, **options: Any) -> Profile:

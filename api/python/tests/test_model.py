@@ -109,6 +109,21 @@ def test_explanations_say_why_not_elsewhere(env: backplane.Environment) -> None:
     assert session.explain().nodes[0]["device"] == "cpu"
 
 
+def test_explanations_say_that_a_model_cannot_run(env: backplane.Environment) -> None:
+    explanation = env.load(models.identity(TensorProto.STRING, [2])).explain(devices=["null"])
+    assert len(explanation.uncovered) == 1
+    assert "\nCannot run: no device supports 1 of 1 node\n" in str(explanation)
+    assert ">Cannot run: no device supports 1 of 1 node<" in explanation._repr_html_()
+    assert "■</span> no device" in explanation._repr_html_()
+
+
+def test_explanations_name_pins_and_assumed_extents(env: backplane.Environment) -> None:
+    explanation = env.load(models.relu(["batch", 4])).explain(devices=["null", "cpu"], pins={"op=Relu": "cpu"})
+    assert explanation.why(explanation.nodes[0]).startswith("pinned by op=Relu")
+    assert "\nAssumed: batch = " in str(explanation)
+    assert "Assumed: batch = " in explanation._repr_html_()
+
+
 def test_what_no_device_takes_names_the_reasons(env: backplane.Environment) -> None:
     with pytest.raises(backplane.Unsupported, match="null"):
         env.load(models.identity(TensorProto.STRING, [2])).compile(devices="null")
