@@ -24,8 +24,7 @@ std::string table(const std::vector<std::string>& heads, const Rows& rows) {
   out += "</tr>\n";
   for (const auto& row : rows) {
     out += "<tr>";
-    for (size_t i = 0; i < row.size(); ++i)
-      out += fmt::format("<td class=\"{}\">{}</td>", heads[i], escaped(row[i]));
+    for (size_t i = 0; i < row.size(); ++i) out += fmt::format("<td class=\"{}\">{}</td>", heads[i], escaped(row[i]));
     out += "</tr>\n";
   }
   return out + "</table></div>\n";
