@@ -7,7 +7,7 @@ usage() {
     cat <<'END'
 scripts/gates.sh [GATE…]
 
-Runs scripts/setup.sh --gates, then these gates, or only those named:
+Runs scripts/setup.sh --gates --with torch,spark, then these gates, or only those named:
 
   quick     build with g++ (warnings are errors), then format, shell, spelling, readmes, includes, planted violations
   long      the tests that scripts/test.sh leaves out without --all (scripts/long_tests.txt)
@@ -51,7 +51,7 @@ export BACKPLANE_DATA
 source scripts/build.sh
 
 step "packages and data"
-scripts/setup.sh --gates
+scripts/setup.sh --gates --with torch,spark
 python=/usr/bin/python3
 results=()
 failed=0

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <barrier>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
@@ -13,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "cli/progress.h"
 #include "command.h"
@@ -43,9 +45,14 @@ double peak_rss_mb() {
   return 0;
 }
 
-// Measures `runs` runs, distributed over the execs. If there are several, each has its own thread. Rethrows an
-// exception of a run.
-std::vector<double> measure(std::vector<BoundExec>& bound, uint32_t runs) {
+struct Measured {
+  std::vector<double> times;  // of each run, in milliseconds
+  double total_ms = 0;        // of all runs
+};
+
+// Measures `runs` runs, distributed over the execs. If there are several, each has its own thread; the total begins
+// when all threads have started. Rethrows an exception of a run.
+Measured measure(std::vector<BoundExec>& bound, uint32_t runs) {
   std::vector<double> times(runs);
   std::atomic<uint32_t> next = 0, done = 0;
   std::exception_ptr failure;
@@ -64,14 +71,22 @@ std::vector<double> measure(std::vector<BoundExec>& bound, uint32_t runs) {
     }
   };
   cli::Progress progress("runs", runs, [&] { return done.load(); });
+  auto begin = std::chrono::steady_clock::now();
   if (bound.size() == 1) {  // runs in this thread, like an application with one thread
     work(bound.front());
   } else {
+    std::barrier started(static_cast<ptrdiff_t>(bound.size()),
+                         [&]() noexcept { begin = std::chrono::steady_clock::now(); });
     std::vector<std::jthread> threads;
-    for (BoundExec& each : bound) threads.emplace_back([&] { work(each); });
+    for (BoundExec& each : bound) {
+      threads.emplace_back([&] {
+        started.arrive_and_wait();
+        work(each);
+      });
+    }
   }
   if (failure) std::rethrow_exception(failure);
-  return times;
+  return {std::move(times), milliseconds_since(begin)};
 }
 
 Outcome bench(const Flags& flags) {
@@ -102,9 +117,7 @@ Outcome bench(const Flags& flags) {
   for (BoundExec& each : bound) {  // warm up: the first run of an exec takes longer
     for (uint32_t i = 0; i < std::clamp(flags.runs / 10, 1u, 10u); ++i) each.exec.run();
   }
-  const auto measured = std::chrono::steady_clock::now();
-  std::vector<double> times = measure(bound, flags.runs);
-  const double total_ms = milliseconds_since(measured);
+  auto [times, total_ms] = measure(bound, flags.runs);
   std::sort(times.begin(), times.end());
   const auto quantile = [&](double q) {
     return times[static_cast<size_t>(std::llround(q * static_cast<double>(times.size() - 1)))];
@@ -127,11 +140,12 @@ Outcome bench(const Flags& flags) {
                   {"streams", flags.streams},
                   {"runs_per_second", total_ms > 0 ? flags.runs / total_ms * 1e3 : 0}};
   outcome.text = fmt::format(
-      "create {:.2f} ms\nrun    min {:.3f} ms, median {:.3f} ms, p90 {:.3f} ms over {} runs\n"
+      "create {}\nrun    min {}, median {}, p90 {} over {}\n"
       "rate   {:.1f} runs/s, {} at once\nmemory {:.1f} MiB at its peak\n{} on {}\n",
-      create_ms, times.front(), quantile(0.5), quantile(0.9), flags.runs, outcome.json["runs_per_second"].get<double>(),
-      flags.streams, peak_rss_mb(), count_text(island_count(session), "island", "islands"),
-      join(outcome.json["devices"], ", "));
+      seconds_text(create_ms / 1e3), seconds_text(times.front() / 1e3), seconds_text(quantile(0.5) / 1e3),
+      seconds_text(quantile(0.9) / 1e3), count_text(flags.runs, "run", "runs"),
+      outcome.json["runs_per_second"].get<double>(), flags.streams, peak_rss_mb(),
+      count_text(island_count(session), "island", "islands"), join(outcome.json["devices"], ", "));
   return outcome;
 }
 

@@ -61,7 +61,11 @@ Environment EnvironmentFlags::make(bool only_lists) const {
   EnvironmentOptions options;
   options.backend_files = backends;
   options.threads = threads;
-  if (verbose) options.log_level = BP_LOG_INFO;
+  if (verbose) {
+    options.log_level = BP_LOG_INFO;
+  } else if (std::getenv("BACKPLANE_LOG") == nullptr) {
+    options.log_level = BP_LOG_WARNING;
+  }
   const std::map<std::string, std::string> given = last_of_each("--set", "NAME=VALUE", settings, false);
   options.options = given;
   if (verbose && compiles_verbosely) {
