@@ -41,7 +41,7 @@ class Budget {
       fail_bytes(bytes, doing);
     if (++steps_ % kStepsPerLook == 0) look(doing);
   }
-  // Returns `bytes` to the budget after freeing them.
+  // Returns `bytes`, which the caller has freed, to the budget.
   void release(uint64_t bytes) { used_ -= bytes < used_ ? bytes : used_; }
   // Counts a step. Every 256th call of `step` or `charge` checks the time, and throws if the limit has passed. For
   // loops that allocate little.

@@ -63,7 +63,7 @@ class [[nodiscard]] Status {
 bp_status_t write_code(bp_status_t code, bp_error_t* error) noexcept;
 
 // The loader assigns values of bp_run_t.id from this one up: to its own runs, and to runs that the framework did not
-// number. Frameworks number their runs from 1. Status::write replaces a value of the loader by 0.
+// number. Frameworks number their runs from 1. Status::write replaces a value of the loader with 0.
 constexpr uint64_t kFirstLoaderRun = uint64_t{1} << 63;
 
 // A value, or the status that explains why there is none.

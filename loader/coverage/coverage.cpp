@@ -213,7 +213,7 @@ void explain(const bp_node_t& node, NodeVerdict& verdict) {
   const std::string op = abi::string(node.op_type);
   if (verdict.reason == BP_REASON_OPSET)
     verdict.detail =
-        op + " in its form of version " + std::to_string(node.since_version) + " is newer than this backend knows";
+        op + " in its form of version " + std::to_string(node.since_version) + " is newer than this backend supports";
   else if (verdict.reason == BP_REASON_OPERATOR)
     verdict.detail = "operator " + op + " is not known";
   else

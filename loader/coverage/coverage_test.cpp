@@ -292,7 +292,7 @@ TEST_F(CoverageCosts, CopiesAreMeasuredOnce) {
   EXPECT_EQ(copies(), before);
 }
 
-// The CPU backend, but it refuses every node, for its type and without a text.
+// The CPU backend, except that it refuses every node with BP_REASON_DTYPE and without a text.
 const bp_plugin_t* BP_CALL query_silent_plugin(const bp_host_offer_t* offer) {
   static const auto kQuery = reinterpret_cast<bp_plugin_query_t>(
       ::dlsym(::dlopen(kCpu.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE), BP_PLUGIN_SYMBOL));

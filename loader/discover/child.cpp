@@ -109,7 +109,7 @@ Result<ChildResult> run_child(const ChildSetup& setup) {
   result.timed_out = !await(process.get(), read_end.get(), setup.limit, result.output);
   // Kills the process group before its leader is reaped. After that, the kernel could reuse the group's number.
   ::kill(-child, SIGKILL);
-  // A process that is stuck in a driver does not end even then. Nothing waits for it.
+  // A process that is stuck in a driver does not end even then. Nothing waits for it longer than kDying.
   if (result.timed_out && !await(process.get(), read_end.get(), kDying, result.output)) return result;
   siginfo_t end{};
   int reaped;

@@ -163,7 +163,7 @@ Result<bp_device_t*> Device::open_locked(bp_device_open_t how) {
   if (const bp_status_t code = call_open()) return error.status(code, fmt::format("device {} cannot be opened", name_));
   if (!opened) return Status(BP_INTERNAL, fmt::format("device {}: plugin returned BP_OK but opened nothing", name_));
   const auto close = [&](bp_device_t* device) { call_plugin([&] { api.close(device); }); };
-  std::unique_ptr<bp_device_t, decltype(close)> owned(opened, close);  // closes it also if there is no memory
+  std::unique_ptr<bp_device_t, decltype(close)> owned(opened, close);  // closes it if a later step fails
   BP_TRY(ask_opsets(opened));
   framework_allocate_ = how.allocate;
   framework_ = how.self;

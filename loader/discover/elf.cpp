@@ -20,7 +20,7 @@ namespace {
 using Segments = std::vector<Elf64_Phdr>;
 
 // Libraries stay far below these limits. A file beyond them was probably crafted to waste time.
-constexpr uint64_t kMaxGigabytes = 8;  // hashing a file takes about a second for each
+constexpr uint64_t kMaxGigabytes = 8;  // hashing takes about a second per gigabyte
 constexpr uint16_t kMaxSegments = 256;
 constexpr uint64_t kMaxEntries = 4096;  // in the dynamic section
 constexpr size_t kMaxNames = 256;       // of needed libraries
@@ -62,7 +62,7 @@ Refusal check_header(const std::string& name, const File& file, Segments& out_se
   Elf64_Ehdr header{};
   const size_t got = file.read(0, &header, sizeof header);
   if (got < EI_NIDENT || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
-    return not_a_library(file.size() == 0 ? "it is empty" : "it does not begin as an ELF file");
+    return not_a_library(file.size() == 0 ? "it is empty" : "it does not begin with an ELF header");
 
   const auto& own = __ehdr_start;
   if (header.e_ident[EI_CLASS] != own.e_ident[EI_CLASS] || header.e_ident[EI_DATA] != own.e_ident[EI_DATA])

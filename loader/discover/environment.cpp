@@ -185,7 +185,7 @@ Result<Settings> read_settings(const bp_env_desc_t& desc) {
 }
 
 // Whether this refusal is normal, so that it needs no warning unless the file was named: the backend is a duplicate,
-// disabled or without devices, or its plugin refused to be loaded (BP_REFUSED_BY_PLUGIN).
+// disabled, not selected or without devices, or its plugin refused to be loaded (BP_REFUSED_BY_PLUGIN).
 bool expected(uint32_t refusal) {
   return refusal == BP_REFUSED_DUPLICATE || refusal == BP_REFUSED_DISABLED || refusal == BP_REFUSED_DEVICES ||
          refusal == BP_REFUSED_BY_PLUGIN;

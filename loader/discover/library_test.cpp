@@ -138,7 +138,7 @@ INSTANTIATE_TEST_SUITE_P(
                           [](auto& box, auto& file, auto good) { box.write(file, good.substr(0, good.size() - 1)); }},
                       FileCase{"huge", BP_REFUSED_NOT_A_LIBRARY, "more than 8 GiB",
                                [](auto& box, auto& file, auto good) {
-                                 fs::resize_file(box.write(file, good), uint64_t{9} << 30);  // a hole takes no disk
+                                 fs::resize_file(box.write(file, good), uint64_t{9} << 30);  // a hole takes no space
                                }},
                       FileCase{"program_headers_outside", BP_REFUSED_NOT_A_LIBRARY, "cut off",
                                [](auto& box, auto& file, auto good) {

@@ -22,7 +22,8 @@ Refusal open_library(const Opening& opening, const Log& log, Backend& out, FileF
   if (Refusal refusal = check_writers(opening.library, file)) return refusal;
   if (Refusal refusal = check_library(opening.library, file)) return refusal;
   const auto content = blake2b_of(file);
-  if (!content) return {BP_REFUSED_UNTRUSTED, fmt::format("{} is not used: it changed while it was read", name)};
+  if (!content)
+    return {BP_REFUSED_UNTRUSTED, fmt::format("{} is not used: it changed while it was read, or cannot be read", name)};
   if (!opening.sha256.empty())
     if (const auto sha256 = sha256_of(file); sha256 != opening.sha256)
       return {BP_REFUSED_UNTRUSTED, fmt::format("{} is not the library of manifest {}: its SHA-256 is {}, not {}", name,

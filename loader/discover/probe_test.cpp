@@ -182,7 +182,7 @@ TEST(Probe, ALibraryThatCannotBeLoadedHasNoVerdict) {
   EXPECT_TRUE(stored_verdict(symbol));
 }
 
-// For example because the driver is not installed yet. It may be faulty together with the driver.
+// A plugin may have no devices because its driver is not installed yet, and may be faulty together with the driver.
 TEST(Probe, APluginWithoutDevicesIsTriedAgainInAnotherSituation) {
   Sandbox sandbox;
   const fs::path none = kPlugins / "bad_no_devices.so";

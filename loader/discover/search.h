@@ -12,7 +12,7 @@
 
 namespace backplane {
 
-// A file that was named, or a folder in which manifests are looked for. It may not exist.
+// A file that was named, or a folder in which manifests are looked for. It need not exist.
 struct Place {
   std::filesystem::path path;  // absolute
   std::string found_by;        // "backend_files", "BACKPLANE_BACKEND_FILES", "XDG_DATA_HOME", …
@@ -21,7 +21,7 @@ struct Place {
 };
 
 struct Found {
-  std::filesystem::path path;  // absolute, and may not exist; a manifest if it ends in .json, otherwise a library
+  std::filesystem::path path;  // absolute; need not exist; a manifest if it ends in .json, otherwise a library
   std::string found_by;        // as of the place
   bool named;           // the user or framework named this file or its folder, so a refusal is logged as a warning
   bool folder = false;  // a folder that the framework named and that cannot be read

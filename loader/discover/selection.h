@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which backends the user wants, set by BACKPLANE_SELECT, BACKPLANE_DISABLE, and the options loader.select and
+// Which backends may be used, set by BACKPLANE_SELECT, BACKPLANE_DISABLE, and the options loader.select and
 // loader.disable.
 #pragma once
 
@@ -18,7 +18,7 @@ class Selection {
   void select(std::string_view patterns);
   void disable(std::string_view patterns);
 
-  // Why the user does not want a backend, as a text that completes "backend cpu …"; empty if it may be used. `id` is
+  // Why a backend may not be used, as a text that completes "backend cpu …"; empty if it may be used. `id` is
   // the short id ("cpu"), `full_id` the one in the manifest ("org.backplane.cpu") or empty. Disabling takes precedence
   // over selecting. If nothing was selected, all backends are.
   std::string_view unwanted(std::string_view id, std::string_view full_id) const;

@@ -17,8 +17,8 @@
 namespace backplane {
 namespace {
 
-// Limits for what a plugin reports of its devices; texts and strides in bytes. No plugin needs more. A larger value is
-// assumed to be uninitialized.
+// Limits for what a plugin reports about its devices; texts and strides in bytes. No plugin needs more. A larger value
+// is assumed to be uninitialized.
 constexpr uint32_t kMaxDevices = 256;
 constexpr uint64_t kMaxText = 4096;
 constexpr uint32_t kMaxElements = 1000;

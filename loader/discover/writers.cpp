@@ -67,7 +67,7 @@ class Walk {
 
   // Whether the path leads to a file. All folders on the way to it are then checked.
   bool found() const { return found_; }
-  // Whether that is this file.
+  // Whether the path leads to this open file.
   bool found(const File& file) const { return found_ && is_of(file, file_); }
 
  private:

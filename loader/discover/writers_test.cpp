@@ -113,8 +113,8 @@ TEST_F(Sticky, FoldersOfOtherUsersInItAreRefusedOnEveryWay) {
     expect_untrusted(path, (shared / "theirs").string() + ": it belongs to another user");
 }
 
-// What another user does to show a file and hide it from the check. This process may write there, so it can do the
-// same.
+// Another user could show a file while it is opened and hide it from the check. This process owns the folders, so the
+// test can do the same.
 TEST_F(Sticky, AnOpenFileMustStillBeWhereItsPathLeads) {
   const fs::path library = sandbox.write("shared/mine/x.so", ""), moved = shared / "moved/x.so";
   File opened;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Field numbers of ONNX's protobuf messages (onnx.proto, IR version 13).
+// Field numbers of ONNX's protobuf messages (onnx.proto, IR version 14).
 #pragma once
 
 #include <cstdint>

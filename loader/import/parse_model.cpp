@@ -67,8 +67,8 @@ void Parser::parse_model() {
       reader.skip();
     }
   }
-  if (graphs.empty()) malformed("there is no graph in it: this is not an ONNX model, or it is truncated");
-  if (graphs.size() > 1) malformed("there are " + std::to_string(graphs.size()) + " graphs in it instead of one");
+  if (graphs.empty()) malformed("no graph was found: this is not an ONNX model, or it is truncated");
+  if (graphs.size() > 1) malformed("the model has " + std::to_string(graphs.size()) + " graphs instead of one");
   if (model_.opsets.empty() && model_.ir_version < 3) model_.opsets[""] = 1;  // these IR versions do not state an opset
   parse_graph(graphs.front(), model_.graph, nullptr, 0);
   for (const Reader& function : functions) model_.functions.push_back(parse_function(function));

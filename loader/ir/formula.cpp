@@ -9,7 +9,7 @@
 namespace backplane::model {
 namespace {
 
-constexpr double kLargest = 1e15;  // such a number of elements fits no memory, and a double holds it exactly
+constexpr double kLargest = 1e15;  // no memory can hold this many elements, and a double holds the number exactly
 
 double number_of(const Formula::Operand& operand, const std::vector<double>& values) {
   return operand.is_formula ? values[static_cast<size_t>(operand.value)] : static_cast<double>(operand.value);

@@ -15,7 +15,7 @@ struct Formula {
   enum Kind : uint32_t { kSymbol, kSum, kQuotient, kMin, kMax };  // kQuotient rounds towards negative infinity
   struct Term {
     int64_t factor;
-    std::vector<uint32_t> factors;  // formulas; the term is the product of all
+    std::vector<uint32_t> factors;  // formulas; the term is `factor` times all of them
   };
   struct Operand {
     bool is_formula;

@@ -39,7 +39,7 @@ double from_half(uint16_t bits) {
 }  // namespace
 
 std::optional<uint64_t> element_count(std::span<const int64_t> dims) {
-  constexpr uint64_t kMost = uint64_t{1} << 59;  // their bytes fit into 64 bits with every data type
+  constexpr uint64_t kMost = uint64_t{1} << 59;  // the bytes of so many elements fit into 64 bits, whatever the type
   uint64_t count = 1;
   bool empty = false;
   for (const int64_t extent : dims) {

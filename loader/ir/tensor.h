@@ -25,7 +25,7 @@ std::vector<std::string_view> unpack_strings(const Weight& weight);
 bool strings_fit(const Weight& weight);
 // The numbers of an int32 or int64 tensor; nullopt for other types.
 std::optional<std::vector<int64_t>> integers(const Weight& weight);
-// The numbers of a tensor of floats (not of 8 bits), int32, int64 or unsigned integers; nullopt for other types.
+// The numbers of a tensor of bfloat16, float16 to double, int32, int64 or uint8 to uint64; nullopt for other types.
 std::optional<std::vector<double>> numbers(const Weight& weight);
 
 }  // namespace backplane::model

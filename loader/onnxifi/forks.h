@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Forks of a process that uses this library. A child has none of its parent's threads, and the locks that those held
-// stay locked in it, so a child may only release its objects.
+// stay locked in it, so a child may only release objects.
 #pragma once
 
 #include <mutex>

@@ -70,7 +70,7 @@ class OnnxifiOpenCl : public ::testing::Test {
     }
     for (const onnxBackendID id : ids_) EXPECT_EQ(onnxReleaseBackendID(id), ONNXIFI_STATUS_SUCCESS);
     for (const cl_mem buffer : buffers_) {
-      // The library's references were released with the graph; a driver may let go of a command's a little later.
+      // The library's references were released with the graph; a driver may release those of a command a little later.
       cl_uint references = 0;
       for (int i = 0; i < 1000 && references != 1; ++i) {
         if (i != 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));

@@ -60,7 +60,7 @@ Status check_counts(Node& node) {
     return wrong(node, counted(node.inputs.size(), "input") + " where " + form() + " takes " +
                            allowed(schema.min_inputs, schema.max_inputs));
   }
-  // Exporters omit results that are not read, even required ones. But passes rely on there being one.
+  // Exporters omit results that are not read, even required ones. But passes need at least one output.
   if (node.outputs.size() > schema.max_outputs || (node.outputs.empty() && schema.min_outputs > 0)) {
     return wrong(node, counted(node.outputs.size(), "output") + " where " + form() + " has " +
                            allowed(schema.min_outputs, schema.max_outputs));
@@ -219,7 +219,7 @@ class Checker {
     }
     // A form marked deprecated only discourages the use of the operator. It means the same as the previous form.
     if (schema->deprecated && schema->older) {
-      const std::string note = "operator " + std::string(schema->name) + " is deprecated since opset " +
+      const std::string note = "operator " + std::string(schema->name) + " has been deprecated since opset " +
                                std::to_string(schema->since_version) + " of " + domain;
       model_.note(note);
       schema = schema->older;

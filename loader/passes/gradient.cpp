@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replaces Gradient nodes in two stages. `bind` turns the names in a Gradient's attributes into data flow: the node's
-// inputs become the tensors named by `xs` and `y`, and the attributes are removed. If the node is passed other tensors
-// than `xs` and `zs` name, its inputs become those passed for `xs`, and a y computed from them. `expand` then replaces
-// each Gradient by nodes that compute it. If y depends on another Gradient, that one is expanded in an earlier round.
+// inputs become the tensors named by `xs` and `y`, and the attributes are removed. If the tensors passed to the node
+// are not those that `xs` and `zs` name, its inputs become those passed for `xs`, and a y computed from what was
+// passed. `expand` then replaces each Gradient with nodes that compute it. If y depends on another Gradient, that one
+// is expanded in an earlier round.
 #include "passes/gradient.h"
 
 #include <algorithm>
@@ -274,7 +275,7 @@ class Differentiation {
       if (is_gradient(graph_.nodes[n]) && !is_bound(graph_.nodes[n])) {
         return unsupported(find(named.node), "has inputs other than the tensors that xs and zs name, and its y needs " +
                                                  graph_.nodes[n].label() +
-                                                 ", which is expanded later; pass the tensors that it names");
+                                                 ", which is expanded later; pass the tensors that xs and zs name");
       }
       bool depends = false;
       each_read(graph_, graph_.nodes[n], [&](ValueId v) { depends = depends || stands_for.contains(v); });

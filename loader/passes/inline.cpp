@@ -141,7 +141,7 @@ class Inliner {
     Node copy = node;
     copy.id = model_.next_id++;
     copy.name = name_of_call(call) + "/" + (node.name.empty() ? node.op_type : node.name);
-    bool changed = false;  // an input became omitted, which the checker has not seen
+    bool changed = false;  // an input became omitted, or an attribute was resolved or dropped: not checked yet
     for (ValueId& input : copy.inputs) {
       if (input == BP_NONE) continue;
       input = map[input];

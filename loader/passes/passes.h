@@ -14,8 +14,8 @@ namespace backplane::model {
 // topologically.
 Status check(Model& model);
 // A part of `check`, which the inliner calls for nodes that it changes. Checks a node against its schema: the numbers
-// of inputs and outputs, and the attributes, none of which may refer to one of a call. Removes trailing omitted inputs
-// and outputs, except variadic ones.
+// of inputs and outputs, and the attributes, none of which may refer to an attribute of a call. Removes trailing
+// omitted inputs and outputs, except variadic ones.
 Status check_node(Node& node);
 // Replaces calls of the model's own functions by their bodies. Graph::calls lists the calls, and Node::call refers to
 // the call that a node belongs to.

@@ -73,15 +73,15 @@ struct Placement {
 // Places the graph by `policy`:
 // - BP_FALLBACK_ALLOW: the cheapest placement found (search.h).
 // - BP_FALLBACK_PREFER: each node runs on the first listed device that supports it.
-// - BP_FALLBACK_FORBID: the first device must run all nodes without a pin.
+// - BP_FALLBACK_FORBID: the first device must run all nodes that have no pin.
 // A pinned node runs on the device of its pin in all three cases. Atomic groups stay whole.
 //
 // With `max_islands`, ALLOW and PREFER move nodes to other devices until there are few enough islands. With
-// `max_island_nodes`, larger islands are cut, but atomic groups stay whole. A device that reports its memory size gets
-// no more than fits (limits.h). Errors: BP_UNSUPPORTED (no device supports a node, or the device of its pin does not;
-// too many islands), BP_NOT_FOUND (a pin names a device that is not listed), BP_DEVICE_LOST (a pin names a device that
-// was given up), BP_RESOURCE_EXHAUSTED (too little memory on a device, or more than `limits` allows), BP_TIMED_OUT,
-// BP_CANCELLED. Deterministic.
+// `max_island_nodes`, larger islands are cut, but atomic groups stay whole. A device with memory of its own gets no
+// more than fits if it reports the size (limits.h). Errors: BP_UNSUPPORTED (no device supports a node, or that of its
+// pin does not; too many islands), BP_NOT_FOUND (a pin names a device that is not listed), BP_DEVICE_LOST (a pin names
+// a device that was given up), BP_RESOURCE_EXHAUSTED (too little memory on a device, or more than `limits` allows),
+// BP_TIMED_OUT, BP_CANCELLED. Deterministic.
 Result<Placement> place(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage, const Policy& policy,
                         const PlaceLimits& limits = {});
 

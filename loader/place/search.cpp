@@ -159,7 +159,7 @@ class Search {
   Problem& problem_;
   const uint32_t max_islands_;
   uint32_t rounds_ = 1;
-  std::vector<uint32_t> active_;  // devices that support any node
+  std::vector<uint32_t> active_;  // devices that support at least one node
   Assignment base_;               // with two devices: the assignment with as many nodes as possible on the first
   std::vector<Solution> candidates_;
 };

@@ -13,12 +13,12 @@
 namespace backplane::model {
 namespace {
 
-// For limits that the older text states.
+// For limits that ONNX's text on the older form states.
 Fit fits_if(bool condition) {
   return condition ? Fit::kAlways : Fit::kNever;
 }
 
-// For limits that it does not state.
+// For limits that this text does not state.
 Fit open_unless(bool condition) {
   return condition ? Fit::kAlways : Fit::kUnknown;
 }
@@ -112,7 +112,7 @@ Fit windows_start_inside(const Candidate& c) {
   if (strides.empty()) strides.assign(kernels.size(), 1);
   if (dilations.empty()) dilations.assign(kernels.size(), 1);
   if (pads.empty() || auto_pad == "VALID") pads.assign(2 * kernels.size(), 0);
-  // Without this, inference reports an error.
+  // Inference reports an error where this does not hold.
   const auto fits_int32 = [](const std::vector<int64_t>& values, int64_t least) {
     return std::ranges::all_of(values, [&](int64_t value) { return value >= least && value <= INT32_MAX; });
   };
@@ -123,8 +123,8 @@ Fit windows_start_inside(const Candidate& c) {
   for (size_t i = 0; i < kernels.size(); ++i) {
     const int64_t stride = strides[i], reach = (kernels[i] - 1) * dilations[i] + 1;
     const int64_t begin = pads[i], end = pads[i + kernels.size()];
-    // The last window starts at the multiple of the stride that follows extent + begin + end - reach: at most stride-1
-    // after it, and before extent + begin as long as that is less than reach - end.
+    // The last window starts at the first multiple of the stride from extent + begin + end - reach on: at most stride-1
+    // after this number, so before extent + begin if stride-1 < reach - end.
     if (stride - 1 < reach - end) continue;
     if (!x || x->rank != static_cast<int32_t>(kernels.size() + 2) || x->dims[i + 2].extent < 0) {
       fit = Fit::kUnknown;
@@ -179,7 +179,7 @@ Fit pads_are_given(const Candidate& c) {
   return c.node.find("output_shape") || auto_pad.starts_with("SAME_") ? Fit::kUnknown : Fit::kAlways;
 }
 
-// Infinity became the largest number if saturation is on; it was NaN in the types without an infinity.
+// From version 24 on, saturation turns infinity into the largest number in the FNUZ types too. Before, it became NaN.
 Fit infinity_is_saturated_alike(const Candidate& c) {
   const ValueId y = c.node.output(0);
   const bp_dtype_t to = y == BP_NONE ? bp_dtype_t{BP_DTYPE_UNDEFINED} : c.graph.values[y].type.dtype;
@@ -219,8 +219,8 @@ Fit scans_axes_from_front(const Candidate& c) {
                      none_negative(integer_list(c.node, "scan_output_axes")));
 }
 
-// The remainder of real numbers by C's fmod. Older texts allow it for no other numbers, but ONNX's data for them
-// divides integers so, too.
+// Older forms compute the remainder of real numbers only as C's fmod does (fmod 1). Their texts allow fmod 1 for no
+// other numbers, but ONNX's own test data uses it for integers too.
 Fit divides_as_then(const Candidate& c) {
   constexpr bp_dtype_set_t kReal =
       1u << BP_DTYPE_FLOAT | 1u << BP_DTYPE_DOUBLE | 1u << BP_DTYPE_FLOAT16 | 1u << BP_DTYPE_BFLOAT16;

@@ -168,7 +168,7 @@ TEST(OpVersions, IndicesThatCountFromTheBack) {
   EXPECT_EQ(shown({"Gather", {x}, {}, {{0, 3}}}, 10), 1u);
   EXPECT_EQ(shown({"Gather", {x}, {}, {{0, -1}}}, 10), 0u);
   EXPECT_EQ(shown({"Gather", {x}, {}, {{0, -1}}}, 11), 11u);
-  EXPECT_EQ(shown({"Gather", {x}, {int_attribute("axis", -1)}, {{0}}}, 10), 1u);  // its axis always could
+  EXPECT_EQ(shown({"Gather", {x}, {int_attribute("axis", -1)}, {{0}}}, 10), 1u);  // its axis could always be negative
   EXPECT_EQ(shown({"Gather", {x, {kInt64, {2}}}}, 10), 0u);
   EXPECT_EQ(shown({"Gather", {x, {kInt64, {2}}}, {}, {}, 10}, 10), 1u);
   const Operand depth{kInt64, {1}}, on_off{kFloat, {2}};

@@ -7,8 +7,8 @@
 
 namespace backplane::model {
 
-// Implements bp_graph_api_t.serialize. The bytes of the outermost graph's weights, except strings, go to `sink` without
-// being copied.
+// Implements bp_graph_api_t.serialize. The bytes of the outermost graph's initializers, except strings, go to `sink`
+// without being copied.
 Status serialize(const bp_graph_t& graph, uint64_t external_above, bp_text_sink_t sink, void* context);
 
 }  // namespace backplane::model

@@ -293,7 +293,7 @@ class Arrays {
     return refusal;
   }
 
-  // Why the first node of this body that is too new is so; empty if there is none.
+  // Why the first too new node of this body is too new; empty if there is none.
   std::string first_refusal() const {
     if (too_new_.empty()) return {};
     const auto& [n, why] = *too_new_.begin();
@@ -456,7 +456,7 @@ void Arrays::publish() {
   abi_.subgraphs = body_graphs_.data();
 }
 
-// The opsets of the view. Of a domain that the loader knows, this is the newest version, to which the import has
+// The opsets of the view. For a domain that the loader knows, this is the newest version, to which the import has
 // upgraded the nodes, or an older one if the plugin supports no newer.
 std::vector<bp_opset_t> opsets_of(const Model& model, const KnownOpsets& known) {
   std::map<std::string_view, uint32_t> versions;

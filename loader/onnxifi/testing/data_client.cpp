@@ -102,7 +102,7 @@ bool agrees(const Tensor& got, const Tensor& want) {
   return true;
 }
 
-// Appends the tensors in input_0.pb, input_1.pb, … up to the first missing file. Returns false if a file is malformed.
+// Appends the tensors in `kind`_0.pb, `kind`_1.pb, … up to the first missing one. Returns false if one is malformed.
 bool read_values(const fs::path& folder, const char* kind, const std::vector<Declared>& declared,
                  std::vector<Described>& values) {
   for (size_t i = 0; i < declared.size(); ++i) {
@@ -197,7 +197,7 @@ Result run_set(onnxBackend backend, const std::string& bytes, const backplane::o
 Result run_case(onnxBackend backend, const fs::path& folder, bool event_first) {
   const std::string bytes = read_file(folder / "model.onnx");
   backplane::onnx::ModelProto model;
-  if (!model.ParseFromString(bytes)) return {false, "model.onnx is no model"};
+  if (!model.ParseFromString(bytes)) return {false, "model.onnx is not a model"};
   return run_set(backend, bytes, model, folder / "test_data_set_0", event_first);
 }
 

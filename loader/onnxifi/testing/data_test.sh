@@ -5,7 +5,7 @@ set -euo pipefail
 
 data=/usr/share/libonnx-testdata/data/$4
 if [[ ! -x $1 || ! -d $data ]]; then
-    echo "skipped: ONNXIFI's own header and loader or $data are missing; this installs both: scripts/setup.sh"
+    echo "skipped: ONNXIFI's own header and loader or $data are missing; scripts/setup.sh installs both"
     exit 77
 fi
 exec "$1" "$2" "$3" "$data" "${@:5}"

@@ -99,7 +99,8 @@ Status flex_attention(Context& c) {
   constexpr int64_t kPrecisions[] = {0, BP_DTYPE_FLOAT, BP_DTYPE_FLOAT16, BP_DTYPE_DOUBLE, BP_DTYPE_BFLOAT16};
   if (const int64_t wanted = c.integer("softmax_precision");
       std::ranges::find(kPrecisions, wanted) == std::end(kPrecisions))
-    return c.fail("softmax_precision is " + std::to_string(wanted) + ", which is no floating-point type");
+    return c.fail("softmax_precision is " + std::to_string(wanted) +
+                  ", but it must be that of float, float16, double or bfloat16");
   BP_TRY(modifier(c, "score_mod"));
   BP_TRY(modifier(c, "prob_mod"));
   if (!c.ranked(0)) return {};

@@ -83,7 +83,7 @@ class Context {
   int64_t rank(size_t slot) const { return input(slot).rank; }
   Scalar dim(size_t slot, int64_t axis);
   Shape shape(size_t slot);  // the input must have a known rank
-  // The elements of an integer, boolean or floating-point tensor; null if the tensor is large or no element is known.
+  // The elements of a tensor, as far as known; null if they are not tracked (kMaxKnownData, follows_data_of).
   // For rules that derive types and shapes from the elements: marks the weights from which they follow as consumed
   // (Weight::consumed), so that a refit cannot replace them.
   const KnownData* known_data(size_t slot);
@@ -97,7 +97,7 @@ class Context {
   // The number of elements of a one-dimensional input; nullopt if unknown.
   std::optional<int64_t> length(size_t slot);
 
-  // Attributes: the node's value, else the schema's default, else 0, empty or null.
+  // Attributes: the node's value, else the schema's default, else 0, empty or null. has_attribute ignores defaults.
   bool has_attribute(std::string_view name) const { return node_->find(name) != nullptr; }
   int64_t integer(std::string_view name) const;
   std::string_view text(std::string_view name) const;
@@ -137,8 +137,8 @@ class Context {
   Status fail(std::string words) const;
   std::string describe(const Shape& shape) const;
 
-  // Infers a sub-graph of the node, whose input types must be set. (Defined in infer.cpp, because it calls inference
-  // recursively.)
+  // Infers a sub-graph of the node. The types of the sub-graph's inputs must be set. (Defined in infer.cpp, because it
+  // calls inference recursively.)
   Status infer_subgraph(model::Graph& graph);
 
   // The known elements of the outputs, and the inputs from whose elements they follow.

@@ -64,8 +64,8 @@ bool exclude_each_other(const Type& a, const Type& b) {
   return false;
 }
 
-// Replaces the nodes of a branch that is never taken by empty tensors of the data types that the other branch returns.
-// Returns false if that returns anything else than tensors of known data types.
+// Replaces the nodes of a branch that is never taken with empty tensors of the data types that the other branch
+// returns. Returns false if the other branch returns anything but tensors of known data types.
 bool empty_branch(Context& c, Graph& graph, const Graph& taken) {
   for (size_t slot = 0; slot < c.outputs(); ++slot) {
     if (result(taken, slot).kind != BP_KIND_TENSOR || !result(taken, slot).dtype) return false;

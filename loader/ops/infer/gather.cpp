@@ -51,7 +51,7 @@ Status gather_nd(Context& c) {
   int64_t batch = c.integer("batch_dims");
   Shape data = c.shape(0), indices = c.shape(1);
   if (batch < 0 || batch >= std::min(c.rank(0), c.rank(1))) {
-    return c.fail("batch_dims is " + std::to_string(batch) + ", but it must be below the ranks " +
+    return c.fail("batch_dims is " + std::to_string(batch) + ", but it must be at least 0 and below the ranks " +
                   std::to_string(c.rank(0)) + " and " + std::to_string(c.rank(1)));
   }
   Scalar depth = indices.back();

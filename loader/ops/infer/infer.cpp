@@ -131,7 +131,7 @@ bool has_elements(const Type& type, size_t count) {
 }
 
 // Models whose extents were edited often keep outdated declarations, so inferred extents replace declared ones. This
-// function replaces declared extents where inference has a symbol; `finish` treats numbers that differ.
+// function replaces declared extents where inference has a symbol; `finish` handles numbers that differ.
 Type without_stale_numbers(Type declared, const Type& inferred) {
   if (declared.rank != inferred.rank || declared.dims.size() != inferred.dims.size()) return declared;
   for (size_t i = 0; i < declared.dims.size(); ++i) {
@@ -163,7 +163,8 @@ Status finish(InferenceState& state, Scope& scope, Context& context, Node& node)
     if (id == BP_NONE) continue;
     Value& value = scope.graph.values[id];
     const Type inferred = std::move(context.output(slot));
-    if (is_too_deep(inferred)) return context.fail("its output is nested deeper than " + std::to_string(kDeepestType));
+    if (is_too_deep(inferred))
+      return context.fail("the type of its output is nested deeper than " + std::to_string(kDeepestType));
     Type type = inferred;
     std::string problem;
     if (!merge_types(type, without_stale_numbers(value.type, inferred), problem)) {
@@ -201,8 +202,8 @@ Status finish(InferenceState& state, Scope& scope, Context& context, Node& node)
 Status infer_graph(InferenceState& state, Scope& scope) {
   Graph& graph = scope.graph;
   if (scope.depth > model::kDeepestGraph) {
-    return Status(BP_INVALID_MODEL, "graph " + in_quotes(graph.name) + " is nested more than " +
-                                        std::to_string(model::kDeepestGraph) + " deep");
+    return Status(BP_INVALID_MODEL, "graph " + in_quotes(graph.name) + " is nested deeper than " +
+                                        std::to_string(model::kDeepestGraph) + " levels");
   }
   scope.known_data.assign(graph.values.size(), nullptr);
   scope.is_output.assign(graph.values.size(), false);

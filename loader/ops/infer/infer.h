@@ -21,11 +21,11 @@ struct Inference {
 };
 
 // Sets Value::type of every value as far as inputs, weights and attributes determine it. Replaces results of shape
-// arithmetic by constants if their numbers are known. Declared types are kept where inference finds less. Where it
-// finds something else, a different element type is BP_INVALID_MODEL and the error names the node; different extents
-// become one of the model's problems, and the inferred extents are used (for operators without a schema, they are
-// BP_INVALID_MODEL too). Adds symbols for new dimensions, such as
-// "floor((W + 1)/2)", and "x.2" for axis 2 of input x if the model declares neither a number nor a name for it.
+// arithmetic with constants if their numbers are known. Declared types are kept where inference finds less. Where it
+// finds something else, a different kind or element type is BP_INVALID_MODEL and the error names the node; a different
+// rank or extent becomes one of the model's problems, and the inferred shape is used (for operators without a schema,
+// it is BP_INVALID_MODEL too). Adds symbols for new dimensions, such as "floor((W + 1)/2)", and "x.2" for axis 2 of
+// input x if the model declares neither a number nor a name for it.
 Status infer(model::Model& model, const Inference& how = {});
 
 }  // namespace backplane::ops

@@ -27,7 +27,7 @@ Status depth_to_space(Context& c) {
   BP_TRY(c.expect_rank(0, 4, 4));
   int64_t block = c.integer("blocksize");
   if (block <= 0 || block > INT32_MAX)
-    return c.fail("blocksize is " + std::to_string(block) + ", but it must be above 0");
+    return c.fail("blocksize is " + std::to_string(block) + ", but it must be from 1 to 2147483647");
   if (!c.ranked(0)) return c.set_rank(0, 4);
   Shape x = c.shape(0);
   if (x[1].is_number() && x[1].value % (block * block) != 0) {
@@ -42,7 +42,7 @@ Status space_to_depth(Context& c) {
   BP_TRY(c.expect_rank(0, 4, 4));
   int64_t block = c.integer("blocksize");
   if (block <= 0 || block > INT32_MAX)
-    return c.fail("blocksize is " + std::to_string(block) + ", but it must be above 0");
+    return c.fail("blocksize is " + std::to_string(block) + ", but it must be from 1 to 2147483647");
   if (!c.ranked(0)) return c.set_rank(0, 4);
   Shape x = c.shape(0);
   for (size_t axis : {2, 3}) {

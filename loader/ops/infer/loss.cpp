@@ -19,7 +19,7 @@ Status cross_entropy(Context& c) {
   return {};
 }
 
-// The inputs after R and T are all trained tensors, then as many gradients, then the optimizer's states.
+// After the inputs R and T come the trained tensors, then as many gradients, then the optimizer's states.
 Status optimizer(Context& c, size_t groups, size_t results) {
   size_t tensors = c.inputs() < 2 ? 0 : (c.inputs() - 2) / groups;
   if (tensors * groups + 2 != c.inputs() || c.outputs() > tensors * results) {

@@ -96,7 +96,7 @@ Status dict_vectorizer(Context& c) {
 Status array_features(Context& c) {
   if (!c.ranked(0)) return {};
   Shape shape = c.shape(0);
-  if (shape.empty()) return c.fail("input X is a number, but it must have an axis to pick from");
+  if (shape.empty()) return c.fail("input X is a scalar, but it must have an axis to pick from");
   if (shape.size() == 1) shape.insert(shape.begin(), Scalar(1));
   Scalar picks;
   if (c.ranked(1)) picks = c.math().product(c.shape(1));

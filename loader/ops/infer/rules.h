@@ -47,7 +47,7 @@ Rule foreign_rule(std::string_view domain, std::string_view op);
 
 // Rules that several families share.
 Status same_shape(Context& c);  // output 0 has the shape of input 0
-// The output's shape of a Conv with inputs X, W and B. In nhwc_convolution the channels are the last axis of X, W and
+// Set the output shape of a Conv with inputs X, W and B. In nhwc_convolution the channels are the last axis of X, W and
 // the output. Neither sets the data type.
 Status fused_convolution(Context& c);
 Status nhwc_convolution(Context& c);

@@ -19,7 +19,7 @@ Scalar bound(Expressions& m, const Scalar& position, const Scalar& extent, bool 
   return m.upper(position) < 0 ? m.max(m.add(position, extent), front) : Scalar();
 }
 
-// The start of a slice. Lies within the axis unless the axis is empty.
+// The start of a slice. If the step is negative, it lies within the axis unless the axis is empty.
 Scalar beginning(Expressions& m, const Scalar& start, const Scalar& extent, bool backwards) {
   Scalar first = bound(m, start, extent, backwards);
   if (!backwards || first.kind == Scalar::kUnknown || m.lower(first) >= 0) return first;

@@ -77,7 +77,7 @@ Status gru_direction(Rewrite& r) {
 Status lp_whole_p(Rewrite& r) {
   const float p = r.node.attr("p", 2.0f);
   if (p != std::floor(p) || std::abs(p) > 1e6f)
-    return r.unsupported("p = " + std::to_string(p) + " is not a whole number");
+    return r.unsupported("p = " + std::to_string(p) + " is not a whole number from -1000000 to 1000000");
   r.node.set(Attribute::of("p", static_cast<int64_t>(p)));
   if (r.node.op_type == "LpPool" && !r.node.find("kernel_shape")) return r.invalid("kernel_shape is missing");
   return {};

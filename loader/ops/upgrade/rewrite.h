@@ -25,8 +25,8 @@ class Rewrite {
   ValueId constant(const std::vector<int64_t>& values);
   ValueId constant(const std::vector<float>& values);
   ValueId scalar(int64_t value);
-  // Returns the scalar `value` with the data type of `x`: a constant, or a CastLike of one if the type is none of fp32,
-  // fp64, int32 and int64, or an integer that int32 cannot hold.
+  // Returns the scalar `value` with the data type of `x`: a constant if the type is fp32 or fp64, or if it is int32 or
+  // int64 and int32 can hold the value; otherwise a CastLike of an fp32 constant.
   ValueId like(double value, ValueId x);
   // Inserts a node before this one and returns its first output.
   ValueId emit(std::string_view op, model::Operands inputs, std::vector<Attribute> attributes = {});

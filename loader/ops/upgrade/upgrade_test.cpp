@@ -60,7 +60,7 @@ TEST(Upgrade, NoFormAllowsFewerTypesThanTheOneBefore) {
         narrowed.push_back(form(schema) + " " + std::string(now.name));
     }
   }
-  // Erf 9 allowed integers, of which no device computes the error function.
+  // Erf 9 allowed integers, but no device computes the error function of integers.
   EXPECT_THAT(narrowed, ElementsAre(".Erf-13 input"));
 }
 

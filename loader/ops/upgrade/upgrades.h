@@ -22,7 +22,7 @@ Status scatter_elements(Rewrite&);
 Status split_axis(Rewrite&);
 Status split_num_outputs(Rewrite&);
 
-// inputs.cpp: an attribute became an input.
+// inputs.cpp: an attribute became an input, or an input or output changed.
 Status axes_input(Rewrite&);
 Status clip_inputs(Rewrite&);
 Status dft_axis(Rewrite&);
@@ -35,7 +35,7 @@ Status split_input(Rewrite&);
 Status tile_repeats(Rewrite&);
 Status top_k_input(Rewrite&);
 
-// broadcast.cpp: the second input used to be aligned by an attribute `axis`.
+// broadcast.cpp: the second input used to be aligned at an axis: that of attribute `axis`, or axis 1 in PRelu.
 Status numpy_broadcast(Rewrite&);
 Status prelu_broadcast(Rewrite&);
 
