@@ -69,7 +69,7 @@ Result<std::string> cache_key(const Device& device, const model::View& island, c
     digest.add(abi::view(option.name)), digest.add(abi::view(option.value));
   }
   const bp_graph_t& graph = *island.abi();
-  constexpr uint64_t kInside = 1024;  // bytes; larger weights in files count by their hashes, which are computed once
+  constexpr uint64_t kInside = 1024;  // bytes; larger weights in files are represented only by their hashes
   PluginError error;
   const auto sink = [](void* self, bp_text_t piece) { static_cast<Digest*>(self)->add(abi::view(piece)); };
   BP_TRY(error.status(graph.api->serialize(&graph, kInside, sink, &digest, error.get()), "hash of an island"));

@@ -17,7 +17,7 @@
 namespace backplane {
 
 // A digest of everything that the program depends on: plugin, kind of device, driver, graph with its weights, options,
-// allowed compute types. 32 hexadecimal digits.
+// allowed compute types, and whether weights may be refitted. 32 hexadecimal digits.
 Result<std::string> cache_key(const Device& device, const model::View& island, const bp_compile_t& what);
 
 class ProgramCache {
@@ -27,7 +27,7 @@ class ProgramCache {
 
   bool is_on() const { return !folder_.empty(); }
   // Returns whether there is a valid entry, and marks it as the most recently used. Sets `problem` to a description of
-  // an entry that is invalid, which is removed, or that other users can write to (writers.h).
+  // an entry that is invalid, which is removed, or of an entry or folder that other users can write to (writers.h).
   bool read(const std::string& key, std::vector<char>& out_blob, std::string& problem) const;
   // Removes the least recently used entries if the cache is full. Returns false if `blob` is too large or cannot be
   // written, or if other users can write to the folder.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls a plugin's functions, catches its exceptions and restores the thread's signal mask and floating-point
-// environment. Used for discovery, for opening and closing devices, and for all calls in the process of an isolated
-// backend. Coverage, compiling and runs call plugins directly.
+// environment. Used for discovery, for opening, closing and abandoning devices, and for all calls in the process of an
+// isolated backend. Coverage, compiling and runs call plugins directly.
 #pragma once
 
 #include <pthread.h>

@@ -119,7 +119,7 @@ void add_paths(std::string_view list, std::string& state) {
   }
 }
 
-// Removes entries that are a month old. Without this, those of situations that never occur again would collect.
+// Removes entries that are a month old. Without this, entries of situations that never occur again would pile up.
 void remove_old(const fs::path& folder) {
   std::error_code error;
   for (const std::string& name : names_in(folder, error)) {

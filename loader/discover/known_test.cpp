@@ -122,8 +122,8 @@ TEST(Listing, IsOfOneStateOfTheLibraryAndLoadsItWhenItIsUsed) {
   EXPECT_EQ((*list.create())->candidates()[0].refusal, BP_REFUSED_CRASHED);
 }
 
-// The entry has one device too many. The first opening of a device finds that after creating the backend, which stays
-// loaded as long as the environment exists. The second one must not load it again.
+// The entry has one device too many. The first opening of a device finds this out after creating the backend, which
+// stays loaded as long as the environment exists. The second one must not load it again.
 TEST(Listing, AStaleBackendIsNotLoadedAgain) {
   const Sandbox sandbox;
   const fs::path library = sandbox.root() / "lib/x.so";

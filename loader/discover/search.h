@@ -23,7 +23,7 @@ struct Place {
 struct Found {
   std::filesystem::path path;  // absolute; need not exist; a manifest if it ends in .json, otherwise a library
   std::string found_by;        // as of the place
-  bool named;           // the user or framework named this file or its folder, so a refusal is logged as a warning
+  bool named;           // the user or framework named this file or its folder: any refusal but a duplicate is a warning
   bool folder = false;  // a folder that the framework named and that cannot be read
   // Found in a folder. Such a manifest is masked by an earlier one with the same id, and disabled by an earlier empty
   // one with the same file name.

@@ -113,8 +113,8 @@ TEST_F(Sticky, FoldersOfOtherUsersInItAreRefusedOnEveryWay) {
     expect_untrusted(path, (shared / "theirs").string() + ": it belongs to another user");
 }
 
-// Another user could show a file while it is opened and hide it from the check. This process owns the folders, so the
-// test can do the same.
+// Another user could show a file while it is opened and hide it from the check. This process may rename the folder too,
+// so the test does the same.
 TEST_F(Sticky, AnOpenFileMustStillBeWhereItsPathLeads) {
   const fs::path library = sandbox.write("shared/mine/x.so", ""), moved = shared / "moved/x.so";
   File opened;

@@ -91,10 +91,14 @@ Result<ValueId> Builder::add_input(std::string_view name, Type type) {
 Result<Weight> borrow_weight(Model& model, std::string_view label, bp_dtype_t dtype, std::span<const int64_t> dims,
                              const void* data, uint64_t bytes) {
   const std::string name = "constant " + in_quotes(label);
-  if (dims.size() > BP_MAX_RANK) return Status(BP_INVALID_ARGUMENT, name + " has rank " + std::to_string(dims.size()));
+  if (dims.size() > BP_MAX_RANK)
+    return Status(BP_INVALID_ARGUMENT, name + " has rank " + std::to_string(dims.size()) + "; the maximum is " +
+                                           std::to_string(BP_MAX_RANK));
   const std::optional<uint64_t> count = element_count(dims);
-  if (!count) return Status(BP_INVALID_ARGUMENT, name + " has impossible extents");
-  if (bytes > 0 && !data) return Status(BP_INVALID_ARGUMENT, name + " has no data");
+  if (!count)
+    return Status(BP_INVALID_ARGUMENT,
+                  name + " has impossible extents: one is negative, or their product is too large");
+  if (bytes > 0 && !data) return Status(BP_INVALID_ARGUMENT, name + " has no data: the pointer to it is NULL");
   Weight weight;
   weight.dtype = dtype;
   weight.dims.assign(dims.begin(), dims.end());

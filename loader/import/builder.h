@@ -57,7 +57,7 @@ class Builder {
   bool sees(std::string_view name) const;
   Status taken() const;
 
-  std::shared_ptr<Model> model_;  // owned jointly with the outermost builder; null after `finish`
+  std::shared_ptr<Model> model_;  // shared by all builders of the model; `finish` leaves it null
   std::unique_ptr<Graph> body_;   // the graph of a body's builder, until a node takes it
   Builder* outer_;
   Graph* graph_;

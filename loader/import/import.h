@@ -35,7 +35,7 @@ Result<std::shared_ptr<Model>> import(const Source& source);
 // Runs the passes that follow parsing. Called directly for models that a framework built.
 Status canonicalize(Model& model, bool exact = false);
 
-// The opset of ai.onnx that all nodes have after import.
+// The opset of ai.onnx to which the import upgrades nodes.
 uint32_t canonical_opset();
 
 }  // namespace backplane::model

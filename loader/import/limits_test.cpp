@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory, time and nesting depth of an import are bounded, and the errors name the options that change the bounds.
+// The memory, time and nesting depth of an import are bounded. The errors about memory and time name the options that
+// change these bounds.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <pthread.h>

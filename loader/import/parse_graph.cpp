@@ -373,7 +373,7 @@ Attribute Parser::parse_attribute(Reader reader, Scope& scope, bool dense, int d
     }
   }
   charge(name.size() + elements.ints.size() * sizeof(int64_t) + elements.floats.size() * sizeof(float));
-  if (name.empty()) malformed("an attribute without a name");
+  if (name.empty()) malformed("an attribute has no name");
   if (!reference.empty()) return {std::string(name), 0, std::vector<std::string>{std::string(reference)}};
   if (dense && name == "sparse_value") {
     name = "value";

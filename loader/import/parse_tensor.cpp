@@ -27,8 +27,8 @@ struct Message {
   std::string label() const { return name.empty() ? std::string("a tensor") : "tensor " + in_quotes(name); }
 };
 
-// The field of TensorProto for elements of a data type (float_data, …), and the number of a tensor's bytes that one
-// entry of the field becomes.
+// The field of TensorProto for elements of a data type (float_data, …), and the number of bytes that one entry of the
+// field becomes in the tensor.
 struct TypedField {
   uint32_t number = 0;
   uint32_t bytes = 0;
@@ -158,7 +158,8 @@ Message read_message(const Reader& source) {
     malformed(message.label() + " has " + std::to_string(message.dims.size()) + " dimensions; the maximum is " +
               std::to_string(BP_MAX_RANK));
   }
-  if (!element_count(message.dims)) malformed(message.label() + " has impossible extents");
+  if (!element_count(message.dims))
+    malformed(message.label() + " has impossible extents: one is negative, or their product is too large");
   if (!message.has_raw && !message.external) {
     if (const TypedField typed = typed_field(message.dtype); typed.bytes) read_typed(source, typed, message.typed);
   }
@@ -310,7 +311,8 @@ NamedWeight Parser::parse_sparse(Reader reader) {
   const std::string label = "sparse tensor " + in_quotes(name);
   const std::optional<uint64_t> count = element_count(dims);
   const uint64_t width = dtype_bits(values.dtype) / 8;
-  if (!count || dims.size() > BP_MAX_RANK) malformed(label + " has impossible extents");
+  if (!count || dims.size() > BP_MAX_RANK)
+    malformed(label + " has impossible extents: one is negative, their product is too large, or there are too many");
   if (width == 0)
     malformed(label + " has data type " + std::string(dtype_name(values.dtype)) + "; store it as a dense tensor");
   if (*count > kDenseLimit / width) malformed(label + " would be larger than 1 GiB when dense");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reduces a minimum-cut problem to a smaller one. A cheapest cut of the smaller one extends to one of the original.
+// Reduces a minimum-cut problem to a smaller one. Each cheapest cut of it extends to a cheapest cut of the original.
 #pragma once
 
 #include "mincut/minimum_cut.h"

@@ -18,7 +18,7 @@ std::string known(uint64_t value) {
 }
 
 // The bytes of half of a plugin's number of operations per second, because a multiply-add counts as two operations.
-// Throws UNSUPPORTED_ATTRIBUTE if it is no such number, or 0, which means unknown.
+// Throws UNSUPPORTED_ATTRIBUTE if the half is below 1 or exceeds 64 bits; 0 means unknown.
 std::string known_macs(double operations) {
   const double macs = operations / 2;
   if (!(macs >= 1 && macs < 0x1p64)) throw Failure{ONNXIFI_STATUS_UNSUPPORTED_ATTRIBUTE};

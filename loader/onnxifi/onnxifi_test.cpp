@@ -209,7 +209,7 @@ TEST_F(Onnxifi, RefusesWrongModelsAndWeights) {
   EXPECT_EQ(init_graph(model, &b, 1), ONNXIFI_STATUS_UNSUPPORTED_TAG);
 }
 
-// The memory of a weight is read only after its extents were compared with the model's.
+// The memory of a weight is read only after its extents have been compared with the model's.
 TEST_F(Onnxifi, RefusesAWeightThatEndsEarlierThanItsDescriptorSays) {
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   void* const two = mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -25,7 +25,7 @@ namespace {
 
 constexpr uint32_t kMaxRounds = 16;       // one for each level of gradients of gradients
 constexpr uint64_t kMaxWork = 1'000'000;  // nodes visited and inserted; real models need far fewer
-constexpr uint32_t kLater = BP_NONE - 1;  // in made_by_: written by a Gradient at the start of the round
+constexpr uint32_t kLater = BP_NONE - 1;  // in made_by_: written by a node that was a Gradient when the round began
 
 bool is_gradient(const Node& node) {
   return node.domain == "ai.onnx.preview.training" && node.op_type == "Gradient";

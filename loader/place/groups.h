@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of nodes that a device supports only together. Determines which groups are possible, and finds placements that
-// keep them whole.
+// Groups of nodes that a device supports only together, or runs faster together. Determines which groups are possible,
+// and finds placements that keep atomic groups whole.
 #pragma once
 
 #include <functional>

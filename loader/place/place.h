@@ -44,7 +44,7 @@ struct Island {
   double launch_seconds = 0;
 };
 
-// A value that is copied between the memories of devices.
+// A value that is copied from the memory of a device or of the host to another one.
 struct Copy {
   model::ValueId value;
   uint32_t from, to;      // indices in the coverage list, or BP_NONE: the host

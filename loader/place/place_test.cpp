@@ -165,7 +165,7 @@ TEST(Place, PinsCountBeforePreferenceAndMustBePossible) {
     EXPECT_NE(status.text().find("the session's devices: a, b"), std::string::npos) << status.text();
   }
   allow(coverage[1].nodes[2]);
-  EXPECT_EQ(place(graph, coverage, {.pins = {{"n2", "fake:1"}}})->device[2], 1u);  // the number in the backend
+  EXPECT_EQ(place(graph, coverage, {.pins = {{"n2", "fake:1"}}})->device[2], 1u);  // the device's number in its backend
 }
 
 TEST(Glob, StarsAndQuestionMarks) {

@@ -13,9 +13,9 @@ struct OlderForm {
   std::string refusal;  // why `schema` is null, such as "a negative axis needs version 11 of Concat"
 };
 
-// The form that the node's operator has in version `newest` of its domain. It is refused if there is none, or if it has
-// another meaning or cannot express this node. `written` is the version that the node was written for: what is unknown
-// fits the forms of that version. `node.schema` must be set.
+// The form that the node's operator has in version `newest` of its domain. `schema` is null if there is none, or if it
+// has another meaning or cannot express this node. `written` is the version that the node was written for: what is
+// unknown (Fit::kUnknown) fits the forms of that version. `candidate.node.schema` must be set.
 OlderForm older_form(const Candidate& candidate, uint32_t newest, uint32_t written);
 
 }  // namespace backplane::model

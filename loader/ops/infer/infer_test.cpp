@@ -269,7 +269,7 @@ TEST(Infer, SymbolsDoNotFitSmallTypes) {
   };
   const ValueId byte = through(BP_DTYPE_UINT8), wide = through(BP_DTYPE_INT32);
   b.expect_ok();
-  EXPECT_EQ(b.text(byte), "float[?]");  // -3 is 253 there
+  EXPECT_EQ(b.text(byte), "float[?]");  // as a uint8, -3 is 253
   EXPECT_EQ(b.text(wide), "float[3*N]");
 }
 
@@ -337,7 +337,7 @@ TEST(Infer, BranchesThatAreNeverTakenMayContradictThemselves) {
   EXPECT_THAT(std::string(open.run().text()), HasSubstr("cannot drop axis 1"));
 }
 
-// An extent that the model leaves open counts as 64, or what its bounds allow.
+// An extent that the model leaves open counts as 64, or as the nearest number that its bounds allow.
 TEST(Infer, ExpectedExtentsFollowFromThoseOfTheInputs) {
   Builder b;
   const ValueId x = b.input({"N", "3", "H", "W"}), w = b.input({"8", "3", "3", "3"});

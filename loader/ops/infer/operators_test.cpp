@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of single operators, where models state numbers that the operators do not expect.
+// Rules of single operators, for impossible counts and for unknown extents and elements.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ TEST(Operators, ImpossibleCountsAreRefused) {
   Builder open;
   open.node("Unsqueeze", {open.input({"2"}), open.input({most}, BP_DTYPE_INT64)});
   EXPECT_THAT(fails(open), HasSubstr("the maximum is 32"));
-  Builder many;  // beyond axis 63, duplicates were not found
+  Builder many;  // duplicates among axes beyond 63 are not found
   many.node("Unsqueeze", {many.input({}), many.ints(std::vector<int64_t>(100, 99))});
   EXPECT_THAT(fails(many), HasSubstr("the maximum is 32"));
   Builder image;
@@ -53,8 +53,8 @@ TEST(Operators, ConditionsLongerThanTheAxisSelectWithinIt) {
   EXPECT_EQ(b.text(flat), "float[4]");
 }
 
-// With ceil_mode, the last window is left out if it would begin in the padding after the input. Whether it does depends
-// on a symbolic extent only if there is that much padding.
+// With ceil_mode, the last window is left out if it would begin in the padding after the input. Whether it would begin
+// there depends on a symbolic extent only if there is enough padding.
 TEST(Operators, WindowsOfPoolsBeginInTheInput) {
   Builder b;
   const auto pool = [&](const char* extent, int64_t kernel, int64_t stride, std::vector<int64_t> pads) {

@@ -37,7 +37,8 @@ Status tf_idf(Context& c) {
   const auto& columns = c.integers("ngram_indexes");
   int64_t width = 0;
   for (int64_t column : columns) {
-    if (column < 0 || column > INT32_MAX) return c.fail("ngram_indexes has invalid entry " + std::to_string(column));
+    if (column < 0 || column > INT32_MAX)
+      return c.fail("ngram_indexes has " + std::to_string(column) + ", but it must be from 0 to 2147483647");
     width = std::max(width, column + 1);
   }
   Shape shape = c.shape(0);
