@@ -9,7 +9,7 @@
 namespace backplane {
 
 // Returns `bytes` bytes, aligned for any fundamental type, that are never freed. They are taken from 64 KiB of the
-// loader's static data, so this works without free memory; nullptr once they are used up. Thread-safe.
+// loader's static data, so this works without free memory; nullptr if too few are left. Thread-safe.
 void* take_reserve(size_t bytes) noexcept;
 
 // Never destroys the object. Needs no memory. Leak checkers see it as reachable unless the reserve is all taken.

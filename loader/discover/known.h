@@ -42,7 +42,7 @@ struct KnownBackend {
 
 // A hash of the state, apart from the library, on which a plugin's devices usually depend: its options, the environment
 // variables of minimal_environment() (child.h), the paths in its option "path" and in variables named *_PATH, and the
-// machine's /dev, /dev/dri and /etc/ld.so.cache. Of paths, only the facts count (FileFacts).
+// machine's /dev, /dev/dri and /etc/ld.so.cache. Of the files there, only the facts count (FileFacts).
 std::string situation(const Host::Options& options);
 
 // nullopt if there is no valid entry, or if the library has changed since the entry's `seen_ns`. An entry whose library
