@@ -94,7 +94,7 @@ TEST_F(Engine, FoldsWhatFollowsFromExtents) {
   EXPECT_THAT(run.outputs[0].as<float>(), ElementsAre(-1, -2, -3, -4));
 }
 
-// The extents of NonZero's result depend on values, so the nodes after it are planned during the run.
+// The extents of NonZero's result depend on values, so it and the nodes after it are planned during the run.
 TEST_F(Engine, PlansDataDependentNodesDuringTheRun) {
   GraphBuilder b;
   b.input("x", BP_DTYPE_FLOAT, {4}).weight<int64_t>("first", BP_DTYPE_INT64, {1}, {0});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of all operators of this backend and the passes over its graphs.
+// All operators of this backend, the passes over its programs, and the lists of implementations.
 #pragma once
 
 #include "runtime/operators.h"

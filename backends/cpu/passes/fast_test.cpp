@@ -513,8 +513,8 @@ TEST(FastGelu, KeepsDimensionsThatAConstantAdds) {
   EXPECT_EQ(seen.outputs[0].extents, (Extents{1, 2, 3, 8}));
 }
 
-// A sum plus a much larger constant must be rounded once. If the constant came first, each partial sum would be
-// rounded.
+// A much larger constant must be added to the finished sum. If the sum began with the constant, each partial sum would
+// be rounded at the constant's magnitude.
 TEST(FastBias, IsAddedLast) {
   const Case test{
       "", {1, 48, 8, 8}, [](Network& n) {
@@ -535,7 +535,7 @@ TEST(FastBias, IsAddedLast) {
   }
 }
 
-// The factor 1/0 would multiply the bias too, and the infinite sum and the infinite bias cancel to NaN.
+// If fused, the factor 1/0 would multiply the bias too, and an infinite sum and an infinite bias could cancel to NaN.
 TEST(FastQuotient, OfZeroIsInfinite) {
   const Case test{"", {1, 48, 8, 8}, [](Network& n) {
                     n.typed("c", {1, 48, 8, 8}).typed("d", {1, 48, 8, 8}).scalar("zero", 0);

@@ -113,7 +113,7 @@ class QuantizedFusion {
     return QuantizedValue{value, *q};
   }
 
-  // Returns the weights of which `real` is the dequantized form, else nullopt. `axis` is that of the output channels.
+  // Returns the weights whose dequantized form is `real`, else nullopt. `axis` is that of the output channels.
   std::optional<Weights> weights(uint32_t real, int axis) const {
     const uint32_t call = g_.maker(real, {"DequantizeLinear"});
     if (call == BP_NONE || g_.node(call).attr("block_size", int64_t{0}) != 0) return std::nullopt;
@@ -148,7 +148,7 @@ class QuantizedFusion {
     return result;
   }
 
-  // Returns a known vector of real numbers, else nullopt. The vector may be a DequantizeLinear of int32 values.
+  // Returns a known vector of real numbers, else nullopt. It may be the result of a DequantizeLinear of int32 values.
   std::optional<std::vector<double>> reals(uint32_t value) const {
     if (g_.known(value)) {
       const Tensor& t = g_.value(value);

@@ -238,7 +238,7 @@ class Fusion {
     PostOp op;
     for (float c : constant) {
       op.scale.push_back(op_type == "Mul" ? c : op_type == "Div" ? 1 / c : op_type == "Sub" && reversed ? -1.0f : 1.0f);
-      if (!std::isfinite(op.scale.back())) return false;  // times a shift of 0 it would be NaN
+      if (!std::isfinite(op.scale.back())) return false;  // infinity times a shift of 0 would be NaN
       op.shift.push_back(op_type == "Add" || (op_type == "Sub" && reversed) ? c : op_type == "Sub" ? -c : 0.0f);
     }
     return join(chain, {next}, std::move(op));

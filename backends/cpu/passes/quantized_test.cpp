@@ -121,7 +121,7 @@ Case depthwise(const char* name, bp_dtype_t quantized_type, const Extents& input
           }};
 }
 
-// Returns a case with a pointwise convolution, to which the input may be added (`adds`).
+// Returns a case with a pointwise convolution. If `adds`, the input is added to its result.
 Case pointwise(const char* name, bp_dtype_t quantized_type, const Extents& input, int64_t channels, int64_t stride,
                bool adds) {
   return {name, input, 0.05, [=](Quantized& n) {

@@ -46,7 +46,7 @@ class ActiveRun {
   static inline std::atomic<Clock::duration> last_overlap_{kNever};
 
   bool quiet_ = false;
-  Clock::duration seen_ = kNever;  // last_overlap_ when this run began
+  Clock::duration seen_ = kNever;  // last_overlap_ when this run began, if it began with no other in progress
 };
 
 }  // namespace backplane::cpu

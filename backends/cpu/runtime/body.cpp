@@ -5,7 +5,7 @@ namespace backplane::cpu {
 
 namespace {
 
-// Allocates memory for each output that the run writes directly, and receives the values of the others.
+// Allocates memory for each output that the run writes directly, and stores every value that the run passes.
 class FreshOutputs final : public Outputs {
  public:
   explicit FreshOutputs(std::span<Value> values) : values_(values) {}

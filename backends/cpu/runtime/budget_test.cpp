@@ -88,7 +88,7 @@ TEST_F(Limited, RefusesValuesOfOperatorsThatRunAsAWhole) {
   EXPECT_THAT(refused.text, HasSubstr("TfIdfVectorizer"));
 }
 
-// Each string is repeated 4096 times.
+// The long string is repeated for each of 4096 short ones.
 TEST_F(Limited, RefusesRepeatedStringsBeyondIt) {
   for (const bool swapped : {false, true}) {
     GraphBuilder b;
@@ -121,7 +121,7 @@ TEST_F(Limited, RefusesPiecesBeyondIt) {
   for (const Outcome& refused : {run(at_commas, {HostTensor::of_texts({1}, {std::string(16 << 20, ',')})}),
                                  run(at_blanks, {HostTensor::of_texts({1}, {blanks})})}) {
     EXPECT_EQ(refused.status, BP_RESOURCE_EXHAUSTED) << refused.text;
-    EXPECT_THAT(refused.text, HasSubstr(std::to_string(16 * ((4 << 20) + 1))));  // when it would grow to 4 Mi pieces
+    EXPECT_THAT(refused.text, HasSubstr(std::to_string(16 * ((4 << 20) + 1))));  // as the list grows to 4 Mi pieces
   }
   const Outcome fits = run(at_commas, {HostTensor::of_texts({1}, {"a,,b"})});
   ASSERT_EQ(fits.status, BP_OK) << fits.text;
@@ -155,7 +155,7 @@ TEST_F(Limited, RefusesIndicesBeyondIt) {
   }
 }
 
-// What an operator needs for itself counts too, where it is more than its result.
+// Memory that an operator needs in addition to its result counts too. Here it is larger than the result.
 TEST_F(Limited, RefusesSumsBeyondIt) {
   GraphBuilder trees;  // the scores of a row take six times the memory of its results
   trees.input("x", BP_DTYPE_FLOAT, {1, 1});
@@ -182,7 +182,7 @@ TEST_F(Limited, RefusesTargetsWhoseCoefficientsWouldWrap) {
   EXPECT_EQ(refused.status, BP_RESOURCE_EXHAUSTED) << refused.text;
 }
 
-// A window's size need not fit in 64 bits, nor its positions in memory: only those inside the input are read.
+// A window may have more positions than fit in memory: only those inside the input are read.
 TEST_F(Limited, WindowsOfPoolsMayExceedTheTensor) {
   const std::vector<int64_t> kernel(2, 1 << 30), pads(4, 1 << 29);
   for (const int64_t channels : {3, 32}) {  // the convolution's output is blocked if its channels fill whole blocks

@@ -49,7 +49,7 @@ Verdict check_types(const Node& node, const Row& row) {
     if (!node.has_input(i)) continue;
     if (Verdict v = check_type(node.graph(), node.input_type(i), {"input ", i}); !v) return v;
   }
-  bool has_output = false;  // kernels and schedules rely on it
+  bool has_output = false;  // kernels and schedules rely on at least one output
   for (uint32_t i = 0; i < node.output_count(); ++i) {
     if (!node.has_output(i)) continue;
     has_output = true;
@@ -58,7 +58,7 @@ Verdict check_types(const Node& node, const Row& row) {
   if (!has_output) return no(BP_REASON_OPSET, "it has no output");
   if (!node.has_output(0) && (row.facts & kOmitsOutput0) == 0)
     return no(BP_REASON_OPSET,
-              "output 0 is omitted; it is always computed, so give it a value even if no node reads it");
+              "output 0 is omitted; it is always computed, so give it a name even if no node reads it");
   return yes();
 }
 

@@ -9,8 +9,8 @@ namespace backplane::cpu {
 
 class Device;
 
-// Whether the device supports the node; node.operators() must be set. If so, sets `*out_row` to the operator's row;
-// `out_row` may be null.
+// Whether the device supports the node. If it does, sets `*out_row` to the operator's row; `out_row` may be null.
+// node.operators() must be set.
 Verdict judge(const Node& node, const Row** out_row);
 
 // Whether the sub-graph in the attribute `name` has these numbers of inputs and outputs, and the device supports all of

@@ -44,7 +44,7 @@ class DenseStep final : public Step {
  private:
   struct Operand {
     std::unique_ptr<Step> step;      // null: no reorder is needed
-    Format format = Format::kDense;  // format that the wrapped step needs
+    Format format = Format::kDense;  // format that the wrapped step reads or writes
     int64_t offset = 0;
   };
   Operand reordered(const Shape& shape, Format from, Format to) {

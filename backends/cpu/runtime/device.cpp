@@ -32,7 +32,8 @@ std::string cpuinfo(std::string_view key) {
   return {};
 }
 
-// The name of the instruction set, and a core's fp32 operations per cycle: two fused multiply-adds of vectors.
+// The name of the instruction set, and the fp32 operations per cycle that a core is assumed to do: with AVX2 or
+// AVX-512, those of two fused multiply-adds of vectors.
 struct Architecture {
   const char* name;
   double flops_per_cycle;

@@ -20,7 +20,7 @@ struct Machine {
   // Memory that the process may use: the machine's, or its control group's if that has less. The machine's in any case
   // if the host does not report the topology.
   uint64_t memory_bytes = 0;
-  int cores = 1;  // that the process may use
+  int cores = 1;  // number of hardware threads that the process's affinity mask allows
   uint32_t numa_nodes = 1;
   double flops_per_core = 0;  // nominal fp32 operations per second
 };

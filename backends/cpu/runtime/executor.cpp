@@ -193,7 +193,7 @@ const Plan& Executor::plan_deferred(uint32_t index, std::span<const Tensor> inpu
   // Tries first to plan without the data of this run's inputs and results, as the Planner does before a run: a plan
   // that succeeds is valid in all runs with these extents.
   std::vector<Tensor> bare(inputs.begin(), inputs.end());
-  planned.by_extents = false;  // until the plan is complete, since each step may throw
+  planned.by_extents = false;  // until the plan is complete, since planning may throw
   planned.inputs.clear();
   for (size_t i = 0; i < bare.size(); ++i) {
     planned.inputs.push_back(bare[i].shape);

@@ -14,7 +14,7 @@ namespace backplane::cpu {
 enum class Format : uint8_t {
   kDense,         // row-major
   kBlocked,       // [N, C / block, D1 … Dn, block]: float only; the last block is padded with zeros after channel C
-  kChannelsLast,  // [N, D1 … Dn, C]: one-byte types only, for integer convolutions
+  kChannelsLast,  // [N, D1 … Dn, C]: one-byte types only, for operators on quantized values
 };
 
 // Returns the number of channels in a block: 16 with AVX-512, otherwise 8; 0 if this processor has no blocked format.

@@ -128,7 +128,7 @@ class Instance::RunOutputs final : public Outputs {
     bp_status_t status = run_.output(run_.self, BP_SLOT_OUTPUT + output, static_cast<uint32_t>(tensor.shape.rank()),
                                      tensor.shape.begin(), bytes, &given);
     if (status != BP_OK) {
-      throw sdk::Error(status, instance_.where(BP_SLOT_OUTPUT + output) + ": the run provided no memory for extents " +
+      throw sdk::Error(status, instance_.where(BP_SLOT_OUTPUT + output) + ": the host provided no memory for extents " +
                                    to_string(tensor.shape));
     }
     uint64_t needed = bytes != 0 ? bytes : static_cast<uint64_t>(bytes_of(tensor.dtype, tensor.shape.elements()));

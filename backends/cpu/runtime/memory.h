@@ -27,7 +27,7 @@ struct BlockDelete {
 using Block = std::unique_ptr<std::byte, BlockDelete>;
 
 // Allocates memory for runs with the C allocator, which reuses freed blocks. The result is never null, even for 0
-// bytes. Throws sdk::Error if the calling thread's budget (runtime/threads.h) or the machine has too little memory.
+// bytes. Throws sdk::Error if the thread's budget (runtime/thread_state.h) or the machine has too little memory.
 Block allocate(int64_t bytes);
 
 // Like `allocate`, for memory that is kept (weights, arenas) and temporary memory of compilation. Large blocks get

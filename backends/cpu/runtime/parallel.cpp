@@ -68,8 +68,8 @@ void parallel_erased(int64_t count, int64_t grain, void (*body)(void* self, int6
   };
   // Needed here too: if the arena is full, one of its threads starts the loop instead of this thread.
   happens_before(&pieces);
-  // Isolated: otherwise, a thread that waits for a nested loop could start another piece of the outer loop, which would
-  // overwrite that thread's part of the scratch memory.
+  // A loop inside the arena is isolated: otherwise, a thread that waits for it could start another piece of an outer
+  // loop, which would overwrite that thread's part of the scratch memory.
   if (current != nullptr && !state.inside_arena)
     current->arena().execute(loop);
   else

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans an island's nodes in order and turns their kernels into steps. Tracks which values have known extents, and
+// Plans a program's nodes in order and turns their kernels into steps. Tracks which values have known extents, and
 // which have known data: weights and values computed before the run (folding).
 #pragma once
 
@@ -21,7 +21,7 @@ struct FoldAllowance {
 
 class Planner {
  public:
-  // Starts with the program's values and known data. `allowance` must outlive the planner.
+  // Starts with the program's values and known data. `calls` and `allowance` must outlive the planner.
   Planner(const PlanContext& context, std::span<const Call> calls, std::span<const Tensor> values,
           const std::vector<bool>& known, FoldAllowance& allowance);
 
@@ -47,7 +47,7 @@ class Planner {
   // Called with an input that a kernel has packed into its own copy.
   std::function<void(uint32_t value)> on_packed;
 
-  // Indexed by value. Entries after the graph's values are copies of values in another format.
+  // Indexed by value. Entries after the graph's values hold some of these values in another format.
   std::vector<Tensor> values;
   std::vector<bool> shaped;    // by value: whether its extents are known
   std::vector<bool> known;     // by value: whether its data are known before the run

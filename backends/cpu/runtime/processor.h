@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The processor that kernels are chosen and tuned for: the one that the process runs on, or a less capable one if the
-// option `instructions` sets a limit. Kernels use this and never query the processor themselves.
+// option `instructions` or the environment sets a limit. Kernels use this and never query the processor themselves.
 #pragma once
 
 #include <cstdint>

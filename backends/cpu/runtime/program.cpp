@@ -313,7 +313,8 @@ void Program::count_reads() {
   for (uint32_t o = 0; o < graph_.output_count; ++o) ++reads_[graph_.outputs[o]];
 }
 
-// Pairs the input and output of an update. Skips inputs that another call reads, since that call would see the changes.
+// Pairs the input and output of an update. Skips inputs that another call reads or that are also graph outputs, since
+// the changes would be seen there.
 void Program::pair_in_place() {
   for (const Call& call : calls_) {
     if (call.folded || (call.row->facts & kUpdatesInput0) == 0) continue;

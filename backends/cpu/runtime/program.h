@@ -42,7 +42,7 @@ class Program {
   uint32_t shapes() const { return shapes_; }  // one of BP_SHAPES_*
   // Pairs of an input and the output that is this input with some elements updated. The two may share a buffer.
   std::span<const bp_inplace_t> inplace() const { return inplace_; }
-  // Bytes of copied weights and folded values, those of sub-graphs included. Weights that kernels pack are not counted.
+  // Bytes of folded values and copied weights, sub-graphs included, except packed weights and the copies by `aligned`.
   uint64_t held_bytes() const { return static_cast<uint64_t>(held_bytes_); }
 
   // Returns the declared type of a value of the graph.

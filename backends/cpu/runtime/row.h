@@ -65,7 +65,7 @@ struct Row {
   HalfRule half = HalfRule::kOwn;
   uint32_t weights = 0;  // with kFp32: a bit for each input of which the kernel may keep its own copy
   uint32_t facts = 0;    // bits kReadsExtentsOnly and others above
-  // Returns the operations per element of output 0; a multiply-add counts as two. Null: one operation.
+  // Returns the operations per element of the outputs; a multiply-add counts as two. Null: one operation.
   double (*operations)(const Node& node) = nullptr;
 
   constexpr Row in_fp32(uint32_t kept = 0) const {

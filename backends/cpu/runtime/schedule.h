@@ -10,7 +10,7 @@ namespace backplane::cpu {
 
 // Where a value is during a run.
 enum class Place : uint8_t {
-  kNowhere,  // no step computes it: its node was fused into another or is deferred
+  kNowhere,  // no step computes it: its node was fused into another, is not read or is deferred
   kKnown,    // at the address in `values`: a weight, or computed before the run
   kInput,    // in input `index` of the program
   kOutput,   // at `offset` in the memory provided for graph output `index`

@@ -29,7 +29,7 @@ int64_t product(std::span<const int64_t> factors) {
 
 void throw_uncountable(const Shape& shape) {
   throw sdk::Error(BP_RESOURCE_EXHAUSTED, "a tensor cannot have extents " + to_string(shape) +
-                                              ": one is negative, or it is too large for memory");
+                                              ": one is negative, or the tensor is too large for memory");
 }
 
 bool countable(const Shape& shape) {

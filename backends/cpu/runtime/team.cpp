@@ -20,13 +20,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// After waiting this long for a helper, the caller checks whether it is running. Moving the helper takes about as long.
+// After waiting this long for a helper, the caller checks whether the helper runs. Moving it takes about as long.
 constexpr std::chrono::microseconds kPatience{20};
 // A helper whose CPU time does not grow within this time counts as not running.
 constexpr std::chrono::microseconds kLook{4};
 
-// How long a helper backs off: at first, as long as a system thread typically needs a core. The time doubles if it
-// backs off again within kForget, up to about one time slice of the system.
+// How long a helper backs off: at first, as long as a system thread typically needs a core. The time doubles if the
+// helper backs off again within kForget, up to about one time slice of the system.
 constexpr std::chrono::nanoseconds kLongestBackoff = std::chrono::milliseconds(4);
 constexpr std::chrono::nanoseconds kFirstBackoff = std::chrono::microseconds(125);
 constexpr std::chrono::nanoseconds kForget = std::chrono::milliseconds(100);
@@ -116,8 +116,8 @@ int Team::helper_thread_index() {
 
 void Team::start() {
   is_started_ = true;
-  // Helpers block signals, so that the application's handlers run on its own threads. Not blocked are signals that a
-  // thread causes itself, and SIGPROF for profilers.
+  // Helpers block signals, so that the application's handlers run on its own threads. Signals that a thread causes
+  // itself are not blocked, nor is SIGPROF, for profilers.
   sigset_t others, before;
   sigfillset(&others);
   for (int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF}) sigdelset(&others, own);
@@ -149,7 +149,7 @@ bool Team::run(const Loop& loop, int caller_index) {
   if (const int core = sched_getcpu(); core != core_.load(std::memory_order_relaxed))
     core_.store(core, std::memory_order_relaxed);
   // Here and in `park`: either the helper sees the new round, or this thread sees that the helper is parked. In
-  // `wait_for` and `join_loop`: either the helper sees that the round is closed, or this thread sees it inside.
+  // `wait_for` and `join_loop`: either the helper sees that the round is closed, or this thread sees the helper inside.
   round_.fetch_add(1);
   for (int index = 0; index < wanted; ++index) {
     Helper& helper = helpers_[index];

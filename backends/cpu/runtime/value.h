@@ -18,8 +18,8 @@ struct Elements;
 struct Value {
   uint32_t kind = 0;  // BP_KIND_*; 0: the value is absent
   Tensor tensor;      // if `kind` is BP_KIND_TENSOR
-  // Owns the tensor's data. Null: the data are borrowed (from a weight, a graph input or an executor's arena) and stay
-  // valid until the run ends.
+  // Owns the tensor's data. Null: the data are borrowed (for example from a weight, a graph input or an executor's
+  // arena) and stay valid until the run ends.
   std::shared_ptr<const void> holder;
   std::shared_ptr<Elements> elements;  // of a container; never null then
 
@@ -85,7 +85,7 @@ void copy_elements(bp_dtype_t dtype, const void* source, int64_t from, void* tar
 // have too many elements or dimensions.
 Value concatenate(std::span<const Value> parts, int axis);
 Value stack(std::span<const Value> parts, int axis);
-// Returns positions [begin, end) along an axis. The result may share the data of `value`.
+// Returns the part of a tensor at [begin, end) along an axis. The result may share the data of `value`.
 Value slice(const Value& value, int axis, int64_t begin, int64_t end);
 // Returns the same elements with another shape.
 Value reshaped(Value value, const Shape& shape);

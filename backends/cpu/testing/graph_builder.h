@@ -15,8 +15,8 @@
 namespace backplane::cpu::testing {
 
 class GraphBuilder;
-// A GraphBuilder as a value is a sub-graph, such as a loop's body. It must outlive all uses of the outer graph.
-// TensorOf is the tensor of a weight that was declared before.
+// Values of attributes: a GraphBuilder stands for a sub-graph, such as a loop's body, and must outlive all uses of the
+// outer graph. TensorOf is the tensor of a weight that was declared before.
 struct TensorOf {
   std::string weight;
 };

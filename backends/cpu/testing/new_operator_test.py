@@ -54,7 +54,7 @@ std::unique_ptr<Kernel> create(const Node&) {
 
 
 def field(number: int, value: bytes | str | int) -> bytes:
-    """One field of a protobuf message of less than 128 bytes."""
+    """Returns one field of a protobuf message: a number below 128, or fewer than 128 bytes."""
     if isinstance(value, int):
         return bytes([number << 3, value])
     data = value.encode() if isinstance(value, str) else value
@@ -90,7 +90,7 @@ def configured(name: str) -> str:
 
 
 def build(scratch: Path) -> Path:
-    """Adds the operator to the copy in `scratch` and returns the library."""
+    """Adds the operator to a copy of the tree in `scratch`, compiles it and returns the library."""
     copy = scratch / "tree"
     shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns("build", ".git"))
 

@@ -40,7 +40,7 @@ struct ErrorText {
 };
 
 // The plugin's backend, created by a minimal host, and its device. Aborts the test program if the plugin cannot be
-// loaded.
+// loaded or its device cannot be opened.
 class Plugin {
  public:
   // `options`: options of the plugin, in addition to "threads".

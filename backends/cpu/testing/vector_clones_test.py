@@ -3,8 +3,8 @@
 """vector_clones_test.py PLUGIN [--list]: disassembles the CPU plugin and fails if a clone of a loop computes one element at a time.
 
 Every function Clones<…>::avx512, ::avx2 and ::baseline (kernels/simd/clones.h) must have a loop with vector instructions of the
-clone's width (512 or 256 bits, 256 bits, 128 bits). No clone may call a libm function, which would keep its loop scalar. The functions
-in EXCEPT are excepted. --list also prints the verdict on each clone.
+clone's width (512 or 256 bits, 256 bits, 128 bits). No clone may call a libm function, which would keep its loop scalar. The clones
+in EXCEPT are exempt. --list also prints the verdict on each clone.
 """
 import re
 import shutil
@@ -83,7 +83,7 @@ def main():
             print(f"{'vector' if vector else 'SCALAR'} {clone:8} {name}")
         if not vector and clone not in EXCEPT.get(re.match(r"\w+", name)[0], ("", ""))[1].split():
             scalar.append(f"{name}, {clone}")
-    print(f"{len(found)} clones, {len(scalar)} of them with scalar loops")
+    print(f"{len(found)} clones, {len(scalar)} of them with scalar loops and not in EXCEPT")
     print("\n".join(scalar))
     if len(found) < 100:
         print("too few clones were found: is the plugin stripped?")

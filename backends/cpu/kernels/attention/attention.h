@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scaled dot-product attention, shared by Attention, GroupQueryAttention and the operators on multi_head.h. Processes
-// tiles, each of up to kAttentionTile queries of one head: a matrix product, the softmax, and another matrix product.
+// Scaled dot-product attention, shared by Attention, GroupQueryAttention and the operators that use multi_head.h.
+// Processes tiles of up to kAttentionTile queries of one head: a matrix product, the softmax, and a second product.
 // FlexAttention uses only the products and the softmax.
 #pragma once
 
@@ -42,8 +42,8 @@ struct AttentionSize {
 struct AttentionRules {
   double scale = 1;
   double softcap = 0;  // 0: no cap
-  // The position of query i of batch b is past(b) + i; see attend(). It sees only keys at most this many positions
-  // after its own (0: attention is causal), and of the keys up to its own position only the last `window`; -1: all.
+  // The position of query i of batch b is past(b) + i; see attend(). The query sees only keys at most `ahead`
+  // positions after its own (0: attention is causal), and of the keys up to its own only the last `window`; -1: all.
   int64_t ahead = -1, window = -1;
   std::vector<float> sinks;  // by query head: an additional score in the softmax, without a row of V; may be empty
   bool plain = false;        // reference mode: compute as the operator is defined

@@ -41,7 +41,7 @@ std::optional<CombinedAttention> fit_combined(const MultiHeadOptions& o, const S
             std::to_string(o.heads) + " heads";
     return std::nullopt;
   };
-  if (x.rank() != 3 || w.rank() != 2 || w[0] != x[2]) return mismatch("weights");
+  if (x.rank() != 3 || w.rank() != 2 || w[0] != x[2]) return mismatch("the shape of the weights");
   CombinedAttention c{MultiHead{o}, x[2], w[1], {}};
   for (size_t i = 0; i < 3; ++i) c.sizes[i] = o.sizes.empty() ? w[1] / 3 : o.sizes[i];
   // None may exceed the sum, which could wrap.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax(scale · Q · K + mask) · V, for operands with their dimensions in any order. A thread holds one tile of scores
-// at a time.
+// result_scale · softmax(scale · Q · K + mask) · V, for operands with reordered dimensions. A thread holds one tile of
+// scores at a time.
 #pragma once
 
 #include <array>

@@ -129,8 +129,8 @@ Plan plan_linear(LinearAttention a, Tensors in) {
   const Shape state{a.batch, a.kv_heads, a.key_size, a.value_size};
   if (!fits || (past.present() && !(past.shape == state)))
     return fail("query " + to_string(q) + ", key " + to_string(k) + ", value " + to_string(v) +
-                " and the other inputs do not fit " + std::to_string(a.q_heads) + " and " + std::to_string(a.kv_heads) +
-                " heads");
+                " and the other inputs do not fit q_num_heads " + std::to_string(a.q_heads) + " and kv_num_heads " +
+                std::to_string(a.kv_heads));
   if (a.scale == 0) a.scale = 1 / std::sqrt(static_cast<float>(a.key_size));
   return make_plan({Shape{a.batch, a.length, a.q_heads * a.value_size}, state},
                    [a](Tensors inputs, Tensors outputs) { run_linear(a, inputs, outputs); });
@@ -213,7 +213,7 @@ std::unique_ptr<Kernel> create_causal(const Node& node) {
       return fail("input " + to_string(x) + " and weights " + to_string(w) + " do not fit each other");
     const Shape state{x[0], x[1], w[2] - 1};
     if ((bias.present() && bias.shape.elements() != x[1]) || (past.present() && !(past.shape == state)))
-      return fail("bias or past_state do not fit input " + to_string(x) + " and weights " + to_string(w));
+      return fail("bias or past_state does not fit input " + to_string(x) + " and weights " + to_string(w));
     return make_plan({x, state}, [silu, width = w[2]](Tensors inputs, Tensors outputs) {
       dispatch<TypeList<float, Half, BFloat16>>(
           inputs[0].dtype, [&](auto tag) { run_causal<typename decltype(tag)::type>(silu, width, inputs, outputs); });

@@ -50,7 +50,7 @@ struct MultiHead {
   std::array<int64_t, 2> bias_strides{};  // strides of attention_bias by batch and head
   bool plain = false;                     // reference mode: compute as the operator is defined
 
-  // Whether attention_bias has the extents of the scores, or 1 for batch or heads.
+  // Whether attention_bias has the extents of the scores, or 1 for batch or heads. If so, sets `bias_strides`.
   bool fit_bias(const Tensor& bias);
   int64_t cached_floats(int64_t width) const { return product({size.batch, size.kv_heads, size.kv_length, width}); }
   void run(HeadView<const float> q, HeadView<const float> k, HeadView<const float> v, const Tensor& mask_tensor,
@@ -61,8 +61,8 @@ struct MultiHead {
 // positions, then the new rows, whose heads are packed and which are `fresh_row` floats apart.
 void join_cache(const float* past, int64_t before, const float* fresh, int64_t fresh_row, const MultiHead& m,
                 int64_t width, float* to);
-// Returns memory for `floats` floats of a cache: that of the output `present`, or `storage` if it is absent or of
-// another type.
+// Returns memory for `floats` floats of a cache: that of the output `present`, or `storage` if the output is absent
+// or of another type.
 float* present_or(const Tensor& present, int64_t floats, std::vector<float>& storage);
 
 }  // namespace backplane::cpu

@@ -26,8 +26,8 @@ class Indices {
   bool narrow_;
 };
 
-// Indices whose last dimension holds tuples. A tuple addresses an element or slice of `data` by its dimensions from
-// `first` on.
+// Indices whose last dimension holds tuples. A tuple has an index for each dimension of `data` from `first` on, or only
+// for the first of these, and addresses an element or a slice.
 class TupleIndices {
  public:
   TupleIndices(const Tensor& tensor, const Shape& data, int first)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions for Row::operations (runtime/row.h). They return an estimate of the operations per element of output 0,
+// Functions for Row::operations (runtime/row.h). They return an estimate of the operations per output element,
 // where a multiply-add counts as two. The extents of the node must be known.
 #pragma once
 

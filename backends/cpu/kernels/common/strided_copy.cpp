@@ -57,7 +57,7 @@ void StridedCopy::copy_rows(const T* source, T* target, int64_t first, int64_t l
 }
 
 // Copies a transposition, where dimension `unit` has stride 1 in the source. Works on tiles of 16 × 16 elements, whose
-// lines of both tensors fit in the cache.
+// cache lines, in both tensors, stay in the cache.
 template <class T>
 void StridedCopy::copy_tiles(const T* source, T* target, size_t unit) const {
   constexpr int64_t kTile = 16;

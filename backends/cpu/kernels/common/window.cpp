@@ -19,7 +19,8 @@ Verdict check_window(const Node& node, uint32_t slot) {
   WindowAttributes w(node);
   int32_t rank = node.input_type(slot).rank;
   if (rank >= 0 && (rank < 3 || rank > 2 + kSpatial)) {
-    return no(BP_REASON_SHAPE, "rank " + std::to_string(rank) + "; one to three spatial dimensions are supported");
+    return no(BP_REASON_SHAPE,
+              "the input has rank " + std::to_string(rank) + "; one to three spatial dimensions are supported");
   }
   auto check = [&](const char* name, const std::vector<int64_t>& list, size_t per_dim, int64_t least) {
     if (!list.empty() && rank >= 0 && list.size() != per_dim * static_cast<size_t>(rank - 2)) {
@@ -87,7 +88,7 @@ std::optional<Window> make_window(const WindowAttributes& attributes, const Shap
       w.end[d] = attributes.pads[i + dims];
     }
     int64_t room = w.in[d] + w.begin[d] + w.end[d] - reach;
-    // With ceil_mode, the last window may end after the padding; the only one may too.
+    // With ceil_mode, the last window may end after the padding, even if it is the only one.
     if (room < 0 && !(attributes.ceil_mode && room > -w.stride[d])) {
       *error = "a window of " + std::to_string(reach) + " is larger than the padded extent " +
                std::to_string(room + reach) + " of dimension " + std::to_string(i + 2);

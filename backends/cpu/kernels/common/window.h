@@ -53,7 +53,7 @@ struct Window {
 };
 
 // Returns the window over `input`. `kernel` has the window's extents, which are those of the weights if the attribute
-// kernel_shape is absent. If they do not fit together, sets `error` and returns nullopt.
+// kernel_shape is absent. If the arguments do not fit together, sets `error` and returns nullopt.
 std::optional<Window> make_window(const WindowAttributes& attributes, const Shape& input,
                                   std::span<const int64_t> kernel, std::string* error);
 

@@ -59,7 +59,7 @@ Verdict supports_loop(const Node& node) {
   if (node.input_count() < 2 || node.output_count() + 2 < node.input_count())
     return no(BP_REASON_OPSET, "it has " + std::to_string(node.input_count()) + " inputs and " +
                                    std::to_string(node.output_count()) +
-                                   " outputs; it needs two inputs, and an output for each further one");
+                                   " outputs; it needs two inputs, and an output for each further input");
   for (uint32_t i = 2; i < node.input_count(); ++i) {
     if (!node.has_input(i)) return no(BP_REASON_OPSET, "input " + std::to_string(i) + " is missing");
   }
@@ -105,8 +105,8 @@ std::unique_ptr<Kernel> create_loop(const Node& node) {
   });
 }
 
-// The maximum number of iterations over empty slices. Empty slices cost no memory, so nothing else limits the
-// iterations.
+// The maximum number of iterations over empty slices. Empty slices cost no memory, so the budget does not
+// limit the iterations.
 constexpr int64_t kMaxEmptyRounds = int64_t{1} << 20;
 
 // ---- Scan: the body takes (states..., slices of the scanned inputs...)

@@ -34,7 +34,7 @@ std::optional<size_t> position(const Value& number, size_t count) {
 
 std::string beyond(const Value& number, size_t count) {
   std::optional<int64_t> given = integer(number);
-  return "position " + (given ? std::to_string(*given) : "(not a single number)") +
+  return "position " + (given ? std::to_string(*given) : "(not a single integer)") +
          " is out of range for a sequence of " + std::to_string(count) + " elements";
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kFloatBytes = sizeof(float);
 
-// Replaces the tensor's data by `floats` floats, which `kept` owns. fill(old data, new data) writes them on the first
+// Replaces the tensor's data with `floats` floats, which `kept` owns. fill(old data, new data) writes them on the first
 // call for these weights.
 template <class Fill>
 void replace(Tensor& tensor, PackedWeights& kept, int64_t floats, const Fill& fill) {

@@ -41,7 +41,7 @@ Plan plan_dense(const Shape& shape, int64_t groups) {
 Plan plan_blocked(const Shape& shape, int64_t groups) {
   const int64_t lanes = channel_block(), channels = shape[1], places = shape.elements(2, shape.rank());
   const int64_t blocks = (channels + lanes - 1) / lanes;
-  std::vector<int32_t> sources;  // for each channel of the result, its offset in an input image, in floats
+  std::vector<int32_t> sources;  // for each channel of the result, its source's offset in an input image, in floats
   for (int64_t c = 0; c < blocks * lanes; ++c) {
     const int64_t from = c < channels ? shuffle_source(c, channels, groups) : c;
     sources.push_back(static_cast<int32_t>(from / lanes * places * lanes + from % lanes));

@@ -35,8 +35,8 @@ enum class Channels { kWhole, kSome, kListed };
 enum class Taps { kAny, kOne };
 
 #ifdef AVX2_ASSEMBLY
-// The two or three instructions for one position, in an order that needs only one register. GCC 12 would move the loads
-// up until registers run out, and then spend a quarter of all instructions on copying sums.
+// The two or three instructions for one position, in an order that needs only one input register. GCC 12 would move the
+// loads up until registers run out, and then spend a quarter of all instructions on copying sums.
 template <class K>
 [[gnu::always_inline]] inline void add_place(const float* x, const typename K::Lanes* weights, typename K::Lanes& sum,
                                              typename K::Lanes& second) {

@@ -10,7 +10,7 @@ namespace backplane::cpu {
 struct ConvTile {
   const float* x;             // the input of the first position at tap (0, 0) in block 0; may be outside the image
   int64_t x_block;            // floats from one block of input channels to the next
-  const int32_t* channel_at;  // offset of each input channel, in floats, if they are shuffled; otherwise null
+  const int32_t* channel_at;  // offset of each input channel, in floats, if channels are shuffled; otherwise null
   int64_t x_row, x_column;    // floats from one row of taps, and from one tap in a row, to the next
   int64_t x_place;  // floats from one position's input to the next position's; only kernels for stride 0 read this
   int64_t row_first, row_last;  // the rows of taps [row_first, row_last) are within the input

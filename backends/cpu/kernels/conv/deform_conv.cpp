@@ -96,7 +96,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
         !(in[kOffset].shape == Shape{size->batch, 2 * offset_groups * taps, rows, columns}) ||
         (mask.present() && !(mask.shape == Shape{size->batch, offset_groups * taps, rows, columns})) ||
         (bias.present() && !(bias.shape == Shape{size->out_channels})))
-      return fail("offset " + to_string(in[kOffset].shape) + ", mask or bias do not fit " +
+      return fail("offset " + to_string(in[kOffset].shape) + ", mask or bias does not fit " +
                   std::to_string(offset_groups) + " offset groups of " + std::to_string(taps) + " taps");
     return make_plan({window->output_shape(size->batch, size->out_channels)},
                      [s = *size, win = *window, offset_groups](Tensors inputs, Tensors outputs) {

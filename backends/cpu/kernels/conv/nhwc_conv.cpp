@@ -43,7 +43,7 @@ void move_channels(const Shape& from, bool to_front, int64_t element_size, const
   StridedCopy(to.span(), strides.span(), 0, element_size)(source, target);
 }
 
-// Calls body(image, first, last) for some positions [first, last) of an image, in parallel.
+// Calls body(image, first, last) in parallel for pieces [first, last) of the positions of each image.
 template <class Body>
 void for_positions(int64_t images, int64_t positions, int64_t channels, const Body& body) {
   const int64_t pieces = (positions + kPositions - 1) / kPositions;

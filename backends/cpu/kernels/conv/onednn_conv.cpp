@@ -28,7 +28,7 @@ constexpr auto kFloat = memory::data_type::f32;
 constexpr double kTaskTime = 1.024;
 constexpr double kDepthwiseTaskTime = 0.512;
 // Up to this number of channel pairs (input times output channels) per output position, reading the larger weights of a
-// Winograd convolution takes less time than it saves.
+// Winograd convolution takes less time than the convolution saves.
 constexpr int64_t kWinogradWeights = 1000;
 
 // A share: some output channels, and the input channels that they are computed from. Grouped convolutions become dense
@@ -316,8 +316,8 @@ class OnednnConv final : public Step {
 
 namespace {
 
-// Whether a channel's shift is so large that adding it first would round the sum: more than twice the sum of the
-// magnitudes of the scaled weights.
+// Whether a channel's shift is so large that a sum which begins with it would lose precision: more than twice the sum
+// of the magnitudes of the scaled weights.
 bool shifts_outweigh(const ConvPlan& conv, std::span<const Tensor> inputs) {
   const bool has_bias = inputs.size() > 2 && inputs[2].present();
   if (inputs[1].data == nullptr || (has_bias && inputs[2].data == nullptr)) return false;

@@ -22,8 +22,8 @@ bool prefers_winograd(const PlanContext& context, const ConvPlan& conv);
 
 struct OnednnConvDescription;
 
-// Returns null if oneDNN has no fast implementation or, with `winograd_only`, no Winograd convolution. `inputs` are
-// those of the Conv.
+// Describes the convolution to oneDNN. Returns null if oneDNN has no fast implementation or, with `winograd_only`, no
+// Winograd convolution. `inputs` are those of the Conv.
 std::shared_ptr<OnednnConvDescription> describe_onednn_conv(const PlanContext& context, const ConvPlan& conv,
                                                             std::span<const Tensor> inputs, bool winograd_only);
 

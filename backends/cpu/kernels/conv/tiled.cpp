@@ -77,7 +77,7 @@ class TiledStep final : public Step {
     if (!by_channels_)
       strips_ = std::min(tiles, (work_.out_places + kStripPlaces - 1) / kStripPlaces);
     else if (groups % threads != 0 && groups < 8 * threads)
-      strips_ = std::min<int64_t>(tiles, 2);  // so that all threads have the same amount of work
+      strips_ = std::min<int64_t>(tiles, 2);  // so that the threads' amounts of work differ less
   }
 
   int64_t tile_count() const { return work_.rows.count * static_cast<int64_t>(work_.tiles.size()); }

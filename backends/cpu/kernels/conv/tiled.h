@@ -10,7 +10,7 @@
 
 namespace backplane::cpu {
 
-// The position of a tile in its row, and the taps that are within the input (see ConvTile).
+// The position of a tile in its row, and how many taps are outside the input there (see ConvTile).
 struct TilePlace {
   int64_t y_at, x_at;  // the tile's first position in the output row, and what its first tap reads in the input row
   int64_t front, back;
@@ -36,7 +36,7 @@ struct TiledWork {
   bool blocked;                                                 // whether the result is blocked
   bool transposed;                                              // the weights are [input channel][output channel]
   std::span<const PostOp> post_ops;      // affine ones come first and become part of weights and bias
-  std::vector<int32_t> channel_at = {};  // see ConvTile; empty if channels are in blocks
+  std::vector<int32_t> channel_at = {};  // see ConvTile; empty if channels are not shuffled
 };
 
 // Creates a step whose inputs begin with x and the weights. `bias` is the index of the bias or -1. A tensor that a

@@ -398,7 +398,7 @@ std::unique_ptr<Kernel> create_where(const Node&) {
   });
 }
 
-// Unlike other operators of two inputs, it does not broadcast.
+// Unlike the other operators of two inputs, SwiGLU does not broadcast.
 std::unique_ptr<Kernel> create_swiglu(const Node& node) {
   const Loop loop = dispatch<Floats>(node.input_type(0).dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cast, CastLike and BitCast. Conversions between integers wrap. From floats to integers of 32 and 64 bits they
-// saturate, to narrower ones they wrap; NaN becomes 0 (docs/decisions/0019-casts-beyond-the-range.md). The 8-bit floats
-// and the types of 2 and 4 bits are converted through float, which represents all their values. Only bools and integers
-// of 8 bits or more become integers of 2 and 4 bits directly, because float would lose their lowest bits.
+// saturate, to 8 and 16 bits they saturate at INT32 and then wrap; NaN becomes 0 (docs/decisions/0019). The 8-bit
+// floats and the types of 2 and 4 bits are converted through float, which represents all their values. Only bools and
+// integers of 8 bits or more become integers of 2 and 4 bits directly, because float would lose their lowest bits.
 #include "kernels/common/float16_array.h"
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/integer_of.h"

@@ -56,7 +56,7 @@ std::optional<Value> constant_value(const Node& node) {
 Verdict supports_constant(const Node& node) {
   const std::optional<Value> value = constant_value(node);
   if (!value)
-    return no(BP_REASON_ATTRIBUTE, "its value is a string, a sparse tensor or a tensor of an unsupported type");
+    return no(BP_REASON_ATTRIBUTE, "its value is missing, a string, sparse, or of an unsupported type or a wrong size");
   return returns_type(node, "the type of value", value->dtype, kByteTypes | kPackedTypes);
 }
 
@@ -83,7 +83,7 @@ std::optional<Value> fill_value(const Node& node) {
 
 Verdict supports_fill(const Node& node) {
   const std::optional<Value> value = fill_value(node);
-  if (!value) return no(BP_REASON_ATTRIBUTE, "value is not one element of a known type");
+  if (!value) return no(BP_REASON_ATTRIBUTE, "value is not a tensor with one element of a supported type");
   if (Verdict verdict = accepts(node, 1, {just(BP_DTYPE_INT64)}); !verdict) return verdict;
   return returns_type(node, "the type of value", value->dtype, kByteTypes | kPackedTypes);
 }
