@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits the bytes that a device allocates for packed weights, arenas and runs. The framework's tensors do not count.
+// Limits the memory that a device allocates (weight copies, arenas, runs and so on), without the framework's tensors.
 #pragma once
 
 #include <atomic>

@@ -39,7 +39,7 @@ void Executor::set_input(uint32_t index, Value value) {
       value.tensor.dtype != (type.kind == BP_KIND_TENSOR ? type.dtype : BP_DTYPE_UNDEFINED) ||
       (changed && value.kind == BP_KIND_TENSOR && !program_.admits(type, value.tensor.shape.span()))) {
     throw sdk::Error(BP_TYPE_MISMATCH,
-                     program_.name_of(id) + " was set to a value that does not fit its declared type");
+                     program_.name_of(id) + " received a tensor or container that does not fit its declared type");
   }
   extents_changed_ = extents_changed_ || changed;
   addresses_changed_ = addresses_changed_ || inputs_[index].tensor.data != value.tensor.data;

@@ -13,7 +13,7 @@ namespace backplane::cpu {
 
 enum class Format : uint8_t {
   kDense,         // row-major
-  kBlocked,       // [N, C / block, D1 … Dn, block]: float only; the last block is padded with zeros after channel C
+  kBlocked,       // [N, C / block, D1 … Dn, block]: float only; the last block is padded with zeros
   kChannelsLast,  // [N, D1 … Dn, C]: one-byte types only, for operators on quantized values
 };
 

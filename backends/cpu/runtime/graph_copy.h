@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copy a host's graph and its types. An older host's structs have fewer fields and may end at the end of its memory, so
-// a plain assignment would read beyond them.
+// Copy a host's graph and its types. An older host's structs have fewer fields: a plain assignment would read beyond
+// their end, where memory may not be readable.
 #pragma once
 
 #include "backplane/graph.h"

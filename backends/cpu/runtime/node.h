@@ -18,8 +18,8 @@ class Program;
 // Cheap to create. Borrows the graph.
 class Node {
  public:
-  // `operators`: the table, for rows that look up other rows; may be null after compilation. `program`: the program
-  // that is being compiled; null for coverage.
+  // `operators`: the table, for the verdict on a node (coverage.h) and for rows that look up other rows. `program`: the
+  // program that is being compiled, for `body`. Each may be null where it is not used.
   Node(const bp_graph_t& graph, uint32_t index, const Operators* operators = nullptr, Program* program = nullptr)
       : graph_(&graph), index_(index), node_(bp_graph_node(&graph, index)), operators_(operators), program_(program) {}
 

@@ -21,7 +21,7 @@ struct Value {
   // Owns the tensor's data. Null: the data are borrowed (for example from a weight, a graph input or an executor's
   // arena) and stay valid until the run ends.
   std::shared_ptr<const void> holder;
-  std::shared_ptr<Elements> elements;  // of a container; never null then
+  std::shared_ptr<Elements> elements;  // of a container; null for a tensor
 
   bool present() const { return kind != 0; }
 

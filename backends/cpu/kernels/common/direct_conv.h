@@ -54,9 +54,11 @@ void direct_conv(const ConvSize& size, const Window& win, const X& x, const W& w
 inline std::optional<ConvSize> conv_size(const Shape& x, const Shape& w, int64_t groups, std::string* error) {
   if (x.rank() < 3 || w.rank() != x.rank() || groups < 1 || w[0] % groups != 0 || x[1] % groups != 0 ||
       x[1] / groups != w[1]) {
-    *error = "input and weights do not fit " + std::to_string(groups) +
-             " groups: " + (x.rank() > 1 ? std::to_string(x[1]) : "no") + " input channels, weights for " +
-             (w.rank() > 1 ? std::to_string(w[1]) + " channels per group" : "none");
+    *error =
+        "input and weights do not fit " + std::to_string(groups) +
+        " groups: " + (x.rank() > 1 ? std::to_string(x[1]) : "no") + " input channels, weights for " +
+        (w.rank() > 1 ? std::to_string(w[1]) + " channels per group and " + std::to_string(w[0]) + " output channels"
+                      : "none");
     return std::nullopt;
   }
   return ConvSize{x[0], groups, x[1], w[0]};

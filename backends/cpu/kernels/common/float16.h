@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Number types that C++20 lacks: 16-bit floats, BOOL and floats of 8 bits or fewer. They only store values; arithmetic
+// Element types that C++20 lacks: 16-bit floats, BOOL and floats of 8 bits or fewer. They only store values; arithmetic
 // is done in float. Conversions from float round to nearest, ties to even, except to FLOAT8E8M0.
 #pragma once
 

@@ -127,8 +127,8 @@ template <class K, Channels kChannels>
 
 // The outer loop is over blocks of input channels, the inner one over taps, so that neighboring taps soon read the same
 // input again. In the opposite order, the blocks of a large image would evict each other from the first-level cache,
-// because they are a multiple of a page apart. With one tap there is no loop over taps: its setup would cost a tenth of
-// the multiply-adds of a block.
+// because they can be a multiple of a page apart. With one tap there is no loop over taps: its setup would cost a tenth
+// of the multiply-adds of a block.
 template <class K, Channels kChannels, Taps kTaps>
 [[gnu::always_inline]] inline void add_blocks(const ConvTile& t, typename K::Sums& sums) {
   const float *ahead = t.ahead, *w = t.weights;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests Cast to integers. The expected values are those of ONNX's reference implementation, where they are defined.
+// Tests Cast to integers. The expected values are those of ONNX's reference implementation where ONNX defines them.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -24,7 +24,7 @@ Outcome run_cast(bp_dtype_t from, const std::vector<T>& values, bp_dtype_t to) {
   return seen;
 }
 
-// The bits of the elements, in order.
+// Casts the values, and returns the bits of the result's elements in order.
 template <class T>
 std::vector<int> cast(bp_dtype_t from, const std::vector<T>& values, bp_dtype_t to, int bits) {
   const Outcome seen = run_cast(from, values, to);
@@ -63,7 +63,7 @@ TEST(Cast, OfFloatsTruncatesAndWraps) {
   EXPECT_EQ(cast(BP_DTYPE_FLOAT, x, BP_DTYPE_INT2, 2), (Bits{3, 1, 3, 1, 0}));
 }
 
-// docs/decisions/0019-casts-beyond-the-range.md
+// The expected values follow docs/decisions/0019-casts-beyond-the-range.md.
 TEST(Cast, OfFloatsBeyondTheRange) {
   const std::vector<float> x{300, -300, -1.5f, 70000, 1e10f, -1e10f, std::numeric_limits<float>::quiet_NaN()};
   const std::vector<double> wide(x.begin(), x.end());
