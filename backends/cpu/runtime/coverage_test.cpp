@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes that the loader's import never produces, but another host may present.
+// Omitted outputs. The loader's import adds those that ONNX requires; another host may not.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

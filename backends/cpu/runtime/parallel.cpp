@@ -44,8 +44,8 @@ void parallel_erased(int64_t count, int64_t grain, void (*body)(void* self, int6
   const ThreadState state = thread_state();
   const Loop whole{count, pieces, body, self, state.budget, state.watch, grain};
   if (threads == 1 || pieces <= 1) return whole.run_part(0, count);
-  // A run that is alone uses the team. Concurrent runs share oneTBB's workers, which never outnumber the cores. Outside
-  // of runs, when weights are packed, each loop counts as a run.
+  // A run that is alone uses the team. Concurrent runs share oneTBB's workers, which never outnumber the hardware
+  // threads. Outside of runs, when weights are packed, each loop counts as a run.
   std::optional<ActiveRun> packing;
   Threads* current = state.threads;
   if (current != nullptr && state.active_run == nullptr) packing.emplace();

@@ -20,7 +20,7 @@ constexpr bool kMayBind = true;
 #endif
 
 // Binds each new arena to the next NUMA node, so that its threads use local memory. An arena with more threads than the
-// node has cores is not bound.
+// node has hardware threads is not bound.
 oneapi::tbb::task_arena::constraints near_memory(int count) {
   static std::atomic<size_t> arenas = 0;
   const auto nodes = oneapi::tbb::info::numa_nodes();
