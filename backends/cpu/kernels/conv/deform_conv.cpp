@@ -76,7 +76,7 @@ Verdict supports(const Node& node) {
       if (Verdict v = same_type(node, 0, slot); !v) return v;
   const bp_type_t x = node.input_type(0);
   if (x.rank >= 0 && x.rank != 4)
-    return no(BP_REASON_SHAPE, "X has rank " + std::to_string(x.rank) + ", but only 4 is supported");
+    return no(BP_REASON_SHAPE, "X has rank " + std::to_string(x.rank) + ", but only rank 4 is supported");
   return check_window(node);
 }
 
