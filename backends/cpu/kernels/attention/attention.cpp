@@ -184,7 +184,7 @@ Plan plan_attention(const PlanContext& context, const AttentionAttributes& a, Te
     return fail("attn_mask " + to_string(mask.shape) + " does not fit scores " +
                 to_string(Shape{s.batch, s.q_heads, s.q_length, s.kv_length}));
   if (at(in, kLengths).present() && !(in[kLengths].shape == Shape{s.batch}))
-    return fail("nonpad_kv_seqlen " + to_string(in[kLengths].shape) + " does not have one number per sequence of the batch");
+    return fail("nonpad_kv_seqlen " + to_string(in[kLengths].shape) + " does not have one number per sequence");
   const Shape result =
       sized.packed ? Shape{s.batch, s.q_length, s.q_heads * s.v_size} : Shape{s.batch, s.q_heads, s.q_length, s.v_size};
   const bool doubles = in[kQ].dtype == BP_DTYPE_DOUBLE || in[kV].dtype == BP_DTYPE_DOUBLE;
