@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a model on a DataFrame: infer.py MODEL [--rows N] [--passes N] [--executors N] [--kill]
+"""Runs a model on a DataFrame: infer.py MODEL [--rows N] [--passes N] [--executors N] [--pandas] [--kill]
 
 Each Python worker of an executor loads the model once and keeps it; compiled programs come from a cache that all workers share. Arrow's rows are
 copied to the memory bound to the run without becoming Python objects. A row that does not fit the model is kept, with the reason in `error`; a worker
@@ -18,7 +18,7 @@ import numpy
 import pyarrow
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
-from worker import BATCH, WIDTH, infer
+from worker import BATCH, WIDTH, infer, infer_frames
 
 PARTITIONS = 16  # the same for any number of executors, so that rates can be compared
 TOLERANCE = {"rtol": 1e-3, "atol": 1e-4}
@@ -56,6 +56,7 @@ def main():
     parser.add_argument("--rows", type=int, default=20000)
     parser.add_argument("--passes", type=int, default=1, help="how often the rows run after the first time; the fastest counts (1)")
     parser.add_argument("--executors", type=int, default=1)
+    parser.add_argument("--pandas", action="store_true", help="give the workers Pandas' data frames instead of Arrow's batches")
     parser.add_argument("--kill", action="store_true", help="make one worker crash during the run")
     options = parser.parse_args()
     work = tempfile.TemporaryDirectory()
@@ -65,7 +66,7 @@ def main():
     # Each executor is a separate process with one core.
     spark = (SparkSession.builder.master(f"local-cluster[{options.executors},1,1024]").appName("backplane")
              .config("spark.ui.enabled", "false").config("spark.sql.execution.arrow.maxRecordsPerBatch", str(4 * BATCH))
-             .config("spark.ui.showConsoleProgress", "false")
+             .config("spark.ui.showConsoleProgress", str(sys.stderr.isatty()).lower())
              .config("spark.executorEnv.PYTHONPATH", path).config("spark.executorEnv.OMP_NUM_THREADS", "1")
              .config("spark.driver.host", "127.0.0.1").config("spark.python.worker.faulthandler.enabled", "false").getOrCreate())
     spark.sparkContext.setLogLevel("OFF")
@@ -80,7 +81,8 @@ def main():
     # During the first pass, Java's compiler takes as much time as the model. It is the one in which a worker crashes.
     for _ in range(1 if options.kill else 1 + options.passes):
         start = time.perf_counter()
-        result = rows.mapInArrow(infer(options.model, marker), schema).toArrow()
+        mapped = rows.mapInPandas(infer_frames(options.model), schema) if options.pandas else rows.mapInArrow(infer(options.model, marker), schema)
+        result = mapped.toArrow()
         seconds = min(seconds, time.perf_counter() - start)
     result = result.sort_by("id")  # here, because Spark would run the model twice: once more to choose the ranges of a sort
     spark.stop()
