@@ -177,14 +177,15 @@ TEST(Streams, TheHostWaitsForAndSignalsADevicesSemaphores) {
 }
 
 // The second device copies its input while the first computes, both in their streams, and the first then waits for the
-// mark of the second. The counters show that the copy was in a stream; a copy outside of one could overlap too.
+// mark of the second. The run of "left" lasts until the copy has ended, and the copy until a device runs during it. The
+// counters show that the copy was in a stream; a copy outside of one could overlap too.
 TEST(Streams, CopiesOverlapWithComputing) {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {3}), z = graph.input("z", BP_DTYPE_FLOAT, {3});
   const uint32_t left = graph.node("Neg", "left", {graph.node("Neg", "before", {x})});
   const Model model = graph.finish({graph.node("Add", "y", {left, graph.node("Abs", "right", {z})})});
   const Environment env = streaming({{"partial.devices", "2"},
-                                     {"partial.0.run_us", "20000"},
+                                     {"partial.0.fault", "held@left#1"},
                                      {"partial.1.copy_meets", "1"},
                                      {"partial.peers", "1"},
                                      {"partial.marks", "1"}});
@@ -193,10 +194,17 @@ TEST(Streams, CopiesOverlapWithComputing) {
                   pinned({{"before", "partial:0"}, {"left", "partial:0"}, {"right", "partial:1"}, {"y", "partial:0"}}))
           .exec();
   exec.bind("z", Tensor::of<float>({3}, {-1, 1, -1}));
-  env.start_trace();
-  EXPECT_THAT(run(exec), ElementsAre(2, -1, 4));
-  const std::string timeline = env.stop_trace();
   const partial::Counters &first = counters(env, 0), &second = counters(env, 1);
+  env.start_trace();
+  std::jthread lets_go([&] {
+    const auto begin = std::chrono::steady_clock::now();
+    while (second.copies == 0 && std::chrono::steady_clock::now() - begin < std::chrono::seconds(20))
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    first.let_go = true;
+  });
+  EXPECT_THAT(run(exec), ElementsAre(2, -1, 4));
+  lets_go.join();
+  const std::string timeline = env.stop_trace();
   EXPECT_EQ(first.stream_runs, 3u);
   EXPECT_EQ(second.stream_runs, 1u);
   EXPECT_EQ(second.stream_copies, 1u);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the actions of a partial device, and lets go of its held runs. Tests get the counters of all devices with
+// Counts the actions of a partial device, and lets go of what is held. Tests get the counters of all devices with
 // bp_env_get_extension("partial/counters", 1), as an array indexed by the plugin's own device index.
 #pragma once
 
@@ -27,7 +27,7 @@ struct Counters {
   std::atomic<uint64_t> runs{0};
   std::atomic<uint64_t> busy{0};            // runs that were refused because their instance ran
   std::atomic<uint64_t> held{0};            // runs that have begun with the fault "held"
-  mutable std::atomic<bool> let_go{false};  // set by a test: held runs go on
+  mutable std::atomic<bool> let_go{false};  // set by a test: held runs and calls go on
   std::atomic<uint64_t> reports{0};         // runs and copies with a `done`, which reports their end
   std::atomic<uint64_t> stream_runs{0};     // runs that were put into a stream
   std::atomic<uint64_t> stream_copies{0};

@@ -119,6 +119,8 @@ inline void pass(bp_status_t status) {
 
 // Sleeps for this many microseconds, as set by the script.
 void take_time(uint64_t microseconds);
+// Returns when the test sets `let_go`, at the latest after a minute.
+void wait_for_test(const Counters& counters);
 
 // Reports a span of the device, from construction to destruction, if the host collects spans.
 class Span {

@@ -70,9 +70,13 @@ void Instance::bind(const bp_binding_t& binding, bp_error_t* error) {
   pass(cpu->instance->bind(inner, &passed, error));
 }
 
+bool Instance::is_faulty() const {
+  return program_.fault_node != BP_NO_NODE && number_ == program_.device->script().fault->run;
+}
+
 void Instance::fail(const bp_run_t& run) {
   const auto& fault = program_.device->script().fault;
-  if (program_.fault_node == BP_NO_NODE || number_ != fault->run) return;
+  if (!is_faulty() || fault->kind == "held") return;
   if (fault->kind == "lost") {
     program_.device->lost = true;
     program_.device->check();
@@ -81,12 +85,6 @@ void Instance::fail(const bp_run_t& run) {
   if (fault->kind == "exhausted") throw Error(BP_RESOURCE_EXHAUSTED, "scripted scarcity", program_.fault_node);
   const bp_host_t* host = program_.device->backend->host;
   if (fault->kind == "late") return take_time(500'000);
-  if (fault->kind == "held") {
-    Counters& counters = program_.device->counters();
-    ++counters.held;
-    for (int i = 0; i < 60'000 && !counters.let_go; ++i) take_time(1000);
-    return;
-  }
   for (;;) {
     if (host->cancelled(host, run.cancel)) throw Error(BP_CANCELLED, "cancelled while it hung");
     if (run.deadline != 0 && now() >= run.deadline) throw Error(BP_TIMED_OUT, "the deadline passed while it hung");
@@ -122,6 +120,10 @@ void Instance::work(const bp_run_t& run) {
     std::memset(scratch_, static_cast<int>(number_), bytes);
   }
   take_time(device.script().run_us);
+  if (is_faulty() && device.script().fault->kind == "held") {
+    ++device.counters().held;
+    wait_for_test(device.counters());
+  }
   constexpr int kPatience = 10'000;  // milliseconds
   for (int i = 0; i < kPatience && device.backend->max_running < device.script().meet; ++i) take_time(1000);
   Outputs outputs{device, run};

@@ -26,6 +26,7 @@ class Instance {
  private:
   void work(const bp_run_t& run);
   void check_alignment() const;
+  bool is_faulty() const;  // whether the script's fault is in the current run
   void fail(const bp_run_t& run);
 
   const Program& program_;

@@ -156,8 +156,8 @@ Script read_script(const bp_host_t* host, uint32_t device) {
   reader.read("run_us", script.run_us);
   reader.read("meet", script.meet);
   reader.read("copy_us", script.copy_us);
-  reader.read("query_us", script.query_us);
   reader.read("compile_us", script.compile_us);
+  reader.read("held", script.held);
   reader.read("hang_copy", script.hang_copy);
   reader.read("cache", script.cache);
   reader.read("stamp", script.stamp);

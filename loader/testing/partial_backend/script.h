@@ -31,12 +31,13 @@
 //   touches   1: it reads imported memory once more when the import ends                    0
 //   copy_meets 1: a copy ends only after a device ran during it; it waits 10 s at most      0
 //   open_us   minimum time of opening the device and, for device 0, of creating the backend   0
-//   query_us  minimum time of each coverage query                                           0
 //   compile_us minimum time of each compile                                                 0
+//   held      "query" (of coverage) or "compile": such calls take until the test sets         none
+//             `let_go` (counters.h), 60 s at most
 //   fault     "KIND@NODE#N": in the Nth run (from 1) of a program that contains the node:   none
 //             "lost" (for good), "internal", "exhausted", "hang" until cancelled or past the deadline,
 //             "late": the run takes half a second longer, or "held": it takes until the test sets
-//             `let_go` (counters.h), 60 s at most, both even if cancelled or past the deadline
+//             `let_go`, 60 s at most, both even if cancelled or past the deadline
 //   cache     1: its programs can be stored; "usable", "recompile": so too, and it reports  0
 //             BP_CACHE_USABLE or BP_CACHE_RECOMPILE for each stored one
 //   parses    1: it has each island written as an ONNX model before it compiles it         0
@@ -87,8 +88,9 @@ struct Script {
   bool marks = false;
   bool mark_files = false;
   bool copy_meets = false, touches = false;
-  uint64_t run_us = 0, meet = 0, copy_us = 0, open_us = 0, query_us = 0, compile_us = 0, hang_copy = 0;
+  uint64_t run_us = 0, meet = 0, copy_us = 0, open_us = 0, compile_us = 0, hang_copy = 0;
   std::optional<Fault> fault;
+  std::string held;
   std::string cache = "0";
   std::string stamp = "1";
   bool parses = false, pool = false;
