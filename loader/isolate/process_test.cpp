@@ -116,7 +116,7 @@ void play(const std::string& role) {
     _exit(7);
   }
   const auto channel = accept();
-  if (role == "reads_late") std::this_thread::sleep_for(milliseconds(300));
+  if (role == "reads_late") within(seconds(60), [&] { return channel->page().cancelled != 0; });
   static_cast<void>(channel->await(patient, kSliceUs));
   const bool cancelled = channel->page().cancelled.load();
   static_cast<void>(channel->receive(kMostRequest, patient));
