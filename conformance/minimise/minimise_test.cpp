@@ -80,16 +80,17 @@ TEST(Minimise, StopsAtItsLimit) {
 
 TEST(Trial, ReportsHowWorkEnds) {
   using std::chrono::milliseconds;
-  const auto ends = [](const std::function<Result()>& work) { return in_fork(work, milliseconds(500)); };
+  const auto ends = [](const std::function<Result()>& work) { return in_fork(work, std::chrono::minutes(1)); };
+  const auto hangs = [](const std::function<Result()>& work) { return in_fork(work, milliseconds(500)); };
   EXPECT_EQ(ends([] { return Result{.state = State::kPass}; }).state, State::kPass);
   EXPECT_EQ(ends([]() -> Result { throw std::runtime_error("no"); }).reason, "no");
   EXPECT_EQ(ends([] { return raise(SIGKILL), Result{}; }).state, State::kCrash);
   EXPECT_THAT(ends([]() -> Result { _exit(3); }).reason, HasSubstr("exit status 3"));
-  EXPECT_EQ(ends([]() -> Result {
+  EXPECT_EQ(hangs([]() -> Result {
               for (;;) pause();
             }).state,
             State::kTimeout);
-  EXPECT_EQ(ends([]() -> Result {
+  EXPECT_EQ(hangs([]() -> Result {
               close_range(3, ~0u, 0);  // the pipe, too
               for (;;) pause();
             }).state,
