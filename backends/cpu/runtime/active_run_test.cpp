@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <thread>
 
 namespace backplane::cpu {
@@ -23,23 +24,32 @@ TEST(ActiveRun, ARunIsAloneUntilAnotherComes) {
   EXPECT_FALSE(first.alone()) << "after an overlap, a run does not become alone again";
 }
 
-TEST(ActiveRun, IsAloneAgainAfterAQuietTime) {
-  {
-    const ActiveRun first;
-    const ActiveRun second;
+// Whether a run is alone that begins within the quiet time after an overlap of this length. A busy machine may let that
+// time pass before the run begins, and then the overlap is repeated.
+bool is_alone_after_overlap(std::chrono::milliseconds length) {
+  using Clock = std::chrono::steady_clock;
+  for (int i = 0; i < 100; ++i) {
+    Clock::time_point before_end;
+    {
+      const ActiveRun first;
+      const ActiveRun second;
+      std::this_thread::sleep_for(length);
+      before_end = Clock::now();
+    }
+    const bool is_alone = ActiveRun().alone();
+    if (!is_alone || Clock::now() - before_end <= ActiveRun::kQuiet) return is_alone;
   }
-  EXPECT_FALSE(ActiveRun().alone());
+  return true;
+}
+
+TEST(ActiveRun, IsAloneAgainAfterAQuietTime) {
+  EXPECT_FALSE(is_alone_after_overlap({}));
   std::this_thread::sleep_for(2 * ActiveRun::kQuiet);
   EXPECT_TRUE(ActiveRun().alone());
 }
 
 TEST(ActiveRun, TheQuietTimeBeginsWhenAnOverlapEnds) {
-  {
-    const ActiveRun first;
-    const ActiveRun second;
-    std::this_thread::sleep_for(2 * ActiveRun::kQuiet);
-  }
-  EXPECT_FALSE(ActiveRun().alone());
+  EXPECT_FALSE(is_alone_after_overlap(2 * ActiveRun::kQuiet));
 }
 
 }  // namespace
