@@ -154,8 +154,9 @@ Cell look_apart(const Fault& fault, const char* policy, const char* isolate) {
   return cell;
 }
 
-// The same under a time limit, all of which a fault that hangs uses. A busy machine may need more than the shortest limit
-// to start the plugin and reach the fault. If a call before that took too long, the trial is repeated with more time.
+// The same under a time limit, all of which a fault that hangs uses. A busy machine may need more than the shortest
+// limit to start the plugin and reach the fault. If a call before that took too long, the trial is repeated with more
+// time.
 Cell look_in_time(Sandbox& sandbox, const Fault& fault, const char* policy, const char* isolate, uint32_t refusal,
                   std::string_view in_text) {
   const bool hangs = std::string_view(fault.name).starts_with("hang");
