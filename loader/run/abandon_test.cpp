@@ -287,8 +287,9 @@ TEST(Abandon, NothingMoreIsCalledWhileDevicesAreQueried) {
   how.domain = "org.backplane.test";
   builder.output(builder.node("Same", {builder.input("x", BP_DTYPE_FLOAT, {3})}, how));
   const Model model = builder.finish();
+  streaming({}).compile(model, pinned({{"*", "partial"}}));  // needs the types
   const auto is_asked = [&] { return counters(env).queries_begun == 1; };
-  EXPECT_EQ(end_when_abandoned(env, is_asked, [&] { env.compile(model); }).status(), BP_DEVICE_LOST);
+  EXPECT_EQ(end_when_abandoned(env, is_asked, [&] { env.compile(model, pinned({})); }).status(), BP_DEVICE_LOST);
   EXPECT_EQ(counters(env).calls_after_abandon, 0u);
 }
 

@@ -16,12 +16,20 @@ struct Sink {
   const Script* script;
   std::vector<uint32_t> claimed = {};
 
+  // Whether only the device can infer the type of the node's output, and the host has not queried it yet. The CPU
+  // backend refuses such a node.
+  bool lacks_type(uint32_t index) const {
+    const bp_node_t& node = *bp_graph_node(graph, index);
+    return Translated::is_same(node) &&
+           bp_graph_type(graph, bp_graph_value(graph, bp_node_output(graph, &node, 0))->type)->kind == 0;
+  }
   bool claims(uint32_t node) const { return script->claims(op_of(*graph, node), bp_graph_node(graph, node)->id); }
 
   static void BP_CALL verdicts(void* self, const bp_verdict_t* verdicts, uint32_t count, uint32_t stride) {
     Sink& sink = *static_cast<Sink*>(self);
     for (uint32_t i = 0; i < count; ++i) {
       bp_verdict_t verdict = sdk::element(verdicts, i, stride);
+      if (sink.lacks_type(verdict.node)) verdict.answer = BP_ANSWER_YES;
       if (verdict.answer != BP_ANSWER_NO) {
         if (auto seconds = sink.script->cost(bp_graph_node(sink.graph, verdict.node)->id)) verdict.seconds = *seconds;
         if (!sink.claims(verdict.node)) {
