@@ -20,7 +20,8 @@ namespace {
 void keep_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(stream, F_GETFD) != -1) continue;
-    // The lowest free number is that of the stream. A wrong direction makes uses of the first two fail, as they did.
+    // Takes the lowest free number, which is the stream's. Opens standard input for writing and standard output for
+    // reading, so that using them still fails.
     (void)open("/dev/null", stream == STDOUT_FILENO ? O_RDONLY : O_WRONLY);
   }
 }

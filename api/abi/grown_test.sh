@@ -3,7 +3,7 @@
 # grown_test.sh OLD NEW [CTEST ARGUMENTS…]
 #
 # Binaries built against one header version work with those built against another. OLD and NEW are build folders of the presets
-# dev and grown, in which every struct that may grow has one more field. Runs the tests of each build with the libraries and plugins of
+# dev and grown; in grown, every struct that may grow has one more field. Runs the tests of each build with the libraries and plugins of
 # the other, without building again: old programs and hosts on a new loader and new plugins, and the reverse. The CTEST ARGUMENTS must
 # exclude abi.layout.
 set -euo pipefail

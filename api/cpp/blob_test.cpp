@@ -184,7 +184,7 @@ TEST(Numbers, KeepSixDigitsInEveryLocale) {
 
 class Onnx : public ::testing::Test {
  protected:
-  // Like the host, writes three pieces, unless `status_` makes it fail.
+  // Writes three pieces, as a host may, unless `status_` makes it fail.
   static bp_status_t serialize(const bp_graph_t*, uint64_t external_above, bp_text_sink_t sink, void* context,
                                bp_error_t* error) {
     if (status_ != BP_OK) return report(error, status_, "the file is gone");

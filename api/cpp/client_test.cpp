@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C++ client with the real loader. The only backend is the null backend.
+// The C++ client with the real loader. The backends are the null backend and variants of it.
 #include "backplane/client.hpp"
 
 #include <dlfcn.h>
@@ -181,7 +181,7 @@ TEST_F(Client, ABodyIsRefusedOnceTheModelIsFinished) {
   const uint32_t x = builder.input("x", BP_DTYPE_FLOAT, {2});
   backplane::Builder body = builder.body();
   EXPECT_EQ(error_of([&] { body.finish(); }).status(), BP_BAD_STATE);
-  builder.output(builder.node("Relu", {x}));  // a body that refuses to finish leaves the others as they are
+  builder.output(builder.node("Relu", {x}));  // a body that refuses to finish leaves the other builders as they are
   const backplane::Model model = builder.finish();
   EXPECT_EQ(error_of([&] { builder.body(); }).status(), BP_BAD_STATE);
   EXPECT_EQ(error_of([&] { body.body(); }).status(), BP_BAD_STATE);

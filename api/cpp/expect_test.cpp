@@ -104,13 +104,13 @@ TEST_F(Expects, ChecksAttributesForOnnxTypes) {
   graph.attribute("of_the_vendor", 1.0f);
   EXPECT_TRUE(expect(node()).attributes().ok());
   call({x});
-  graph.attribute("scale", std::vector<int64_t>{1, 2});  // numbers in some operators, a number in others
+  graph.attribute("scale", std::vector<int64_t>{1, 2});  // a list of numbers in some operators, one number in others
   EXPECT_TRUE(expect(node()).attributes().ok());
 }
 
 TEST(AttributeTypes, AreThoseOfTheNewestForms) {
   std::ifstream in(BACKPLANE_SOURCE_DIR "/loader/ops/schema/schemas.txt");
-  std::map<std::string, std::map<std::string, std::string>> newest;  // of each operator: the types by name
+  std::map<std::string, std::map<std::string, std::string>> newest;  // by operator, then by name: the types
   std::string domain, op;
   for (std::string line; std::getline(in, line);) {
     std::istringstream words(line);

@@ -10,6 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
+// If a run is refused or fails, the host advances the signals and calls `done`. If it succeeds, the instance does.
 TEST_F(Sdk, OrdersARun) {
   TinyGraph graph;
   bp_program_t* program = compile(graph);

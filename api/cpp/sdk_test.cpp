@@ -346,8 +346,6 @@ TEST_F(Sdk, StoresProgramsMemoryAndStreams) {
   plugin->program->destroy(program);
 }
 
-// If a run is refused or fails, the host advances the signals and calls `done`. If it succeeds, the instance does.
-
 TEST_F(Sdk, ParallelLoopsCarryTheFirstExceptionOut) {
   host.parallel_for = [](const bp_host_t*, const bp_loop_t* loop) {
     for (uint64_t i = 0; i < loop->count; ++i) loop->body(loop->context, 0, i, i + 1);

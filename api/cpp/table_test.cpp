@@ -24,7 +24,7 @@ Verdict always(const Node&, const Query<Caps>&) {
   return yes(1e-6);
 }
 Verdict where_half(const Node&, const Query<Caps>& query) {
-  if (!query.caps.half) return no(BP_REASON_DTYPE, "the device has no half");
+  if (!query.caps.half) return no(BP_REASON_DTYPE, "the device has no fp16");
   if ((query.compute_types & BP_COMPUTE_FP16) == 0) return no(BP_REASON_PRECISION, "the session does not allow fp16");
   return yes(query.options.get("slow") ? 2 : 1);
 }

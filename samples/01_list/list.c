@@ -37,8 +37,8 @@ int main(void) {
   *(void**)&get_api = dlsym(library, BP_LOADER_SYMBOL);
   const bp_loader_api_t* api = get_api == NULL ? NULL : get_api(BP_ABI_VERSION);
   if (api == NULL) {
-    fprintf(stderr, "list: libbackplane.so.1 does not support ABI %u.%u\n", BP_VERSION_MAJOR(BP_ABI_VERSION),
-            BP_VERSION_MINOR(BP_ABI_VERSION));
+    fprintf(stderr, "list: libbackplane.so.1 does not support ABI %u.%u: install a loader of that version\n",
+            BP_VERSION_MAJOR(BP_ABI_VERSION), BP_VERSION_MINOR(BP_ABI_VERSION));
     return 1;
   }
 

@@ -144,7 +144,8 @@ int main(int argc, char** argv) {
   bp_get_api_t get_api = NULL;
   if (library != NULL) *(void**)&get_api = dlsym(library, BP_LOADER_SYMBOL);
   if (get_api == NULL || (api = get_api(BP_ABI_VERSION)) == NULL) {
-    fprintf(stderr, "run: libbackplane.so.1 is missing or too old; install Backplane or set LD_LIBRARY_PATH\n");
+    fprintf(stderr,
+            "run: libbackplane.so.1 is missing or of another version; install Backplane or set LD_LIBRARY_PATH\n");
     return 1;
   }
 

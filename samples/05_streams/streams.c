@@ -36,7 +36,7 @@ static void check_cl(cl_int status, const char* what) {
   exit(1);
 }
 
-/* The kernel `before` produces the inputs of a frame, `after` uses the model's output. Neither checks for errors. */
+/* The kernel `before` produces the inputs of a frame, `after` uses the model's output. One work-item per element. */
 static const char* const kSource =
     "kernel void before(global float* a, global float* b, int frame) {"
     "  const int i = get_global_id(0); a[i] = i + frame; b[i] = -2.0f * frame; }"
@@ -117,7 +117,7 @@ int main(int argc, char** argv) {
   Own own;
   make_own(&own);
 
-  /* Opens the OpenCL device in the program's own context. This sample uses the first one found. */
+  /* Opens the OpenCL device in the program's own context. This sample uses the first OpenCL device. */
   bp_env_t* env = NULL;
   check(api->env_create(NULL, &env, &error));
   bp_device_info_t info = {.size = sizeof info};

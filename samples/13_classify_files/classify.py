@@ -16,7 +16,7 @@ BATCH = 16
 
 
 def features(path, config):
-    """A row of the model's input: the file's first bytes after leading whitespace and its last bytes before trailing whitespace, padded if it is shorter."""
+    """A row of the model's input: the file's first bytes after leading whitespace and its last bytes before trailing whitespace, padded."""
     block = config["block_size"]
     size = path.stat().st_size
     with path.open("rb") as file:

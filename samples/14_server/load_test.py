@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Sends 1600 requests to the server over 1 and over 16 connections, compares each answer with NumPy's, and prints throughput and batch sizes.
+Then sends requests that the server must refuse.
 
 Before that, one request of each of 16 connections arrives during the first run, or before it: at most two runs may serve them.
 """
@@ -73,7 +74,7 @@ def make_model(path):
 
 
 def load(port, connections, rows, expected):
-    """Requests per second. Raises the first failure."""
+    """Returns the requests per second. Exits if an answer is wrong or missing."""
     failures = []
 
     def client(first):

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the sentences nearest in meaning to a query: search.py MODEL TOKENIZER SENTENCES.txt QUERY...
 
-MODEL and TOKENIZER are model.onnx and tokenizer.json of a BERT that encodes sentences, such as all-MiniLM-L6-v2. The embeddings of the sentences, one a
-line, are kept in SENTENCES.npy and made again when the text or the model is newer.
+MODEL and TOKENIZER are model.onnx and tokenizer.json of a BERT that encodes sentences, such as all-MiniLM-L6-v2. SENTENCES.txt has one sentence
+per line. The embeddings are kept in SENTENCES.npy, which is written again when the text or the model is newer.
 """
 import pathlib
 import sys
@@ -38,7 +38,7 @@ class Encoder:
 
 
 def kept_embeddings(encoder, path, model, sentences):
-    """The embeddings in the file next to the text, which is written if it is missing or older than the text or the model."""
+    """Returns the embeddings in the .npy file next to the text. Writes that file if it is missing or older than the text or the model."""
     kept = path.with_suffix(".npy")
     if not kept.exists() or kept.stat().st_mtime < max(path.stat().st_mtime, model.stat().st_mtime):
         numpy.save(kept, encoder(sentences))

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
 # Sourced by test.sh and measure.sh, with the build folder in $build: makes the model in a scratch folder, and defines `infer`. Exit status 77
-# without PySpark (scripts/setup.sh --with spark).
+# without PySpark (scripts/setup.sh --with spark), Java or the Python package.
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 data=${BACKPLANE_DATA:-${XDG_CACHE_HOME:-$HOME/.cache}/backplane}
 skip() { echo "20_spark: skipped: $*"; exit 77; }

@@ -78,7 +78,7 @@ def main():
     rows = spark.read.parquet(work.name + "/rows")
     schema = "id long, y array<float>, error string"
     seconds = float("inf")
-    # During the first pass, Java's compiler takes as much time as the model. It is the one in which a worker crashes.
+    # During the first pass, Java's compiler takes as much time as the model. With --kill, there is no other pass.
     for _ in range(1 if options.kill else 1 + options.passes):
         start = time.perf_counter()
         mapped = rows.mapInPandas(infer_frames(options.model), schema) if options.pandas else rows.mapInArrow(infer(options.model, marker), schema)
@@ -90,7 +90,7 @@ def main():
     errors = 0
     for id_, y, error in zip(*(result.column(name).to_pylist() for name in ("id", "y", "error"))):
         if (error is None) == (id_ % 1000 == 999) or (error is None and not numpy.allclose(y, expected[id_ % 7], **TOLERANCE)):
-            raise SystemExit(f"row {id_} is {y}, {error}")
+            raise SystemExit(f"row {id_} is wrong: {y}, {error}")
         errors += error is not None
     if options.kill and not os.path.exists(marker):
         raise SystemExit("no worker crashed")

@@ -6,13 +6,13 @@ usage() {
     cat <<'END'
 samples/20_spark/measure.sh [--build FOLDER] [--rows N] [--rounds N] [--at-least RATIO]
 
-Runs the rows on 1, 2 and 4 executors, compares each result with that of a single process, then again on 2 executors of which one worker
-crashes. Prints the rows per second of each run, and their ratio to one executor.
+Runs the rows on 1, 2 and 4 executors, and then on 2 executors, one of whose workers crashes. Compares each result with that of a
+single process. Prints the rows per second of each run, and their ratio to one executor.
 
   --build FOLDER    the build whose Python package runs (build/dev)
   --rows N          how many rows (100000: a job of 20,000 takes about as long to start as to run)
-  --rounds N        runs of each number of executors, in turn, of which the fastest counts (1)
-  --at-least RATIO  fail if 2 executors are not this much faster than 1; needs two idle cores
+  --rounds N        how often to run on 1, 2 and 4 executors in turn; the fastest run on each number counts (1)
+  --at-least RATIO  fail if 2 executors are not RATIO times as fast as 1; needs two idle cores
 
 Exit status: 0 if every row was right and the ratio, if one was given, was reached; 77 without PySpark (scripts/setup.sh --with spark).
 END

@@ -9,7 +9,7 @@ import pyarrow
 import pyarrow.compute
 
 WIDTH, BATCH = 64, 512
-_run = None  # this worker's bound run
+_run = None  # this worker's bound run and its arrays
 
 
 def prepare(model):
@@ -65,7 +65,7 @@ def infer(model, marker):
     """The function for mapInArrow: Arrow batches in, Arrow batches out."""
 
     def over(batches):
-        if marker and not os.path.exists(marker):  # the first worker to get here crashes, as a driver could
+        if marker and not os.path.exists(marker):  # the first worker to get here crashes, as a driver's defect could make it
             pathlib.Path(marker).touch()
             os.abort()
         prepare(model)

@@ -10,8 +10,8 @@
 //   sdk/coverage.hpp  verdicts
 //   sdk/table.hpp     the operator table that reports coverage
 //   sdk/expect.hpp    the checks on a node that a row of the table makes, as a chain of calls
-//   sdk/window.hpp, sdk/cost.hpp, sdk/weights.hpp, sdk/arena.hpp   helpers for rows and compilers: window extents,
-//                     operation counts, constants on the host, memory planning
+//   sdk/dtypes.hpp, sdk/shape.hpp, sdk/window.hpp, sdk/cost.hpp, sdk/weights.hpp, sdk/arena.hpp   helpers for rows and
+//                     compilers: data types, extents, windows, costs of nodes, constants on the host, memory planning
 //   sdk/backend.hpp   the classes to derive from
 //   sdk/async.hpp     asynchronous runs: points, streams, timelines
 //   sdk/node_program.hpp  a program for devices that compute node after node in host memory

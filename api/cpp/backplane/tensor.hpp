@@ -223,7 +223,7 @@ class Tensor {
     }
     return *bytes;
   }
-  bool has_negative_extent() const {  // of which an extent of 0 elsewhere makes an empty tensor for dense_bytes
+  bool has_negative_extent() const {  // which dense_bytes accepts if another extent is 0
     return std::any_of(extents_.begin(), extents_.end(), [](int64_t extent) { return extent < 0; });
   }
   void allocate(uint64_t bytes) {

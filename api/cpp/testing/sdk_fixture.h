@@ -69,7 +69,7 @@ class AllDevice : public Device, public Memory, public Sync, public Cache {
   }
 
   bp_space_t space(uint32_t index) override {
-    if (index != 0) throw Error(BP_NOT_FOUND, "one space only");
+    if (index != 0) throw Error(BP_NOT_FOUND, "the only space is 0");
     bp_space_t space{};
     space.name = text("device");
     space.flags = BP_SPACE_DEVICE;
@@ -77,7 +77,7 @@ class AllDevice : public Device, public Memory, public Sync, public Cache {
     return space;
   }
   bp_buffer_t allocate(const bp_allocate_t& what) override {
-    if (what.bytes > 1000) throw Error(BP_RESOURCE_EXHAUSTED, "1000 bytes are all");
+    if (what.bytes > 1000) throw Error(BP_RESOURCE_EXHAUSTED, "at most 1000 bytes can be allocated");
     return {0, 0, 0, reinterpret_cast<bp_memory_t*>(this), nullptr, 0, 0};
   }
   void release(const bp_buffer_t&, bp_stream_t*) noexcept override { ++released; }

@@ -122,7 +122,7 @@ typedef struct bp_opset_t {
 } bp_opset_t;
 
 /* Functions of a graph, in addition to its arrays. All are [thread-safe]. `graph` is any graph that the host passed and
- * is still valid. */
+ * that is still valid. */
 typedef struct bp_graph_api_t {
   uint32_t size;
   uint32_t reserved;

@@ -562,8 +562,8 @@ BP_EXPORT void BP_CALL bp_semaphore_destroy(bp_semaphore_t* semaphore);
  * failure whose status is BP_OK). */
 BP_EXPORT bp_status_t BP_CALL bp_semaphore_signal(bp_semaphore_t* semaphore, uint64_t value, const bp_error_t* failure,
                                                   bp_error_t* error);
-/* Sets the semaphore to any value and clears its failures. Nothing may be waiting for it, and it may not be signaled
- * any more by a run that was started before. [thread-safe] */
+/* Sets the semaphore to any value and clears its failures. Nothing may be waiting for it, and no run that was
+ * started before may signal it later. [thread-safe] */
 BP_EXPORT bp_status_t BP_CALL bp_semaphore_reset(bp_semaphore_t* semaphore, uint64_t value, bp_error_t* error);
 /* Waits for `value`. `deadline`: as for bp_stream_wait. [thread-safe] [blocks]. Errors: BP_TIMED_OUT, BP_CANCELLED,
  * BP_DEPENDENCY_FAILED (with the detail of the failure: text, node, vendor code). */

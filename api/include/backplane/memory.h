@@ -17,8 +17,8 @@ typedef struct bp_space_t {
   uint32_t flags;          /* BP_SPACE_* */
   bp_text_t name;          /* "host", "device", "pinned"; lives as long as the device, like the arrays below */
   uint64_t alignment;      /* bytes, a power of two: allocations in the space start at a multiple of it. Memory of a
-                              framework and parts of buffers may start anywhere: `bind` refuses what the device cannot
-                              use with BP_UNSUPPORTED, or the run uses it correctly or refuses it with the same code */
+                              framework and parts of buffers may start anywhere: a run uses such memory correctly, or
+                              `bind` or the run refuses it with BP_UNSUPPORTED */
   uint64_t capacity;       /* bytes; 0 if unknown */
   uint64_t budget;         /* bytes that may be allocated now; 0 if unknown */
   const uint32_t* imports; /* the BP_EXTERNAL_* kinds that `import` accepts for this space */

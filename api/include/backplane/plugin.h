@@ -372,7 +372,7 @@ typedef struct bp_program_api_t {
    * BP_CANCELLED, BP_RESOURCE_EXHAUSTED, BP_DEVICE_LOST, BP_IO_ERROR. */
   bp_status_t(BP_CALL* compile)(bp_device_t* device, const bp_compile_t* what, bp_program_t** out_program,
                                 bp_error_t* error);
-  /* The program's instances have been destroyed before. [one at a time] [blocks] */
+  /* The host destroys the program's instances first. [one at a time] [blocks] */
   void(BP_CALL* destroy)(bp_program_t* program);
   /* Describes the program. [thread-safe] */
   bp_status_t(BP_CALL* info)(const bp_program_t* program, bp_program_info_t* out_info, bp_error_t* error);
@@ -759,7 +759,7 @@ typedef struct bp_plugin_t {
    * process. [one at a time] [blocks]. Errors: BP_UNSUPPORTED (no driver), BP_INCOMPATIBLE,
    * BP_RESOURCE_EXHAUSTED. */
   bp_status_t(BP_CALL* create)(const bp_backend_create_t* how, bp_backend_t** out_backend, bp_error_t* error);
-  /* Destroys the backend. The host has closed its devices before. [one at a time] [blocks] */
+  /* Destroys the backend. The host closes its devices first. [one at a time] [blocks] */
   void(BP_CALL* destroy)(bp_backend_t* backend);
   /* Returns an extension table by name and version, or NULL. The table lives until `destroy`. NULL slot: no
    * extensions. [thread-safe] */

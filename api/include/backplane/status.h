@@ -26,7 +26,7 @@ typedef uint32_t bp_status_t;
 #define BP_UNSUPPORTED 0x0103u       /* correct, but not supported; the detail says what is missing */
 #define BP_NOT_FOUND 0x0104u         /* no file, device, name or entry of that kind */
 #define BP_BUFFER_TOO_SMALL 0x0105u  /* a buffer is smaller than the call needs; the detail names the buffer */
-#define BP_BAD_STATE 0x0106u         /* the object's state forbids the call; the detail says what has to come first */
+#define BP_BAD_STATE 0x0106u         /* the object's state forbids the call; the detail says why */
 #define BP_TYPE_MISMATCH 0x0107u     /* data type, rank or extent differ from what is declared */
 #define BP_PERMISSION_DENIED 0x0108u /* the system or the user's policy forbids it */
 

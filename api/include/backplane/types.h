@@ -29,7 +29,7 @@
  *    runs on its threads for a plugin (bp_loop_t.body, bp_task_t.run) is not a callback in this sense: it may call
  *    every slot of the host that its own comment does not exclude. No callback throws, and none blocks unless its
  *    comment says so.
- *  - "Errors" lists the codes that a slot returns by name. Any slot may also return BP_INVALID_ARGUMENT,
+ *  - "Errors" lists, by name, the codes that a slot returns. Any slot may also return BP_INVALID_ARGUMENT,
  *    BP_RESOURCE_EXHAUSTED, BP_INTERNAL, BP_UNSUPPORTED for a required flag or extension struct that it does not know,
  *    BP_DEVICE_LOST if it uses a device, and BP_FORKED for an object that was created before a fork of which this
  *    process is the child. There, destroying such an object does nothing. Handle any other code by its class

@@ -71,8 +71,8 @@ _shared: Environment | None = None
 
 
 def environment() -> Environment:
-    """The environment that `load`, `devices` and `from_dlpack` share, created by the first call. It loads the library of a
-    backend that was probed before only when one of its devices is used, so that drivers of unused devices do not start."""
+    """The environment that `load`, `devices` and `from_dlpack` share, created by the first call. If a backend has been probed
+    already, its library is loaded only when one of its devices is used, so that drivers of unused devices do not start."""
     global _shared
     if _shared is None:
         _shared = Environment(settings={"loader.load": "when_used"})

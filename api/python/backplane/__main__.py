@@ -86,7 +86,7 @@ def _inputs(session: backplane.Session, arguments: argparse.Namespace) -> dict[s
         if value.name in given:
             continue
         if value.kind != "tensor" or value.shape is None or value.dtype == "string":
-            raise SystemExit(_usage(f"input '{value.name}' is {value.type}, which has no random value: pass --input {value.name}=FILE"))
+            raise SystemExit(_usage(f"input '{value.name}' is {value.type}, which is not random: pass --input {value.name}=FILE"))
         shape = [each if isinstance(each, int) else extents.get(each or "", 1) for each in value.shape]
         is_float = value.dtype.startswith(("float", "bfloat", "complex"))
         array = random.standard_normal(shape) if is_float else random.integers(0, 2 if value.dtype in ("bool", "int2") else 10, shape)
@@ -152,7 +152,7 @@ def _run(arguments: argparse.Namespace) -> int:
             if arguments.output:
                 os.makedirs(arguments.output, exist_ok=True)
                 stem = "".join(c if c.isalnum() or c in "._-" else "_" for c in name)[:200]
-                while stem in used:  # of another output, as of a/b and a_b
+                while stem in used:  # taken by another output: a/b and a_b have the same stem
                     stem += "_"
                 used.add(stem)
                 numpy.save(os.path.join(arguments.output, stem + ".npy"), value)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs that asyncio awaits. The loader reports the end of a run through a descriptor that the event loop watches: threads of
-the loader and of the interpreter never wait for each other."""
+"""Runs that asyncio awaits. The loader reports the end of a run through a descriptor that the event loop watches. So the loop does
+not block while the model runs, and the loader's threads need no interpreter lock."""
 
 from __future__ import annotations
 

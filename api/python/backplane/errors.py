@@ -51,7 +51,7 @@ class Unsupported(CallError):
 
 
 class NotFound(CallError, LookupError):
-    """No file, device, option, input or output of that name."""
+    """No file, device, option, dimension, weight, input or output of that name."""
 
 
 class BufferTooSmall(CallError):
@@ -59,7 +59,7 @@ class BufferTooSmall(CallError):
 
 
 class BadState(CallError):
-    """The object's state does not allow the call: for example, an input is not bound. The text says what has to come first."""
+    """The object's state does not allow the call: for example, an input is not bound. The text says why."""
 
 
 class TypeMismatch(CallError, TypeError):
@@ -83,7 +83,7 @@ class Cancelled(RetryError):
 
 
 class Busy(RetryError):
-    """Another call uses the object."""
+    """Another call or run uses the object, or an output of its last run is still in use."""
 
 
 class DependencyFailed(RetryError):
@@ -95,7 +95,7 @@ class DeviceLost(LostError):
 
 
 class Forked(LostError):
-    """The process was forked from the one that opened the device: create an environment in this process."""
+    """The process was forked from the one that created the object: create an environment in this process."""
 
 
 class Stale(LostError):

@@ -7,10 +7,10 @@
         y = compiled(x)
 
 `options` are those of `backplane.Model.compile`. A graph that cannot be exported or compiled runs in eager mode, and a warning of the
-logger "backplane.torch" says why: mutated inputs, operators that ONNX does not have. A call that needs gradients runs in eager mode too,
-without a warning. With {"fallback_to_eager": False} both raise instead. Parameters and buffers become weights; when one has changed, the
-graph is compiled again. (Changes in place of tensors that were made in torch.inference_mode are not noticed.) Dimensions that Dynamo
-marks as dynamic become symbolic dimensions.
+logger "backplane.torch" says why: for example, it mutates inputs or has operators that ONNX lacks. A call that needs gradients runs in
+eager mode too, without a warning. With {"fallback_to_eager": False} both raise instead. Parameters and buffers become weights; when one
+has changed, the graph is compiled again. (In-place changes of tensors that were created in torch.inference_mode are not noticed.)
+Dimensions that Dynamo marks as dynamic become symbolic dimensions.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _encoder_layer(
     functional = torch.nn.functional
     norm1_weight, norm1_bias, norm2_weight, norm2_bias, up_weight, up_bias, down_weight, down_bias, *masks = parameters
     if mask is not None or any(each is not None for each in masks):
-        raise NotExportable("a TransformerEncoderLayer with a mask in torch's fused form: see torch.backends.mha.set_fastpath_enabled")
+        raise NotExportable("torch fused a TransformerEncoderLayer that has a mask: call torch.backends.mha.set_fastpath_enabled(False)")
 
     def attention(value: torch.Tensor) -> torch.Tensor:
         batch, length = value.shape[0], value.shape[1]
@@ -186,7 +186,7 @@ class _Graph:
             program = torch.export.export(frozen, arguments, dynamic_shapes=(dynamic,), strict=False)
             signature = program.run_decompositions({}).graph_signature  # functional form: the signature lists writes
             if signature.buffers_to_mutate or signature.user_inputs_to_mutate:
-                raise NotExportable("it writes to its inputs or buffers")
+                raise NotExportable("the graph writes to its inputs or buffers")
             exported = torch.onnx.export(program, dynamo=True, verbose=False)
         session = backplane.load(exported.model_proto).compile(**self.options)
         if len(session.inputs) != len(arguments):

@@ -3,7 +3,7 @@
 
     PYTHONPATH=build/dev/python api/python/bench/bench.py [--program build/dev/bin/backplane] [--json]
 
-Times to the first result are medians of 7 processes. Times of runs are averages over 2000 runs, of which the least of 20 is printed. The
+Times to the first result are medians of 7 processes. Times of runs are averages over 2000 runs; the least of 20 averages is printed. The
 C++ figure is the median that `backplane bench` (--program) reports, which uses the C++ client and the same loader.
 """
 
@@ -48,7 +48,8 @@ def save(path: str, nodes: list, shape: list[int], weights: dict[str, numpy.ndar
 
 
 def first_result(path: str, settings: dict[str, object]) -> dict[str, float]:
-    """Medians in milliseconds since before `import backplane`, with NumPy imported already. Each measurement has its own process."""
+    """Medians in milliseconds: of the import, of the environment, and from before the import to the first result. NumPy is imported
+    before. Each measurement has its own process."""
     code = FIRST.format(path=path, settings=settings)
     rows = []
     for _ in range(7):

@@ -90,8 +90,8 @@ bool Argument::take_buffer(nb::handle value, const Use& use) {
 void Argument::take_view(nb::handle array, bp_dtype_t dtype, const Use& use) {
   const bool packed = is_packed(dtype);
   if (packed && !use.may_copy) {
-    throw std::invalid_argument(subject(use) + ": elements of " + std::string(dtype_name(dtype)) +
-                                " are packed, which NumPy's are not; this array cannot be bound, but run() takes it");
+    throw std::invalid_argument(subject(use) + ": tensors of " + std::string(dtype_name(dtype)) +
+                                " are packed, and NumPy's arrays are not; it cannot be bound, but run() accepts it");
   }
   const char* integers = view::dtype_bits(dtype) == 16 ? "uint16" : "uint8";
   owner_ = array.attr("view")(integers);

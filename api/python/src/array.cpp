@@ -338,7 +338,7 @@ void add_array(nb::module_& module) {
       .def_prop_ro(
           "address",
           [](const Array& self) { return reinterpret_cast<uint64_t>(self.buffer().address) + self.buffer().offset; },
-          "The address of the first element; 0 on devices that have none.")
+          "The address of the first element; 0 on devices without addresses.")
       .def("numpy", &Array::numpy, nb::kw_only(), nb::arg("copy") = false,
            nb::sig("def numpy(self, *, copy: bool = False) -> NDArray[Any]"),
            "As a NumPy array: over the same memory on the host unless `copy`, otherwise a copy there.\n"

@@ -33,7 +33,7 @@ std::string key_bytes(bp_dtype_t dtype, nb::handle key, std::string_view name) {
   int64_t number = 0;
   if (is_text ? !nb::isinstance<nb::str>(key) : !nb::try_cast<int64_t>(key, number)) {
     const std::string text = std::string(name) + ": the model declares keys of type " + std::string(dtype_name(dtype)) +
-                             ", which this one of type '" + nb::type_name(key.type()).c_str() + "' does not fit";
+                             ", and a key of type '" + nb::type_name(key.type()).c_str() + "' does not fit";
     throw nb::type_error(text.c_str());
   }
   if (is_text) return utf8_of(key);

@@ -156,7 +156,7 @@ void add_environment(nb::module_& module) {
           "driver", [](const PyDevice& self) { return view::text(self.device.info.driver); }, "The driver's version.")
       .def_prop_ro(
           "arch", [](const PyDevice& self) { return view::text(self.device.info.arch); },
-          "What compiled programs need: 'sm_90'.")
+          "The architecture that compiled programs need: 'sm_90'.")
       .def_prop_ro(
           "memory_bytes", [](const PyDevice& self) { return self.device.info.memory_bytes; },
           "The memory's size, 0 when unknown.")
@@ -169,7 +169,7 @@ void add_environment(nb::module_& module) {
             }
             return names;
           },
-          nb::sig("def dtypes(self) -> list[str]"), "The types that values may have on it.")
+          nb::sig("def dtypes(self) -> list[str]"), "The types that values on the device may have.")
       .def("__str__", [](const PyDevice& self) { return self.device.name; })
       .def("__repr__", [](const PyDevice& self) {
         return "Device('" + self.device.name + "', kind='" + std::string(kind_name(self.device.info.kind)) + "', '" +
@@ -187,10 +187,11 @@ void add_environment(nb::module_& module) {
           "text", [](const PyCandidate& self) { return view::text(self.candidate.text); },
           "The whole explanation in one line.")
       .def_prop_ro(
-          "library", [](const PyCandidate& self) { return view::text(self.candidate.library); }, "Its path.")
+          "library", [](const PyCandidate& self) { return view::text(self.candidate.library); },
+          "The library's path, or empty.")
       .def_prop_ro(
           "manifest", [](const PyCandidate& self) { return view::text(self.candidate.manifest); },
-          "Its path, or empty.")
+          "The manifest's path, or empty.")
       .def("__repr__", [](const PyCandidate& self) {
         const bool accepted = self.candidate.refusal == BP_REFUSED_NONE;
         return "Candidate('" + std::string(view::text(self.candidate.id)) + "', " +
@@ -208,7 +209,7 @@ void add_environment(nb::module_& module) {
       "    log_level: 'error', 'warning', 'info' or 'debug'; empty: the variable BACKPLANE_LOG, otherwise errors.\n"
       "    log: called with the level's name and each line, from any thread; None: the file that BACKPLANE_LOG_FILE\n"
       "        names, otherwise standard error.\n"
-      "    threads: the number that the backends share; 0: one for each core that the process may use.\n\n"
+      "    threads: the number of threads that the backends share; 0: one for each core that the process may use.\n\n"
       "Raises:\n"
       "    NotFound: an unknown loader option.\n"
       "    InvalidArgument: an invalid value of a loader option.")
@@ -264,7 +265,9 @@ void add_environment(nb::module_& module) {
            "Args:\n"
            "    source: a file's path, the bytes of a model, or an onnx.ModelProto. Bytes are kept, not copied.\n"
            "    directory: the folder of the external data of bytes or a ModelProto.\n"
-           "    weights: dense arrays by name that become the initializers of these names; kept, not copied.\n\n"
+           "    weights: arrays by name that become the initializers of these names. They are kept, and copied only if "
+           "they\n"
+           "        are not C-contiguous.\n\n"
            "Raises:\n"
            "    NotFound, IoError: the file.\n"
            "    InvalidModel: the model breaks ONNX's rules; the text names the node.\n"

@@ -204,9 +204,10 @@ void add_model(nb::module_& module) {
   nb::class_<ValueInfo>(module, "ValueInfo", "An input or output as the model declares it.")
       .def_ro("name", &ValueInfo::name)
       .def_ro("kind", &ValueInfo::kind, "'tensor', 'sequence', 'optional', 'map' or 'sparse_tensor'.")
-      .def_ro("dtype", &ValueInfo::dtype, "Of a tensor's elements: 'float32', 'string'; of a map's keys.")
-      .def_ro("shape", &ValueInfo::shape, nb::sig("def shape(self) -> tuple[int | str | None, ...] | None"),
-              "Extents: a number, the name of an open dimension, or None; None if the rank is unknown.")
+      .def_ro("dtype", &ValueInfo::dtype, "The type of a tensor's elements or of a map's keys: 'float32', 'string'.")
+      .def_ro(
+          "shape", &ValueInfo::shape, nb::sig("def shape(self) -> tuple[int | str | None, ...] | None"),
+          "Extents: a number, the name of a symbolic dimension, or None; without a rank, None in place of the tuple.")
       .def_ro("type", &ValueInfo::type, "The whole type as text: 'float32[N,3]', 'seq(map(string,float32[]))'.")
       .def("__repr__", [](const ValueInfo& self) { return self.name + ": " + self.type; });
   nb::class_<PyModel>(module, "Model",

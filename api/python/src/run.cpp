@@ -26,7 +26,7 @@ class Completion {
 
   int event() const { return event_; }
   bool is_under_way() const { return under_way_; }
-  // Whether the device of the last run was given up. Call this when the run has ended.
+  // Whether the device of the last run was abandoned. Call this when the run has ended.
   bool is_abandoned() const { return (flags_ & BP_ERROR_ABANDONED) != 0; }
   // Returns the description of the next run, for Exec::submit. Keeps the run's cancel token alive.
   bp_run_t begin(const RunOptions& how, const Cancel* cancel) {
@@ -54,8 +54,8 @@ class Completion {
     under_way_ = false;
     ended_.signal(value_);
   }
-  // Call this when the descriptor is readable. Throws the run's failure. Waits for the run's point, because the exec is
-  // free only then; the loader signals it within microseconds after `done`.
+  // Waits for the run's point, by which the exec is free, and throws the run's failure. Once the descriptor is
+  // readable, this takes only microseconds: the loader signals the point soon after `done`.
   void finish() {
     uint64_t count = 0;
     (void)!read(event_, &count, sizeof count);
@@ -109,7 +109,7 @@ class PyRun {
   }
   PyRun(PyRun&&) = delete;
   ~PyRun() {
-    exec_.reset();  // waits for a run in flight, unless its device was given up
+    exec_.reset();  // waits for a run in flight, unless its device was abandoned
     if (is_abandoned()) abandon();
   }
 
@@ -265,8 +265,8 @@ class PyRun {
                 "an output of the last run is still in use: drop the Array and what was made of it, copy it with "
                 ".numpy(copy=True), or bind memory of your own to the output");
   }
-  // Whether a device was given up that may still use bound memory: that of an awaited run, or that of the last stream,
-  // in which a run may be left.
+  // Whether an abandoned device may still use bound memory: that of an awaited run, or that of the last stream, in
+  // which a run may be left.
   bool is_abandoned() const {
     if (completion_ && completion_->is_abandoned()) return true;
     if (!stream_) return false;
@@ -386,7 +386,7 @@ void add_run(nb::module_& module) {
            nb::sig("def output_shape(self, name: str) -> tuple[int, ...]"), "The output's extents in the last run.")
       .def("copy_outputs", &PyRun::copy_outputs, nb::arg("names").none() = nb::none(),
            nb::sig("def copy_outputs(self, names: str | Sequence[str] | None = None) -> dict[str, NDArray[Any]]"),
-           "New arrays with the outputs of the last run, by name. Raises NotFound if there is no output of a name.")
+           "New arrays with the outputs of the last run, by name. Raises NotFound if an output does not exist.")
       .def("_submit", &PyRun::submit, nb::arg("timeout").none(), nb::arg("cancel").none())
       .def("_finish", &PyRun::finish)
       .def("_bind_copies", [](PyRun& self, nb::handle inputs) { self.bind(inputs, true); })

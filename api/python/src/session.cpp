@@ -331,7 +331,8 @@ void add_session(nb::module_& module) {
           "_take", [](const PySession& self) { return take_run(*self.state); }, nb::sig("def _take(self) -> Run"))
       .def("refit", &refit, nb::arg("weights"), nb::sig("def refit(self, weights: Mapping[str, Value]) -> None"),
            "Replaces weights by name, all of them or none; compile with `refit=True`. Call it from one thread at a\n"
-           "time. A run in flight continues, with the old or the new weights; later runs use the new ones.\n\n"
+           "time. A run in flight continues, and each of its islands uses the old or the new weights. Later runs use\n"
+           "the new ones.\n\n"
            "Raises:\n"
            "    BadState: the session was compiled without `refit`.\n"
            "    NotFound, TypeMismatch: a weight.")

@@ -16,7 +16,7 @@ struct Slot {
   uint32_t type = 0;  // index in the graph's types
   bp_dtype_t dtype = BP_DTYPE_UNDEFINED;
   bool is_tensor = false;
-  bool has_static_shape = false;  // and its elements have a fixed width
+  bool has_static_shape = false;  // and each element has a fixed number of whole bytes
   std::vector<int64_t> extents;   // if the shape is static
   uint64_t bytes = 0;
 };
@@ -45,8 +45,8 @@ class SessionState {
   // The outputs that a Python argument requests: a name, a sequence of names, or None for all.
   std::vector<uint32_t> find_outputs(nb::handle names) const;
 
-  // Returns an exec that no other call uses, which the caller passes to `give_back` after its run. Blocks only if an
-  // exec must be created.
+  // Returns an exec that no other call uses. The caller passes it to `give_back` after a run that succeeded. Blocks
+  // only if an exec must be created.
   Lane take();
   void give_back(Lane lane);
 

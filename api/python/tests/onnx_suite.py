@@ -3,9 +3,9 @@
 
     onnx_suite.py --device cpu [--include REGEX] [--part I/N] [--failures FILE]
 
-On `cpu` a case that is not supported fails. On other devices it is skipped with the device's reason, of which a summary is printed; a model that
-the loader refuses, as one of a newer version, fails there too.
-Exit status: 0 if no case failed and at least one passed.
+On `cpu` a case that is not supported fails. On other devices it is skipped, and a summary of the reasons is printed; a model that
+the loader refuses, for example because its version is newer, fails there too.
+Exit status: 0 if no case failed and at least one passed, 77 if there is no such device, otherwise 1.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from backplane import onnx_backend
 
 # Cases that no implementation can pass, by regular expression: docs/conformance-exceptions.md has the proof of each.
 EXCEPTIONS = {
-    r"test_bernoulli.*": "compares with the draws of one generator",
-    r"test_training_dropout(_default)?(_mask)?": "compares with the draws of one generator",
+    r"test_bernoulli.*": "compares with the random numbers of one generator",
+    r"test_training_dropout(_default)?(_mask)?": "compares with the random numbers of one generator",
     r"test_dft_inverse(_opset19)?": "the exact result is 0, the data have 1.9e-7 of rounding and the tolerance is 1e-7",
     r"test_attention_4d_causal_fp16_expanded": "every node rounds to FLOAT16; the data are farther from the exact result, and the tolerance is too narrow",
     r"test_loop16_seq_none": "the suite cannot compare sequences of scalars",

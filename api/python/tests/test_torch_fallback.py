@@ -41,7 +41,7 @@ def torch_backend(monkeypatch: pytest.MonkeyPatch) -> Iterator[types.ModuleType]
 
 
 class FixedExtents:
-    """A session that accepts no inputs but those that it was exported for."""
+    """A session that was exported for other extents than those of the inputs, so every run is refused."""
 
     def run(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
         raise backplane.TypeMismatch("input 'x': dimension 0 is 3, but must be 2")

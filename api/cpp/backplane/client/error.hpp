@@ -26,7 +26,7 @@ class Error : public std::runtime_error {
   bool device_lost() const { return (flags_ & BP_ERROR_DEVICE_LOST) != 0; }
   // Whether a device stopped responding. If so, the memory bound to the exec must stay allocated.
   bool abandoned() const { return (flags_ & BP_ERROR_ABANDONED) != 0; }
-  // Whether a run failed that the call only reports, as Stream::wait does.
+  // Whether the failure is that of another run, which the call only reports, as Stream::wait does.
   bool of_run() const { return (flags_ & BP_ERROR_OF_RUN) != 0; }
 
  private:

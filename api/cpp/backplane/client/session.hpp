@@ -146,7 +146,7 @@ class Exec {
       if (view::text(bp_graph_symbol(graph, i)->name) == name) return i;
     }
     throw Error(BP_NOT_FOUND, "the model has no dimension named '" + std::string(name) +
-                                  "'; bp_graph_t.symbols has those that it has");
+                                  "'; its dimensions are in bp_graph_t.symbols");
   }
   static uint32_t found(uint32_t index, const char* kind, std::string_view name) {
     if (index != BP_NONE) return index;

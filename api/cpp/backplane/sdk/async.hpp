@@ -322,7 +322,7 @@ class HostStream : public Stream {
         std::optional<Error> failure = caught([&] { piece.work(piece.sync); });
         lock.lock();
         std::swap(ended, piece.sync);
-        // Makes room first, because the next run may follow as soon as `done` is called.
+        // Frees the piece for reuse first, because the next run may follow as soon as `done` is called.
         spare.splice(spare.end(), pieces, pieces.begin());
         lock.unlock();
         end_in_stream(ended, unreported, std::move(failure));

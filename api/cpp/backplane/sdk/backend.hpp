@@ -4,8 +4,8 @@
 // Methods that are not noexcept may throw: the SDK converts exceptions to statuses. The marks of a slot in plugin.h
 // ([thread-safe], [one at a time]) also hold for its method. A method marked "slot" becomes a slot of the ABI only if
 // it is overridden. Otherwise the slot stays NULL, with the meaning documented in plugin.h. Memory, Sync, Cache and
-// Refit are optional additional bases of a Device or Program. Overrides must be public: the SDK calls them, and finds a
-// slot by &MyDevice::health.
+// Refit are optional additional bases of a Device or Program. Overrides must be public: the SDK calls them, and detects
+// them by expressions such as &MyDevice::health.
 //
 // Structs that methods receive, and the structs that those point to, are copies made by the SDK: all fields can be
 // read, and fields that an older host lacks are zero. They live until the method returns. Two structs are the host's
@@ -56,7 +56,7 @@ class Backend : public Object {
   // slot: returns an extension table by name and version, or NULL.
   virtual const void* extension(std::string_view, uint32_t) { return nullptr; }
 
-  // The number of devices, and why there are none. Thread-safe, because `info` is. Called by the SDK.
+  // The number of devices, and why there are none. Thread-safe, because the slot `info` is. Called by the SDK.
   uint32_t counted_devices(std::string& why_none) {
     counted_([this] { count_ = device_count(why_none_); });
     why_none = why_none_;
@@ -208,7 +208,7 @@ class Instance : public Object {
   // Prepares a run before its waits have ended, so inputs may not have their values yet. Slots are bound as for `run`.
   virtual void plan(const bp_run_t&) {}
 
-  // Implements the slot `run` if it is overridden, as asynchronous devices do: wait for the points and start the work;
+  // Implements the slot `run` if overridden, as asynchronous devices do: wait for the points and start the work;
   // when the work ends, call `done` and advance the signals. If the override throws, it must not have called `done` or
   // advanced a signal, because the host then does both. This version, which an override may call, waits for host
   // points, calls the method `run` and then `done`, and advances host points.

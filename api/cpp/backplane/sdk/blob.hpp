@@ -91,8 +91,8 @@ class BlobWriter {
   size_t key_bytes_;
 };
 
-// Returns the content as a view into `blob`. Throws BP_CORRUPT if it is damaged or not a blob, and BP_STALE if it is
-// intact but has another version or key. `blob` is untrusted; the 64-bit checksum detects accidents, not attacks.
+// Returns the content as a view into `blob`. Throws BP_CORRUPT if `blob` is damaged or not a blob, and BP_STALE if
+// it is intact but has another version or key. `blob` is untrusted; the 64-bit checksum detects accidents, not attacks.
 inline std::string_view open_blob(std::string_view blob, uint32_t version, std::string_view key) {
   const auto corrupt = [](const std::string& why) { return Error(BP_CORRUPT, "the stored data is damaged: " + why); };
   BlobHeader header{};

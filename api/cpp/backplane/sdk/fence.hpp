@@ -38,7 +38,7 @@ class Error : public std::exception {
   Error(Error&&) noexcept = default;
   Error& operator=(const Error& other) noexcept { return *this = Error(other); }
   Error& operator=(Error&&) noexcept = default;
-  // As the constructor, but without the text if there is no memory for it.
+  // Like the constructor, but without the text if there is no memory for it.
   static Error without_throwing(bp_status_t status, std::string_view text) noexcept { return {status, copied(text)}; }
   // The failure of a lost device: the device and all its objects have become unusable.
   static Error device_lost(std::string text, int64_t vendor_code = 0) {
@@ -104,7 +104,7 @@ inline bp_status_t report(bp_error_t* out, const Error& e) noexcept {
   return e.status;
 }
 
-// The status of an error of the system. It has no further thread or memory for a process that has reached a limit.
+// The status of a system error: BP_RESOURCE_EXHAUSTED if the process can get no further thread or memory.
 inline bp_status_t status_of(const std::system_error& error) noexcept {
   const bool exhausted =
       error.code() == std::errc::resource_unavailable_try_again || error.code() == std::errc::not_enough_memory;

@@ -44,8 +44,8 @@ class FileCache {
     bytes.erase(0, sizeof(BlobHeader) + key.size());
     return bytes;
   }
-  // Writes atomically: readers see the complete entry or none. Only this user may write to it, and enter folders that
-  // this call creates, whatever the process's umask. Who may read the entry, the umask decides.
+  // Writes atomically: readers see the complete entry or none. Only this user may write to the entry or enter
+  // folders that this call creates, whatever the process's umask. The umask decides who may read the entry.
   void write(std::string_view key, std::string_view content) const {
     if (folder_.empty()) return;
     static std::atomic<uint32_t> serial{0};
@@ -58,7 +58,7 @@ class FileCache {
     }
     const std::filesystem::path path = path_of(key);
     std::filesystem::path fresh = path;
-    uint64_t random = 0;  // because processes of several containers may have the same number
+    uint64_t random = 0;  // because processes in different containers may have the same id
     if (::getrandom(&random, sizeof random, 0) != sizeof random) return;
     fresh += "." + std::to_string(random) + "." + std::to_string(serial.fetch_add(1));
     BlobWriter entry(kVersion, key, content.size());
@@ -82,9 +82,9 @@ class FileCache {
     const std::filesystem::perms seen = std::filesystem::status(path, error).permissions();
     return error || (seen & std::filesystem::perms::others_write) != std::filesystem::perms::none;
   }
-  // Whether anybody can write to the folder, or put another one in its place. Checks all folders on the way to it, as
-  // the path is written and without links. A folder above it may be world-writable if it has the sticky bit, such as
-  // /tmp, and what follows in it is a folder of this user or root.
+  // Whether anybody can write to the folder, or put another one in its place. Checks all folders on the way to it,
+  // both in the path as written and in the path with links resolved. A folder above it may be world-writable if it has
+  // the sticky bit, such as /tmp, and the next part of the path is a folder of this user or root.
   static bool anybody_replaces(const std::filesystem::path& folder) {
     std::error_code error;
     for (const std::filesystem::path& whole : {folder, std::filesystem::canonical(folder, error)}) {

@@ -148,7 +148,7 @@ class Host {
   void wait(const bp_point_t& point, uint64_t deadline, const bp_cancel_t* cancel) const {
     bp_semaphore_t* const semaphore = bp_point_host(&point);
     if (slots_.semaphore_wait == nullptr || semaphore == nullptr) {
-      throw Error(BP_UNSUPPORTED, "this device waits only for host points");
+      throw Error(BP_UNSUPPORTED, "cannot wait for this point: it is native, or the host has no semaphore_wait");
     }
     Detail detail;
     detail.check(slots_.semaphore_wait(host_, semaphore, point.value, deadline == 0 ? BP_FOREVER : deadline, cancel,

@@ -74,8 +74,8 @@ class HostBlock {
 };
 
 // A compiled island: its kernels in order, a copy of its weights, and the location of every value. `Kernel` is called
-// with a NodeCall, by many threads concurrently. If Compile::refit is set, weights can be replaced later: then `create`
-// must refuse a kernel that would keep data derived from a weight.
+// with a NodeCall, by many threads concurrently. If Compile::refit() is true, weights can be replaced later: then
+// `create` must refuse a kernel that would keep data derived from a weight.
 template <class Kernel>
 class NodeProgram : public Program, public Refit {
  public:

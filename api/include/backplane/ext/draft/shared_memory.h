@@ -2,7 +2,7 @@
  *
  * DRAFT. Host memory that another process can map: bp_host_t.get_extension("shared_memory", 1).
  *
- * If another process does a plugin's work, the plugin passes it a descriptor and an offset instead of copies of
+ * A plugin whose work is done in another process passes that process a descriptor and an offset instead of copies of
  * tensors.
  */
 #ifndef BACKPLANE_EXT_DRAFT_SHARED_MEMORY_H
