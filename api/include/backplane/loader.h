@@ -88,18 +88,18 @@ typedef struct bp_env_desc_t {
 #define BP_REFUSED_ARCHITECTURE 4u  /* a library for another processor or word size */
 #define BP_REFUSED_LINK 5u          /* the system's loader refused it: a missing dependency, an undefined symbol */
 #define BP_REFUSED_SYMBOL 6u        /* bp_plugin_query is missing */
-#define BP_REFUSED_DESCRIPTOR 7u    /* the descriptor is NULL, too small or lacks a required table */
+#define BP_REFUSED_DESCRIPTOR 7u    /* the descriptor is NULL or too small, or lacks a required table or slot */
 #define BP_REFUSED_VERSION 8u       /* no common ABI version */
 #define BP_REFUSED_SANITIZER 9u     /* built with a different sanitizer */
 #define BP_REFUSED_BY_PLUGIN 10u    /* the plugin refused this host */
 #define BP_REFUSED_ID 11u           /* the id is not valid, or differs from the manifest's */
 #define BP_REFUSED_DUPLICATE 12u    /* an earlier backend or manifest has that id */
 #define BP_REFUSED_DISABLED 13u     /* disabled or not selected (environment or options), or an empty manifest */
-#define BP_REFUSED_CRASHED 14u      /* it crashed or hung when probed in a child process */
+#define BP_REFUSED_CRASHED 14u      /* a child process that probed or isolated it crashed, exited or hung */
 #define BP_REFUSED_CREATE 15u       /* `create` failed */
-#define BP_REFUSED_DEVICES 16u      /* it has no device on this machine */
-#define BP_REFUSED_UNTRUSTED 17u    /* other users can write to it, it changed, or its hash or signature is wrong */
-#define BP_REFUSED_UNTRIED 18u      /* it could not be probed in a child process */
+#define BP_REFUSED_DEVICES 16u      /* it has no device on this machine, or reports its devices wrongly */
+#define BP_REFUSED_UNTRUSTED 17u    /* others can write to it, it changed, or hash or signature is wrong or missing */
+#define BP_REFUSED_UNTRIED 18u      /* no child process could be started to probe or isolate it */
 
 /* A file that discovery considered, or a plugin that is linked into the program. */
 typedef struct bp_candidate_t {
@@ -188,8 +188,8 @@ typedef struct bp_model_source_t {
 } bp_model_source_t;
 
 /* Reads, checks and canonicalizes a model. `env` may be NULL. [thread-safe] [blocks]. Errors: BP_NOT_FOUND,
- * BP_IO_ERROR, BP_INVALID_MODEL (with the node), BP_UNSUPPORTED (newer than this loader), BP_RESOURCE_EXHAUSTED,
- * BP_TYPE_MISMATCH (a weight does not fit the model's declaration). */
+ * BP_PERMISSION_DENIED, BP_IO_ERROR, BP_INVALID_MODEL (with the node), BP_UNSUPPORTED (newer than this loader),
+ * BP_RESOURCE_EXHAUSTED, BP_TIMED_OUT (option loader.import_seconds), BP_TYPE_MISMATCH (a weight does not fit). */
 BP_EXPORT bp_status_t BP_CALL bp_model_open(bp_env_t* env, const bp_model_source_t* source, bp_model_t** out_model,
                                             bp_error_t* error);
 /* Sessions made from the model stay valid. [one at a time] */
@@ -205,7 +205,7 @@ BP_EXPORT bp_status_t BP_CALL bp_model_report(const bp_model_t* model, bp_text_s
 
 /* A node of a graph that the framework builds with the bp_builder_* functions. They number values from 0 in order of
  * creation. Names must be unique; a value without a name gets one. All builder calls: [one at a time], where a builder
- * and the bodies made from it are one object. Errors: BP_INVALID_MODEL, BP_UNSUPPORTED. */
+ * and the bodies made from it are one object. Errors: BP_INVALID_MODEL, BP_UNSUPPORTED, BP_BAD_STATE (finished). */
 typedef struct bp_node_desc_t {
   uint32_t size;
   uint32_t reserved;
@@ -605,9 +605,9 @@ BP_EXPORT bp_status_t BP_CALL bp_memory_export(bp_env_t* env, const bp_export_t*
 BP_EXPORT void BP_CALL bp_memory_release(bp_env_t* env, const bp_release_t* what);
 /* Returns a host pointer to a buffer, valid until bp_memory_unmap. For host memory it is the buffer's own address. The
  * call and bp_memory_unmap flush as the access needs, so also map imported host memory around the host's accesses if
- * its space lacks BP_SPACE_COHERENT. [thread-safe] [blocks]. Errors: BP_UNSUPPORTED, BP_DEVICE_LOST. */
+ * its space lacks BP_SPACE_COHERENT. [thread-safe] [blocks]. Errors: BP_NOT_FOUND, BP_UNSUPPORTED, BP_DEVICE_LOST. */
 BP_EXPORT bp_status_t BP_CALL bp_memory_map(bp_env_t* env, const bp_map_t* what, void** out_pointer, bp_error_t* error);
-/* Ends a mapping: `what` and `pointer` are those of bp_memory_map. [thread-safe] [blocks]. Errors: BP_DEVICE_LOST. */
+/* Ends a mapping: `what` and `pointer` are bp_memory_map's. [thread-safe] [blocks]. Errors: as for bp_memory_map. */
 BP_EXPORT bp_status_t BP_CALL bp_memory_unmap(bp_env_t* env, const bp_map_t* what, void* pointer, bp_error_t* error);
 /* Fills a buffer. If a run is given, the fill is ordered in its stream like that run. [thread-safe] [blocks without a
  * run]. Errors: as for bp_memory_copy. */
@@ -615,7 +615,7 @@ BP_EXPORT bp_status_t BP_CALL bp_memory_fill(bp_env_t* env, const bp_fill_t* wha
 /* Copies between any two buffers, through host memory if there is no shorter way. If a run is given, the copy is
  * ordered in its stream like that run. The stream must be one of the device that copies: that of `to` or, if `to` is
  * host memory, that of `from`. Otherwise the call returns when the copy is done. [thread-safe] [blocks without a run].
- * Errors: BP_INVALID_ARGUMENT (a run without a stream; parts of one memory of a device that overlap),
+ * Errors: BP_INVALID_ARGUMENT (a run without a stream; parts of one memory of a device that overlap), BP_NOT_FOUND,
  * BP_BUFFER_TOO_SMALL, BP_UNSUPPORTED (with a run: no single device can do the copy in that order), and those of `copy`
  * in plugin.h. */
 BP_EXPORT bp_status_t BP_CALL bp_memory_copy(bp_env_t* env, const bp_copy_t* what, bp_error_t* error);

@@ -565,9 +565,9 @@ typedef struct bp_export_t {
 
 /* Devices of a plugin without this table use host memory (space 0, BP_SPACE_HOST). With the table, all slots are
  * required unless their comment mentions NULL. Programs accept dense tensors in space 0 and in every space with
- * BP_SPACE_DEVICE. The loader binds what the framework binds in space 0 if that has BP_SPACE_HOST, otherwise in the
- * first space with BP_SPACE_DEVICE; values between islands are in the first space that has BP_SPACE_DEVICE and not
- * BP_SPACE_HOST, if there is one. */
+ * BP_SPACE_DEVICE. The loader binds what the framework binds in space 0 if that has BP_SPACE_HOST or no space has
+ * BP_SPACE_DEVICE, otherwise in the first space with BP_SPACE_DEVICE; values between islands are in the first space
+ * that has BP_SPACE_DEVICE and not BP_SPACE_HOST, if there is one. */
 typedef struct bp_memory_api_t {
   uint32_t size;
   uint32_t reserved;

@@ -105,7 +105,7 @@ class BackplaneBackend(_Backend):
 
 
 def Backend(name: str) -> type[BackplaneBackend]:
-    """A class whose calls all use this device, whichever device they name: ONNX's test suite names only "CPU" and "CUDA"."""
+    """A class whose calls all use the device `name`, whichever they name: ONNX's test suite names only "CPU" and "CUDA"."""
 
     class OneDevice(BackplaneBackend):
         default_device = name

@@ -15,8 +15,8 @@ namespace backplane::python {
 // that memory unless the number is 0.
 using Views = std::shared_ptr<std::atomic<int>>;
 
-// A dense tensor in memory that native code owns. DLPack views it without a copy. So does NumPy on the host, except for
-// strings and packed types. `extents` has passed check_rank.
+// A dense tensor in memory that native code owns. DLPack (except for strings) and, on the host, NumPy (except for
+// strings and packed types) view it without a copy. `extents` has passed check_rank.
 class Array {
  public:
   Array(Environment env, bp_dtype_t dtype, std::vector<int64_t> extents, const bp_buffer_t& buffer)

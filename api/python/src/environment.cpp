@@ -269,9 +269,10 @@ void add_environment(nb::module_& module) {
            "they\n"
            "        are not C-contiguous.\n\n"
            "Raises:\n"
-           "    NotFound, IoError: the file.\n"
+           "    NotFound, PermissionDenied, IoError: the file.\n"
            "    InvalidModel: the model breaks ONNX's rules; the text names the node.\n"
-           "    TypeMismatch: a weight does not fit what the model declares.")
+           "    TypeMismatch: a weight does not fit what the model declares.\n"
+           "    ResourceExhausted, TimedOut: the settings loader.import_bytes and loader.import_seconds.")
       .def("allocate", &allocate, nb::arg("shape"), nb::arg("dtype"), nb::kw_only(), nb::arg("device"),
            nb::sig("def allocate(self, shape: Sequence[int], dtype: str, *, device: str) -> Array"),
            "Memory of a device, not initialized, released with the Array.")
