@@ -279,8 +279,8 @@ BP_EXPORT bp_status_t BP_CALL bp_builder_finish(bp_builder_t* builder, bp_model_
 /* How strongly the listed devices are preferred. */
 #define BP_FALLBACK_ALLOW 0u  /* the cheapest placement on the listed devices */
 #define BP_FALLBACK_PREFER 1u /* each node runs on the first listed device that supports it */
-/* the first listed device runs every node; otherwise the session fails and names the first node that it does not
- * support ("require") */
+/* the first listed device runs every node; otherwise creating the session fails, and the error names the first node
+ * that the device does not support */
 #define BP_FALLBACK_FORBID 2u
 
 /* Requires that certain nodes run on a certain one of the session's devices, whatever `fallback` says. The first pin

@@ -57,7 +57,7 @@ typedef struct bp_device_info_t {
   uint32_t space_count;      /* number of memory spaces; at least 1 if there is a bp_memory_api_t */
   uint32_t peer_count;
   const uint32_t* peers; /* devices of this plugin (their `index`) from whose memory `copy` of this device can read;
-                            valid as long as the backend */
+                            the array lives as long as the backend */
   /* Properties that have no field: "cuda.index", "pci.luid", "clock.mhz". They live as long as the backend. */
   const bp_option_t* properties;
   uint32_t property_count;
@@ -85,13 +85,13 @@ typedef struct bp_device_open_t {
   uint32_t option_stride;
   void* self;
   /* The framework's own allocator of the device's memory. The host uses it for memory between islands and for outputs;
-   * a plugin may use it for its own memory. It writes `out_external` (of a kind that the space imports): at least
-   * `what->bytes` bytes, aligned as the space requires. Because bp_external_t.release takes no stream, it is called
-   * only once no work uses the memory any more. `what->stream` and `what->chain` are NULL. `self` and the function must
-   * stay valid until the device was closed and the last `release` was called: in loader.h, until the environment and
-   * every session, exec, stream and native semaphore made from it are destroyed; if the device was abandoned, until the
-   * process ends. If the import fails, the caller of `allocate` calls `release`.
-   * NULL: the plugin's `allocate`. [thread-safe] [blocks]. Errors: BP_RESOURCE_EXHAUSTED. */
+   * a plugin may use it for its own memory. The allocator writes `out_external` (of a kind that the space imports): at
+   * least `what->bytes` bytes, aligned as the space requires. Because bp_external_t.release takes no stream, it is
+   * called only once no work uses the memory any more. `what->stream` and `what->chain` are NULL. `self` and the
+   * function must stay valid until the device was closed and the last `release` was called: in loader.h, until the
+   * environment and every session, exec, stream and native semaphore made from it are destroyed; if the device was
+   * abandoned, until the process ends. If the import fails, the caller of `allocate` calls `release`. NULL: the
+   * plugin's `allocate`. [thread-safe] [blocks]. Errors: BP_RESOURCE_EXHAUSTED. */
   bp_status_t(BP_CALL* allocate)(void* self, const bp_allocate_t* what, bp_external_t* out_external);
   const bp_chain_t* chain;
 } bp_device_open_t;
@@ -110,7 +110,7 @@ typedef struct bp_device_api_t {
    * BP_BUSY, BP_DEVICE_LOST, BP_RESOURCE_EXHAUSTED, BP_UNSUPPORTED. */
   bp_status_t(BP_CALL* open)(bp_backend_t* backend, uint32_t index, const bp_device_open_t* how,
                              bp_device_t** out_device, bp_error_t* error);
-  /* The host calls it after it has destroyed everything created on the device. [one at a time] [blocks] */
+  /* The host calls this after it has destroyed everything created on the device. [one at a time] [blocks] */
   void(BP_CALL* close)(bp_device_t* device);
   /* BP_OK while the device works. [thread-safe]. NULL: it always does. Errors: BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* health)(bp_device_t* device, bp_error_t* error);
@@ -173,7 +173,7 @@ typedef struct bp_verdict_t {
   const bp_range_t* ranges; /* with BP_ANSWER_CONDITIONAL; copied */
 } bp_verdict_t;
 
-/* Nodes that the device would run as one: a fusion or an alternative. A node may be in several groups. */
+/* Nodes that the device would run as one, for example fused. A node may be in several groups. */
 typedef struct bp_group_t {
   const uint32_t* nodes; /* copied */
   uint32_t node_count;
@@ -188,7 +188,7 @@ typedef struct bp_group_t {
 #define BP_GROUP_ATOMIC 0x10000u /* the nodes' own verdicts hold only within this group: place all of them or none */
 
 /* Receives verdicts and groups. The host owns the sink and copies its arguments. May be called from any thread while
- * `query` or `review` is in progress. [one at a time] */
+ * `query` is in progress. [one at a time] */
 typedef struct bp_coverage_sink_t {
   uint32_t size;
   uint32_t reserved;
@@ -396,7 +396,7 @@ typedef struct bp_binding_t {
   uint32_t slot;       /* an input, BP_SLOT_OUTPUT plus an output, or BP_SLOT_SCRATCH */
   bp_tensor_t* tensor; /* borrowed for the call; the caller owns its memory, which is used until the slot is rebound */
   bp_container_t* container; /* for values that are not tensors; used until the slot is rebound. In each run, the plugin
-                                clears that of an output before it appends to it */
+                                clears an output's container before it appends to it */
 } bp_binding_t;
 
 /* New extents for a slot. */
@@ -427,9 +427,9 @@ typedef struct bp_instance_create_t {
  * this run's id in bp_error_t.run; of several failures, it reports the first, and the others are lost. So a run whose
  * `done` reports another run's failure may have failed itself, and its results are not valid. Later runs of the stream
  * start nevertheless. A host point that a run in a stream signals carries the first failure in the stream, up to that
- * run, that no `done` or `stream_wait` has reported; runs of the same backend that wait for a native point of it report
- * that failure. Carrying a failure does not report it: after a run without `done`, the next `done` or `stream_wait`
- * reports it too.
+ * run, that no `done` or `stream_wait` has reported; runs of the same backend that wait for a native point of that run
+ * report the same failure. Carrying a failure does not report it: after a run without `done`, the next `done` or
+ * `stream_wait` reports it too.
  *
  * Work in a stream may run to its end in spite of `deadline` and `cancel`: a host that wants to end a run early runs
  * it without a stream. There, a run ends soon after its deadline or its cancel token was set, as far as the device can
@@ -686,7 +686,7 @@ typedef struct bp_sync_api_t {
 typedef struct bp_cache_api_t {
   uint32_t size;
   uint32_t reserved;
-  /* Writes the program in pieces. It need not contain the weights, because the graph is available when it is read.
+  /* Writes the program in pieces, which need not contain the weights, because `deserialize` receives the graph again.
    * [thread-safe] [blocks]. Errors: BP_UNSUPPORTED. (The host handles failures of its sink.) */
   bp_status_t(BP_CALL* serialize)(const bp_program_t* program, bp_text_sink_t sink, void* context, bp_error_t* error);
   /* Checks a blob without loading it. Sets `out_answer` to BP_CACHE_*; the reason goes to `error` with BP_OK.
