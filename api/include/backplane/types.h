@@ -31,8 +31,8 @@
  *    comment says so.
  *  - "Errors" lists, by name, the codes that a slot returns. Any slot may also return BP_INVALID_ARGUMENT,
  *    BP_RESOURCE_EXHAUSTED, BP_INTERNAL, BP_UNSUPPORTED for a required flag or extension struct that it does not know,
- *    BP_DEVICE_LOST if it uses a device, and BP_FORKED for an object that was created before a fork of which this
- *    process is the child. There, destroying such an object does nothing. Handle any other code by its class
+ *    BP_DEVICE_LOST if it uses a device, and BP_FORKED for an object that the parent process created before it forked
+ *    this one. In the child, destroying such an object does nothing. Handle any other code by its class
  *    (status.h).
  *  - Host and plugin pass each other no type, kind, flag or attribute type that is newer than the version that they
  *    negotiated. A framework treats numbers that it does not know in results as unknown; unknown reasons as OTHER.

@@ -36,7 +36,7 @@ class SessionOptions:
         dims: extents that named dimensions will have, as numbers or as pairs of the minimum and the maximum.
         settings: "loader.<name>" and "<backend>.<name>", for example {"loader.costs": "reported"}.
         max_islands: the maximum number of islands; 0: no limit.
-        refit: weights can be replaced later.
+        refit: weights can be replaced and read later.
         place_only: place and explain, but do not compile.
         cancel: a token that ends the compilation when it is set.
     """

@@ -126,8 +126,8 @@ class _Graph:
 
     @staticmethod
     def _without_symbols(graph: torch.fx.GraphModule) -> tuple[torch.fx.GraphModule, list[int], dict[int, list[int]]]:
-        """A copy of the graph without its integer inputs, each of which is an extent of another input and is read from that input instead;
-        the positions of the inputs that stay; and the symbolic axes of each input, by its position."""
+        """Returns a copy of the graph without its integer inputs: each of these is an extent of another input, from which the copy reads
+        it. Also returns the positions of the inputs that stay, and the symbolic axes of each input by its position."""
         copied = torch.fx.GraphModule(graph, graph.graph.__class__())
         copied.graph = torch.fx.Graph()
         values: dict[torch.fx.Node, torch.fx.Node] = {}

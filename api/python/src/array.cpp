@@ -341,7 +341,7 @@ void add_array(nb::module_& module) {
           "The address of the first element; 0 on devices without addresses.")
       .def("numpy", &Array::numpy, nb::kw_only(), nb::arg("copy") = false,
            nb::sig("def numpy(self, *, copy: bool = False) -> NDArray[Any]"),
-           "As a NumPy array: over the same memory on the host unless `copy`, otherwise a copy there.\n"
+           "A NumPy array: a view of this memory if it is on the host, unless `copy`; otherwise a copy on the host.\n"
            "Strings and elements of less than 8 bits are always copied.")
       .def("__array__", &as_array, nb::arg("dtype").none() = nb::none(), nb::arg("copy").none() = nb::none(),
            nb::sig("def __array__(self, dtype: object = None, copy: bool | None = None) -> NDArray[Any]"))

@@ -26,5 +26,5 @@ NB_MODULE(_core, module) {
         const uint32_t version = backplane::api().version;
         return std::to_string(BP_VERSION_MAJOR(version)) + "." + std::to_string(BP_VERSION_MINOR(version));
       },
-      "The ABI that the loader speaks.");
+      "The ABI version of the loader in use.");
 }

@@ -363,9 +363,9 @@ void add_run(nb::module_& module) {
            "Removes the binding of an input or output; the loader then allocates an output itself.")
       .def("set_shape", &PyRun::set_shape, nb::arg("name"), nb::arg("shape"),
            nb::sig("def set_shape(self, name: str, shape: Sequence[int]) -> None"),
-           "New extents of a bound input, within the memory that was bound.")
+           "Sets new extents of a bound input, within the memory that was bound.")
       .def("set_dim", &PyRun::set_dim, nb::arg("name"), nb::arg("extent"),
-           "The extent of a named dimension, in every bound input that has it.")
+           "Sets the extent of a named dimension, in every bound input that has it.")
       .def("run", &PyRun::run, nb::arg("timeout").none() = nb::none(), nb::arg("cancel").none() = nb::none(),
            nb::arg("stream").none() = nb::none(), run_signature, run_text)
       .def("__call__", &PyRun::run, nb::arg("timeout").none() = nb::none(), nb::arg("cancel").none() = nb::none(),

@@ -337,7 +337,7 @@ void add_session(nb::module_& module) {
            "    BadState: the session was compiled without `refit`.\n"
            "    NotFound, TypeMismatch: a weight.")
       .def("read_weight", &read_weight, nb::arg("name"), nb::sig("def read_weight(self, name: str) -> NDArray[Any]"),
-           "A copy of a weight's current value.")
+           "A copy of a weight's current value; compile with `refit=True`. Raises BadState, NotFound.")
       .def("__repr__", &describe);
 }
 

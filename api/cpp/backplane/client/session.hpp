@@ -216,7 +216,7 @@ class Session {
     detail::call(api().session_verdict, static_cast<const bp_session_t*>(get()), node, device, &verdict);
     return verdict;
   }
-  // Reads a weight into `tensor`, which must have the weight's type and extents.
+  // Reads a weight into `tensor`, which must have the weight's type and extents. Requires BP_SESSION_REFIT too.
   void read_weight(std::string_view weight, Tensor& tensor) const {
     bp_tensor_t raw = tensor.abi();
     detail::call(api().session_read_weight, static_cast<const bp_session_t*>(get()), view::text(weight), &raw);
