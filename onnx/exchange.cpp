@@ -51,7 +51,8 @@ Tensor to_host(const Environment& env, bp_tensor_t tensor) {
 // Converts a container to a Value. A container does not store the type of its elements, so the declared type is needed.
 Value read_container(const Environment& env, const bp_graph_t* graph, uint32_t type_index,
                      const bp_container_t* container, int depth) {
-  if (type_index >= graph->type_count || depth > kMaxDepth) throw Malformed("the type of a container is invalid");
+  if (type_index >= graph->type_count || depth > kMaxDepth)
+    throw Malformed("the declared type of a container is invalid or nested too deeply");
   const bp_type_t& type = *bp_graph_type(graph, type_index);
   Value value;
   value.kind = type.kind;

@@ -78,7 +78,7 @@ Tensor from_message(const TensorProto& message) {
   tensor.dtype = static_cast<bp_dtype_t>(message.data_type());
   tensor.extents.assign(message.dims().begin(), message.dims().end());
   if (message.data_location() == TensorProto::EXTERNAL)
-    throw Malformed("tensors with external data are not supported here");
+    throw Malformed("a tensor has external data: store its data in the message itself");
   if (message.has_segment()) throw Malformed("tensors in segments are not supported");
   if (tensor.dtype == BP_DTYPE_STRING) {
     return Tensor::of_texts(tensor.extents, {message.string_data().begin(), message.string_data().end()});

@@ -139,7 +139,7 @@ class Environment {
     for (Device& device : devices()) {
       if (device.info.id == id) return std::move(device);
     }
-    throw Error(BP_NOT_FOUND, "there is no device with the id " + std::to_string(id));
+    throw Error(BP_NOT_FOUND, "Environment::devices() has no device with the id " + std::to_string(id));
   }
   // Every file that discovery considered and every plugin linked into the program, with the reason if it was refused.
   // Texts live as long as the environment.

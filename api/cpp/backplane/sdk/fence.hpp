@@ -86,7 +86,7 @@ inline bp_status_t report(bp_error_t* out, bp_status_t status, std::string_view 
 class Detail {
  public:
   bp_error_t* get() { return &error_; }
-  // Unless `status` is BP_OK, throws the message that the call wrote, or `text` if it wrote none.
+  // Unless `status` is BP_OK, throws an Error with the message that the call wrote, or with `text` if it wrote none.
   void check(bp_status_t status, std::string_view text) const {
     if (status == BP_OK) return;
     const std::string_view given(words_, std::min<uint64_t>(error_.text_size, sizeof words_));
