@@ -27,7 +27,7 @@ backplane::EnvironmentOptions null_alone() {
   return options;
 }
 
-// Returns the error that `body` throws, or one of status BP_OK.
+// Returns the error that `body` throws, or an error with status BP_OK.
 template <class Body>
 backplane::Error error_of(Body body) {
   try {

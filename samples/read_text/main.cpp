@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // read_text MODEL [--device A,B] [--expect TSV] PICTURE.png…
 //
-// Prints each picture's text, the model's confidence, and the device that ran the model. With --expect (a file with
+// Prints each picture's text, the model's confidence, and the devices that run the model. With --expect (a file with
 // lines of file name, tab, text), also prints whether the text is right, and exits with 1 if any text is wrong.
 #include <cstdio>
 #include <exception>

@@ -79,7 +79,7 @@ struct Device {
   uint32_t index;    // from 1, among the devices of all backends
   std::string name;  // "cpu", "opencl:1"
   bp_device_info_t info;
-  // Whether options that have this text mean this device: the first device of backend "cpu" is "cpu" and "cpu:0".
+  // Whether `text` in an option names this device: the first device of backend "cpu" is both "cpu" and "cpu:0".
   bool is_named(std::string_view text) const {
     return text == name || (name.find(':') == std::string::npos && text == name + ":0");
   }

@@ -126,7 +126,7 @@ class Device : public Object {
   uint64_t id() const { return id_; }
   void set_id(uint64_t id) { id_ = id; }  // called by the SDK
 
-  // Reports verdicts on all nodes in one call. Usually: table.answer(coverage).
+  // Reports a verdict on every queried node. Usually: table.answer(coverage).
   virtual void cover(Coverage& coverage) = 0;
   virtual std::unique_ptr<Program> compile(const Compile& what) = 0;
   // slot: throws if the device is lost.

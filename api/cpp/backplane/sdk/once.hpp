@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs an initializer until it has succeeded once. Concurrent callers block until it finishes. If it throws, the next
-// caller runs its own.
+// caller runs its own initializer.
 #pragma once
 
 #include <atomic>
