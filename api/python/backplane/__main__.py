@@ -86,7 +86,7 @@ def _inputs(session: backplane.Session, arguments: argparse.Namespace) -> dict[s
         if value.name in given:
             continue
         if value.kind != "tensor" or value.shape is None or value.dtype == "string":
-            raise SystemExit(_usage(f"input '{value.name}' is {value.type}, which is not random: pass --input {value.name}=FILE"))
+            raise SystemExit(_usage(f"input '{value.name}' is {value.type}; only numeric tensors get random values: pass --input {value.name}=FILE"))
         shape = [each if isinstance(each, int) else extents.get(each or "", 1) for each in value.shape]
         is_float = value.dtype.startswith(("float", "bfloat", "complex"))
         array = random.standard_normal(shape) if is_float else random.integers(0, 2 if value.dtype in ("bool", "int2") else 10, shape)
