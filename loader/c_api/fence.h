@@ -17,7 +17,7 @@ namespace backplane::c_api {
 
 inline Status forked() {
   return {BP_FORKED,
-          "this handle belongs to the parent process: create a new environment, or semaphore, after fork, or use "
+          "this handle belongs to the parent process: create a new environment or semaphore after the fork, or use "
           "posix_spawn"};
 }
 

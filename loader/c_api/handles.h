@@ -63,7 +63,7 @@ struct bp_exec_t {
 
 namespace backplane::c_api {
 
-// What bp_semaphore_create makes. The framework's handle is the base, and handle_of() returns the whole; it must not be
+// What bp_semaphore_create makes. The framework's handle is the base. handle_of() returns the whole, and must not be
 // called for a bp_semaphore_t that was made in another way.
 struct HostSemaphore : bp_semaphore_t {
   using bp_semaphore_t::bp_semaphore_t;

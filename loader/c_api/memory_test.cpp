@@ -232,7 +232,7 @@ TEST_F(MemoryCalls, RefuseBuffersWhosePlaceDoesNotExist) {
   refuse(wrong, BP_NOT_FOUND, "0x4d");
   wrong.device = 0;
   wrong.space = 99;
-  refuse(wrong, BP_NOT_FOUND, "space is 99, but host memory of device 0 has space 0 only");
+  refuse(wrong, BP_NOT_FOUND, "space is 99, but host memory that belongs to no device has space 0 only");
   wrong.device = device;
   refuse(wrong, BP_NOT_FOUND, "space is 99, but device 'partial' has 1");
   wrong.space = 0;

@@ -47,10 +47,8 @@ Status add_option(const Environment& environment, const bp_option_t& option, Ses
   bool known = false;
   for (const auto& device : environment.devices()) known |= device->backend().id == id;
   if (dot == std::string_view::npos || !known)
-    return {BP_NOT_FOUND,
-            "option '" + std::string(name) +
-                "': a session takes \"<backend>.<name>\" and \"loader.<name>\", and there is no backend '" +
-                std::string(id) + "'"};
+    return {BP_NOT_FOUND, "option '" + std::string(name) +
+                              "' is neither \"loader.<name>\" nor \"<backend>.<name>\" for a backend that has devices"};
   request.options[std::string(id)][std::string(name.substr(dot + 1))] = abi::string(option.value);
   return {};
 }

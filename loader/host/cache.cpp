@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// With the mode that the XDG Base Directory Specification requires, whatever the process's umask is.
+// The mode is the one that the XDG Base Directory Specification requires, whatever the process's umask is.
 void create_folders(const fs::path& folder) {
   if (::mkdir(folder.c_str(), 0700) == 0 || errno != ENOENT || folder == folder.parent_path()) return;
   create_folders(folder.parent_path());

@@ -73,7 +73,7 @@ void release(const bp_host_t* host, void* memory, uint64_t bytes, uint64_t align
   self(host).services().release(memory, bytes, alignment);
 }
 
-// Throws only if a body does, which violates the contract: the caller could not learn that chunks did not run.
+// A body that throws violates the contract and ends the process: the caller could not learn that chunks did not run.
 void parallel_for(const bp_host_t* host, const bp_loop_t* loop) noexcept {
   if (const auto known = abi::read(loop, "bp_loop_t"); known.ok() && known->body)
     self(host).services().parallel_for(*known);

@@ -186,7 +186,7 @@ TEST_F(HostTest, ParallelForVisitsEachIndexOnceIfNoThreadCanBeStarted) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto run = [&] {
     using oneapi::tbb::global_control;
-    const global_control stack(global_control::thread_stack_size, size_t{1} << 46);  // more than there is
+    const global_control stack(global_control::thread_stack_size, size_t{1} << 46);  // more memory than there is
     const global_control threads(global_control::max_allowed_parallelism, 4);
     static std::array<std::atomic<int>, 1000> seen;
     const bp_loop_t loop{

@@ -74,7 +74,7 @@ void* Services::allocate(uint64_t bytes, uint64_t alignment) {
   if (impl_->framework_allocate) return impl_->framework_allocate(impl_->self, bytes, alignment);
   if (shares_.load(std::memory_order_relaxed) && bytes >= kSharedFrom)
     if (const auto block = allocate_shared(bytes))
-      return block->address;  // if descriptors or memory are exhausted, not shared
+      return block->address;  // otherwise descriptors or memory are exhausted: not shared
   void* memory = nullptr;
   const uint64_t at_least = std::max<uint64_t>(alignment, sizeof(void*));
   return posix_memalign(&memory, at_least, std::max<uint64_t>(bytes, 1)) == 0 ? memory : nullptr;

@@ -28,7 +28,7 @@ class Threads {
 };
 
 // Calls work(self) once, on a thread of a pool that exists until the process ends. The pool is created by
-// `prepare_enqueue`, or else by the first call. While no thread can be started, the call waits for one. Throws
+// `prepare_enqueue`, or else by the first call. While no thread can be started, the work stays queued. Throws
 // std::bad_alloc.
 void enqueue(void (*work)(void* self), void* self);
 void prepare_enqueue();

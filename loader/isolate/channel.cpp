@@ -53,8 +53,8 @@ Status ended() {
   return {BP_DEVICE_LOST, "the other process has ended"};
 }
 
-// Calls the check once in each slice of a transfer, even if the other side never lets it wait for that long, because it
-// sends or takes one byte at a time.
+// Calls the check once in each slice of a transfer, even if the other side sends or takes one byte at a time and so
+// never lets this side wait for a whole slice.
 class Pace {
  public:
   explicit Pace(Check& check) : check_(check) {}

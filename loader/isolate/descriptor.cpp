@@ -11,7 +11,7 @@ Mapping Mapping::of(int file, uint64_t offset, uint64_t bytes, int protection) {
   constexpr auto kMost = static_cast<uint64_t>(std::numeric_limits<off_t>::max());
   Mapping mapping;
   if (bytes == 0 || offset > kMost || bytes > kMost - offset) return mapping;
-  // Linux before 6.7 refuses a shared mapping of a file that is sealed against writing, also one that is only read.
+  // Linux before 6.7 refuses a shared mapping of a file that is sealed against writing, even a read-only mapping.
   const int flags = protection & PROT_WRITE ? MAP_SHARED : MAP_PRIVATE;
   void* base = ::mmap(nullptr, before + bytes, protection, flags, file, static_cast<off_t>(offset - before));
   if (base == MAP_FAILED) return mapping;

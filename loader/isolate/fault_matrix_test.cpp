@@ -41,7 +41,7 @@ struct Fault {
   const char* name;
   const char* text;            // part of the first error with isolation; "": no error
   bool probe_refuses = false;  // the probe refuses the plugin
-  bool survivable = false;     // this process survives it even without isolation
+  bool survivable = false;     // a process survives the fault even without isolation
 };
 
 constexpr Fault kFaults[] = {

@@ -192,7 +192,7 @@ TEST(Isolate, ADeviceWithStreamsAndMemoryOfItsOwnRunsOnHostTensors) {
   EXPECT_EQ(handle, nullptr);
 }
 
-// In memory that is shared with the process, and in other memory.
+// Binds memory that is shared with the process, and other memory.
 TEST(Isolate, ABufferOfAnInputAndAnOutputIsOneThere) {
   constexpr int64_t kElements = 1 << 16;
   const Environment env = isolated({kFake}, "fake", {{"fake.ops", "Neg"}, {"fake.must", "1"}});
@@ -415,7 +415,7 @@ TEST(Isolate, LargeTensorsOfTheLoaderAreNotCopied) {
   }
 }
 
-// The blocks of shared memory for copies of tensors that this process has mapped.
+// The number of blocks of shared memory for copies of tensors that this process has mapped.
 size_t mapped_copies() {
   std::ifstream maps("/proc/self/maps");
   size_t count = 0;

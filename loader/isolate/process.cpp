@@ -298,7 +298,7 @@ class Process::Waiting : public Check {
     if (patience_.cancel && !cancelled_at_ && patience_.host->cancelled(patience_.host, patience_.cancel)) {
       if (!lane_) return {BP_CANCELLED, "the call was cancelled before it began"};
       cancelled_at_ = now;
-      // The process cannot assign the packet to a call that it has not read yet. It finds the mark in the page then.
+      // A process that has not read the call yet ignores the packet below, and finds this mark when it reads the call.
       lane_->channel->page().cancelled.store(1, std::memory_order_relaxed);
     }
     // The socket may be full, because the process is slow or many calls are cancelled at once.
@@ -316,7 +316,7 @@ class Process::Waiting : public Check {
   }
 
  private:
-  // Whether more than `ns` have passed since `begin`. Sums could wrap.
+  // Whether more than `ns` have passed since `begin`. Subtracts, because `begin + ns` could wrap.
   static bool is_over(uint64_t begin, uint64_t ns, uint64_t now) { return now > begin && now - begin > ns; }
 
   Process& process_;

@@ -41,7 +41,7 @@ class Answers {
   virtual Status answer(Operation question, Reader& in, Writer& out, std::vector<Descriptor>& out_files) = 0;
 };
 
-// Everything that the process needs for a run without containers.
+// The numbers that the process needs for a run.
 struct RunNumbers {
   uint64_t instance = 0, deadline = 0, id = 0, trace_id = 0;
   int32_t priority = 0;
@@ -63,7 +63,7 @@ class Process {
   void set_log(LogLine line);
 
   bool alive() const { return !ended_.load(std::memory_order_acquire); }
-  // Whether a SIGKILL that this object did not send ended the process. The system may do so when memory is short.
+  // Whether a SIGKILL that this object did not send ended the process. The system may send one when memory is short.
   bool killed_by_others();
   // The error of every call after the process has ended. `during` is the operation that was called.
   Status lost(Operation during);

@@ -186,7 +186,7 @@ TEST(Process, ThatLeavesItsGroupCanBeKilled) {
   process->set_log({});
 }
 
-// What the process has started goes on logging faster than the log is read, in a session of its own.
+// A child of the process, in a session of its own, goes on logging faster than the log is read.
 TEST(Process, WhoseLogGoesOnIsSeenToEnd) {
   if (testing::is_emulated()) GTEST_SKIP() << "the emulated program cannot start itself";
   const auto process = start_as("leaves_a_talker");
@@ -206,7 +206,7 @@ TEST(Process, ThatClosesTheControlSocketCostsNoTime) {
   EXPECT_LT(std::clock() - before, CLOCKS_PER_SEC / 10);
 }
 
-// The control socket holds fewer packets than there are calls. None of them may wait for it with a lock.
+// The control socket holds fewer packets than there are calls. No call may hold a lock while it waits for the socket.
 TEST(Process, ThatDoesNotReadEndsAtTheLimitOfItsCalls) {
   const auto process = start("exec sleep 1000");
   ASSERT_TRUE(process);

@@ -119,7 +119,7 @@ class GraphAnswers : public Answers {
   const bp_compile_t* what_;  // its `progress` is called; may be null
 };
 
-// Fill a table with functions. Optional functions that the library lacks stay null.
+// Fill a table with functions. Optional functions that the library lacks stay null, except `health` and `abandon`.
 void fill_device_table(uint32_t offered, bp_device_api_t& out);
 void fill_coverage_table(uint32_t offered, bp_coverage_api_t& out);
 void fill_program_table(uint32_t offered, bp_program_api_t& out);

@@ -65,7 +65,7 @@ Result<Description> describe_in(const ProxyBackend& backend, Process& process, u
   return result;
 }
 
-// Returns the index in this process of the device that was `index` when the backend's devices were first described. A
+// Returns the index in `process` of the device that was `index` when the backend's devices were first described. A
 // backend that was started again may find its devices in another order, or miss some.
 Result<uint32_t> index_in(ProxyBackend& backend, Process& process, uint32_t index) {
   const std::string wanted = backend.identity_of(index);

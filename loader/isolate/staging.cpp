@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kSmallTensor = 64 << 10;  // in bytes; up to this size, copies share a block
 constexpr uint64_t kSmallBlock = 256 << 10;
-// Pieces start at multiples of it. A device may require that much of host memory (bp_space_t.alignment).
+// In bytes. Pieces start at multiples of this; a device may require that alignment (bp_space_t.alignment).
 constexpr uint64_t kAlignment = 4096;
 constexpr uint64_t kMostPiece = uint64_t{1} << 62;
 

@@ -45,7 +45,7 @@ TEST(Staging, ATensorThatGrowsNeedsFewPieces) {
     pool.give_back(piece);
     piece = taken(pool, bytes);
   }
-  EXPECT_EQ(pool.blocks(), 5u);  // one of all small pieces, and of 128 KiB to 1 MiB
+  EXPECT_EQ(pool.blocks(), 5u);  // one for all small pieces, and one for each size from 128 KiB to 1 MiB
 }
 
 TEST(Staging, WhatNoMachineHasIsRefused) {

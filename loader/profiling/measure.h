@@ -11,9 +11,9 @@
 namespace backplane {
 
 // Runs the nodes that a device supports on that device, each as a separate model. Of nodes with the same profile key
-// (cost_profile.h), runs only one. Stores the median time, less the launch cost, in the device's profile and in the
-// verdicts. Nodes that cannot run alone, because they need adjacent nodes or inputs that cannot be generated, keep
-// their previous cost. Errors: BP_CANCELLED.
+// (cost_profile.h), runs only one. Stores the median time less the launch cost, but at least a tenth of the time, in
+// the device's profile and in the verdicts. Nodes that cannot run alone, because they need adjacent nodes or inputs
+// that cannot be generated, keep their previous cost. Errors: BP_CANCELLED.
 Status measure_nodes(const std::shared_ptr<Environment>& environment, const model::Model& model,
                      const SessionRequest& request, std::vector<DeviceCoverage>& coverage);
 

@@ -30,7 +30,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Ne;
 
-// Makes a call of the API, in which allocation `n` (from 0) fails. `is_over` is set if there were fewer.
+// Makes a call of the API in which allocation `n`, counted from 0, fails. Sets `is_over` if the call made fewer.
 template <class Call>
 bp_status_t with_failure(int64_t n, bool& is_over, Call call) {
   until_failure = n;
@@ -310,7 +310,7 @@ TEST(AllocationInAStream, ObjectsOfAnAbandonedDeviceCanBeDestroyed) {
   EXPECT_EQ(counted.abandoned, 1u);
 }
 
-// Otherwise the device no longer uses the bound memory.
+// If a run is not reported as abandoned, the device no longer uses the bound memory.
 TEST(AllocationInARun, AnAbandonedRunIsReported) {
   uint64_t abandoned = 0;
   bool is_over = false;
@@ -383,7 +383,7 @@ TEST(AllocationInARun, AFailedRunLeavesNoWorkInAnyStream) {
   const Model model = graph.finish(outputs);
   uint64_t failed = 0;
   bool is_over = false;
-  for (int64_t n = 0; !is_over && n < 40; ++n) {  // later ones are of the attempt to fail over
+  for (int64_t n = 0; !is_over && n < 40; ++n) {  // later allocations belong to the failover
     const Environment env =
         streaming({{"partial.devices", "2"}, {"partial.0.fault", "lost@a0#2"}, {"partial.1.run_us", "5000"}});
     Exec exec = env.compile(model, pinned({{"a*", "partial:0"}, {"b*", "partial:1"}})).exec();
@@ -397,7 +397,7 @@ TEST(AllocationInARun, AFailedRunLeavesNoWorkInAnyStream) {
   EXPECT_GT(failed, 0u);
 }
 
-// Ends with `done` and its signals, although not even their text can be allocated.
+// The run ends with `done` and its signals, although there is no memory even for the text of the error.
 TEST(AllocationInARun, ASubmittedRunEnds) {
   static std::atomic<bool> armed{false};
   const std::string file = kCpuFile;
@@ -518,8 +518,8 @@ TEST(AllocationInARefit, AllWeightsAreReplacedOrNone) {
   EXPECT_GT(failed, 0u);
 }
 
-// The null backend under a name that errors do not hold without an allocation. After it has replaced weights, the next
-// allocation fails.
+// The null backend under a name so long that the text of an error with it needs an allocation. After the backend has
+// replaced weights, the next allocation fails.
 const bp_plugin_t* BP_CALL query_scarce_plugin(const bp_host_offer_t* offer) {
   static const auto kQuery = reinterpret_cast<bp_plugin_query_t>(::dlsym(
       ::dlopen(BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_null.so", RTLD_NOW | RTLD_NODELETE), BP_PLUGIN_SYMBOL));
@@ -539,7 +539,7 @@ const bp_plugin_t* BP_CALL query_scarce_plugin(const bp_host_offer_t* offer) {
   return &scarce;
 }
 
-// Otherwise the session takes weights that the device has replaced for those before.
+// If an allocation failed there, the session would take the device's new weights for the old ones.
 TEST(AllocationInARefit, NothingIsAllocatedBetweenTheDeviceAndTheResult) {
   EnvironmentOptions only;
   only.only_given = true;

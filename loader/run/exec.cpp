@@ -95,7 +95,7 @@ void Exec::keep_run_forever() noexcept {
   keep_value_for_good(std::move(run_));
 }
 
-// After a run that has ended, also with an exception.
+// Called after every run, also one that threw an exception.
 void Exec::lose_abandoned() noexcept {
   if (!run_ || !run_->runner->abandoned()) return;
   keep_run_forever();
@@ -207,13 +207,13 @@ Status Exec::bind_container(uint32_t slot, bp_container_t* container) {
   const model::Type& type = model_->model().graph.values[value_of(slot)].type;
   if (is_tensor(type)) return {BP_TYPE_MISMATCH, slot_name(slot) + " is a tensor: use bp_exec_bind"};
   if (!container) return {BP_INVALID_ARGUMENT, slot_name(slot) + ": the container is NULL"};
-  // The kind of a container inside another one follows from the type of that one, so it is not known here.
+  // A container inside another one has kind 0: its kind follows from the outer one's type, which is not known here.
   if (container->kind() != 0 && container->kind() != type.kind)
     return {BP_TYPE_MISMATCH, slot_name(slot) + " is " + std::string(kind_name(type.kind)) + ", but the container is " +
                                   std::string(kind_name(container->kind())) +
                                   ": create it with bp_container_create for that kind"};
   BP_TRY(wait_for_stream());
-  if (slot >= BP_SLOT_OUTPUT) ran_ = false;  // the last result is in the container that was bound before
+  if (slot >= BP_SLOT_OUTPUT) ran_ = false;  // the last result is in the container that was used before
   binding->bound = true;
   binding->container = container;
   planned_ = false;

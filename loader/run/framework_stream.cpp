@@ -237,7 +237,7 @@ Status DeviceRun::passed(Status status) {
 }
 
 uint64_t new_run_ids(uint64_t count) {
-  // From the upper half of the range, because frameworks number their runs from 1.
+  // From the upper half of the range, because the numbers below 2^63 are those of frameworks.
   static std::atomic<uint64_t> next{kFirstLoaderRun};
   return next.fetch_add(count, std::memory_order_relaxed);
 }

@@ -212,15 +212,15 @@ Result<Device*> check_place(const Environment& environment, const bp_buffer_t& b
   const auto space = [&] { return std::string(name) + ".space is " + std::to_string(buffer.space); };
   if (!buffer.device && !buffer.memory) {
     if (buffer.space == 0) return static_cast<Device*>(nullptr);
-    return Status(BP_NOT_FOUND, space() + ", but host memory of device 0 has space 0 only");
+    return Status(BP_NOT_FOUND, space() + ", but host memory that belongs to no device has space 0 only");
   }
   Result<Device*> found = environment.device_of(buffer.device);
   if (!found.ok()) return found.take_status().context(std::string(name) + ".device");
   Device& device = **found;
   const uint32_t count = std::max(1u, device.info().space_count);
   if (buffer.space >= count)
-    return Status(BP_NOT_FOUND,
-                  space() + ", but device '" + device.name() + "' has " + std::to_string(count) + ", counted from 0");
+    return Status(BP_NOT_FOUND, space() + ", but device '" + device.name() + "' has " + std::to_string(count) +
+                                    " spaces, counted from 0");
   if (buffer.memory || !buffer.bytes || device.given_up()) return &device;
   BP_ASSIGN(bp_device_t * handle, device.open());
   const bp_memory_api_t* const api = device.backend().plugin->memory;
@@ -247,8 +247,8 @@ Status copy(const Memory& from_memory, const bp_buffer_t& from, const Memory& to
     return {};
   }
   if (!direct(from_memory, to_memory))
-    return {BP_UNSUPPORTED, "devices '" + from_memory.device()->name() + "' and '" + to_memory.device()->name() +
-                                "' do not reach each other's memory"};
+    return {BP_UNSUPPORTED, "device '" + to_memory.device()->name() + "' cannot read the memory of device '" +
+                                from_memory.device()->name() + "': copy through host memory"};
   if (by.device()->given_up()) return by.device()->lost();
   bp_copy_t what{};
   what.size = sizeof what;

@@ -58,7 +58,7 @@ const Status& out_of_memory = *new Status(BP_RESOURCE_EXHAUSTED, {});
 const Status& abandoned_device =
     *new Status(Status(BP_DEVICE_LOST, {}).with_flags(BP_ERROR_DEVICE_LOST | BP_ERROR_ABANDONED));
 
-// Each returns a failure that is stored without allocating memory.
+// Neither throws: without memory, each returns a failure that was created when the loader was loaded.
 std::shared_ptr<const Status> no_memory() noexcept {
   return {std::shared_ptr<const Status>(), &out_of_memory};
 }

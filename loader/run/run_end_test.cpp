@@ -80,7 +80,7 @@ TEST(StreamRuns, ADeviceIsGivenUpWithoutMemory) {
   EXPECT_TRUE(later.flags & BP_ERROR_ABANDONED);
 }
 
-// Otherwise the framework would conclude that the run has ended, and free memory that the device still uses.
+// A framework that saw only the earlier failure would conclude that the run has ended, and free memory in use.
 TEST(StreamRuns, AnEarlierFailureDoesNotHideThatARunWasAbandoned) {
   const auto runs = std::make_shared<StreamRuns>("device 'd'");
   Seen seen;

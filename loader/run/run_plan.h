@@ -79,7 +79,7 @@ class RunPlan {
   std::vector<Issue> issues_;                    // indexed by task
   std::unique_ptr<TaskGraph> tasks_;
   bool updates_inputs_ = false;
-  // For input extents seen before: the extents of each value, or nullopt for inputs, containers and dynamic values.
+  // For input extents seen before: the extents of each tensor that an island writes. nullopt: other or dynamic values.
   std::map<std::vector<int64_t>, std::vector<std::optional<std::vector<int64_t>>>> known_extents_;
 };
 

@@ -103,7 +103,7 @@ void RunState::stop() {
   for (Value& value : values_) end_imports(value);
 }
 
-// Host memory must stay allocated while a device imports it, so this is called before that of the value is released.
+// Host memory must stay allocated while a device imports it, so this is called before the value's memory is released.
 void RunState::end_imports(Value& value) {
   for (Buffer& replica : value.replicas)
     if (replica.block.is_import()) replica.block.reset();

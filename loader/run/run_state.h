@@ -106,8 +106,8 @@ class RunState {
     uint32_t scratch = BP_NONE;
     uint64_t scratch_generation = 0;  // of the bound scratch memory
   };
-  // Scratch memory shared by all instances on a device. The instances run one at a time, and need its contents only
-  // during a run.
+  // Scratch memory shared by this run's instances on one device. The instances run one at a time, and need its contents
+  // only during a run.
   struct Scratch {
     const Device* device = nullptr;
     uint64_t bytes = 0;  // the most that any of these instances needs

@@ -75,7 +75,7 @@ TEST(Run, DevicesCopyThroughTheHostUnlessTheyArePeers) {
   }
 }
 
-// A device that imports host memory has a value as soon as it is there, and a peer that does not has it after a copy.
+// A device that imports host memory has a value as soon as host memory has it; a peer that does not import gets a copy.
 TEST(Run, PeersWithMemoryOfDifferentKindsHaveTheSameValues) {
   for (const std::string first : {"host", "own", "shared", "flushed"})
     for (const std::string second : {"host", "own", "shared", "flushed"})

@@ -250,7 +250,7 @@ Started Runner::start(uint32_t number) noexcept {
   Call& call = calls_[number];
   try {
     return start(call);
-  } catch (...) {  // the device has not accepted the call
+  } catch (...) {  // the device will not report the call: it has refused or ended it
     call.pending = call.unreported = false;
     fail(std::current_exception());
     return Started::kFailed;

@@ -32,7 +32,7 @@ class Runner {
   Status run(const bp_run_t& options);
   // Puts a run into the framework's stream. BP_UNSUPPORTED if part of the run cannot be put into a stream.
   Status enqueue_in(FrameworkStream& stream, const bp_run_t& order);
-  // After `enqueue_in` has thrown: waits until all work in the stream has ended. If that takes longer than
+  // After `enqueue_in` has thrown: waits until all work in the stream has ended. If some has not ended at
   // `abandon_at(deadline)`, gives up the device and returns the error of an abandoned run.
   Status clear(FrameworkStream& stream, uint64_t deadline) noexcept;
   // The island (or BP_NONE) and the device (or null) in which the last run failed.

@@ -21,7 +21,7 @@ struct TaskGraph::State : std::enable_shared_from_this<State> {
     ready.reserve(count);
   }
 
-  // All functions below must be called with the lock held.
+  // All functions below except `help` must be called with the lock held.
 
   void finish(uint32_t task, bool failed) {
     --running;

@@ -154,8 +154,8 @@ Status in_host_memory(std::string_view weight, const bp_tensor_t& tensor) {
           "weight '" + std::string(weight) + "': the tensor must be in host memory; copy it with bp_memory_copy"};
 }
 
-// The size of a weight's new elements in bytes. That of strings follows from their last offset; if it is beyond the
-// buffer, the buffer's size.
+// The size of a weight's new elements in bytes. For strings it follows from their last offset, or is the buffer's size
+// if they would end beyond the buffer.
 uint64_t size_of(const bp_tensor_t& tensor) {
   if (tensor.dtype != BP_DTYPE_STRING) return dense_bytes(tensor.dtype, tensor.rank, tensor.extents);
   const uint64_t count = dense_elements(tensor.rank, tensor.extents), capacity = tensor.buffer.bytes;

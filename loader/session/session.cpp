@@ -20,11 +20,12 @@ namespace {
 // other devices. The limit of all rounds bounds the delay if a backend rejects only a few nodes per round.
 constexpr int kMaxSplitRounds = 16, kMaxReviewRounds = 32;
 
-// A pattern may be for another of a framework's models, so that it is no error.
+// Not an error, because the pattern may be meant for another of the framework's models.
 void warn_of_idle_pins(const Policy& policy, const Placement& placement, const Log& log) {
   for (const Policy::Pin& pin : policy.pins)
     if (std::ranges::find(placement.pin, pin.pattern) == placement.pin.end())
-      log.warning("pin '" + pin.pattern + "' places no node: none matches it, or an earlier pin matches those too");
+      log.warning("pin '" + pin.pattern +
+                  "' places no node: no node matches it, or an earlier pin matches each that does");
 }
 
 }  // namespace

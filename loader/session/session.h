@@ -27,7 +27,7 @@ class Session;
 
 // Holds the newest of the sessions that replace one another. The pointers that Session::create, `latest` and
 // Session::current return keep the line alive. A session does not, because the line owns the newest session. A session
-// that was replaced is destroyed with the last exec that uses it.
+// that was replaced is destroyed when no exec uses it and no handle keeps it.
 class SessionLine : public std::enable_shared_from_this<SessionLine> {
  public:
   std::shared_ptr<const Session> latest() const;  // thread-safe
