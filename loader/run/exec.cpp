@@ -193,7 +193,7 @@ Status Exec::bind(uint32_t slot, const bp_tensor_t& tensor) {
   *binding = {true,   tensor.dtype, {tensor.extents, tensor.extents + tensor.rank}, tensor.buffer, new_generation(),
               device, nullptr};
   if (binding->location() != before)
-    drop_run();  // values are copied between other memories then
+    drop_run();  // because values are then copied between other memories
   else if (run_)
     run_->state->forget_imports(slot >= BP_SLOT_OUTPUT ? run_->graph->outputs[slot - BP_SLOT_OUTPUT]
                                                        : run_->graph->inputs[slot]);
@@ -266,7 +266,7 @@ Status Exec::extents(const bp_slot_extents_t* slots, uint32_t count, uint32_t st
 }
 
 Status Exec::symbols(const bp_symbol_extent_t* symbols, uint32_t count, uint32_t stride) {
-  BP_TRY(usable());  // first, because a run may change to another model
+  BP_TRY(usable());  // first, because a run in flight may switch to another model
   const model::Graph& graph = model_->model().graph;
   std::vector<std::optional<int64_t>> wanted(graph.symbols.size());
   for (uint32_t i = 0; i < count; ++i) {

@@ -86,7 +86,7 @@ class StreamRuns : public std::enable_shared_from_this<StreamRuns> {
   const std::string owner_;
   std::mutex mutex_;
   std::shared_ptr<const Status> kept_;
-  std::shared_ptr<const Status> lost_;  // the end of runs that are in flight; set once the device is given up
+  std::shared_ptr<const Status> lost_;  // the failure of runs in flight; set once the device is given up
   std::vector<std::unique_ptr<Run>> runs_;
   std::vector<Run*> unused_;
   uint64_t last_number_ = 0;

@@ -443,7 +443,7 @@ Status RunPlan::check_passthroughs() {
     for (uint32_t i : graph_.inputs) {
       if (!share_memory(i, output.value)) continue;
       const RunValue& input = graph_.values[i];
-      // Then the copy changes nothing.
+      // A copy of the input to its own memory or container changes nothing.
       if (output.source == i &&
           (input.kind != BP_KIND_TENSOR || begin(state_.replica({i, input.user_replica}).buffer) ==
                                                begin(state_.replica({output.value, copied.user_replica}).buffer)))

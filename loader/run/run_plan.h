@@ -31,7 +31,7 @@ class RunPlan {
   RunPlan(const RunGraph& graph, RunState& state);
 
   // Plans for the input extents in `state`. Allocates the buffers there and binds them to the islands, except dynamic
-  // steps. BP_UNSUPPORTED if the framework bound memory of an input to an output and the run cannot work in place.
+  // steps. BP_UNSUPPORTED if an input and an output share memory but must not, or must but do not (BP_DONATE_MUST).
   Status make();
   // Plans one dynamic step in the same way, once the steps before it have run.
   Status plan_dynamic_step(uint32_t step) const;

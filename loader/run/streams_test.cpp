@@ -276,7 +276,7 @@ TEST(Streams, ADeviceThatDoesNotReturnIsAbandoned) {
       exec.bind_output(0u, y);
       const auto begin = std::chrono::steady_clock::now();
       RunOptions options;
-      options.timeout = std::chrono::milliseconds(500);  // within which the device begins
+      options.timeout = std::chrono::milliseconds(500);  // long enough for the device to begin
       const Error late = failure([&] { exec.run(options); });
       EXPECT_EQ(late.status(), BP_TIMED_OUT);
       EXPECT_TRUE(late.abandoned());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports on environments, models and sessions as JSON. The schemas are stable, because tools print the reports
-// unchanged.
+// Reports on environments, models and sessions as JSON. The schemas are stable, because tools print these reports with
+// --json.
 #pragma once
 
 #include <string>

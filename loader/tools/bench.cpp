@@ -50,8 +50,8 @@ struct Measured {
   double total_ms = 0;        // of all runs
 };
 
-// Measures `runs` runs, distributed over the execs. If there are several, each has its own thread; the total begins
-// when all threads have started. Rethrows an exception of a run.
+// Measures `runs` runs, distributed over the execs. If there are several execs, each has its own thread; total_ms
+// begins when all threads have started. Rethrows an exception of a run.
 Measured measure(std::vector<BoundExec>& bound, uint32_t runs) {
   std::vector<double> times(runs);
   std::atomic<uint32_t> next = 0, done = 0;
@@ -110,7 +110,7 @@ Outcome bench(const Flags& flags) {
   std::vector<std::vector<Buffer>> buffers;
   if (memory) {
     for (BoundExec& each : bound) {
-      each.exec.run();  // has the sizes of the outputs
+      each.exec.run();  // determines the sizes of the outputs
       buffers.push_back(move_to_memory(env, *memory, inputs, each.exec, model.graph()));
     }
   }

@@ -212,7 +212,7 @@ right 0 "written to" run "$model" "${both[@]}" --output "$work/own"
 right 0 "  1  2  3  4  5  6" run "$model" "$work/own/y.npy" --input b=2x3xf32=1
 wrong 2 "y.npz.*no input 'y'\|no input 'y'" run "$model" --input "$work/y.npz"
 wrong 2 "could be any of 2 inputs, a, b: write --input NAME=" run "$model" "$work/right.npy"
-wrong 2 "right.npy' is for no input: the model has none without an --input" run "$model" "${both[@]}" "$work/right.npy"
+wrong 2 "right.npy' is not used: every input of the model has an --input" run "$model" "${both[@]}" "$work/right.npy"
 wrong 2 "--input a: it has 2 values, but 6 elements" run "$model" --input a=2x3xf32=1,2
 wrong 2 "--input a: 'x' is not a valid float" run "$model" --input a=2x3xf32=x
 wrong 2 "--input a: '2x3xf33=1' is neither a file nor a value such as" run "$model" --input a=2x3xf33=1
@@ -223,7 +223,7 @@ printf 'PK\005\006' >"$work/broken.npz"
 wrong 1 "broken.npz" run "$model" --input a="$work/broken.npz"
 wrong 1 "/proc/nowhere" run "$model" --output /proc/nowhere.npz
 right 0 "" run "$model" --seed 7 --input a="$work/right.npy"
-grep -q "^backplane: random numbers, by --seed 7, were the input b$" "$work/err" || complain "no word on random inputs"
+grep -q "^backplane: input b: random numbers, from --seed 7$" "$work/err" || complain "no word on random inputs"
 
 # ---- expected results ----
 right 0 "y as expected: all 6 elements match" run "$model" "${both[@]}" --expect "$work/y.npz"
@@ -306,7 +306,7 @@ head -c 20 "$work/closed.html" | grep -qi "<!doctype html>" || complain "the pag
 
 # ---- what has no effect is noted ----
 right 0 "Relu" info "$model" --set nowhere.x=1
-grep -q "^backplane: --set nowhere.x is ignored: there is no backend 'nowhere'; there are .*null" "$work/err" || complain "no note on a setting"
+grep -q "^backplane: --set nowhere.x is ignored: there is no backend 'nowhere'; settings begin with .*null" "$work/err" || complain "no note on a setting"
 right 0 "ran on null" run "$model" --backend "$work/missing.json"
 grep -q "^backplane: --backend is ignored: .*missing.json" "$work/err" || complain "no note on a backend"
 

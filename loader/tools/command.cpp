@@ -38,7 +38,8 @@ void note_ignored(const Environment& env, const std::map<std::string, std::strin
   for (const auto& [name, value] : settings) {
     const std::string id = name.substr(0, name.find('.'));
     if (!ids.contains(id))
-      note(fmt::format("--set {} is ignored: there is no backend '{}'; there are {}", name, id, fmt::join(ids, ", ")));
+      note(fmt::format("--set {} is ignored: there is no backend '{}'; settings begin with {}", name, id,
+                       fmt::join(ids, ", ")));
   }
 }
 

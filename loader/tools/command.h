@@ -66,7 +66,7 @@ struct SessionFlags {
   SessionOptions options(const Environment& env) const;
 };
 
-// Prints a line on standard error about something that is no error.
+// Prints a line on standard error about something that is not an error.
 void note(const std::string& text);
 
 // Splits "a=b" at its last or first '='. If there is none, or nothing before it, throws Usage with the option's name

@@ -94,7 +94,7 @@ bool parse_type(std::string_view text, std::vector<int64_t>& extents, bp_dtype_t
   return dtype != BP_DTYPE_UNDEFINED;
 }
 
-// Whether the whole text is a number that `out` can have.
+// Whether the whole text is a number that T can represent; then sets `out`.
 template <class T>
 bool read_number(std::string_view text, T& out) {
   const char* const end = text.data() + text.size();
@@ -110,8 +110,8 @@ bool is_real_number(std::string_view text) {
   return error != std::errc::invalid_argument && at == end;
 }
 
-// Rounds such a text to a double, in this direction (FE_*). Does not depend on the process's locale, which a plugin may
-// have set.
+// Rounds the number in `text` to a double, in this direction (FE_*). Does not depend on the process's locale, which a
+// plugin may have set.
 double read_real(std::string_view text, int direction) {
   static const locale_t kPlain = newlocale(LC_ALL_MASK, "C", nullptr);
   const std::string copy(text);
@@ -122,9 +122,9 @@ double read_real(std::string_view text, int direction) {
   return value;
 }
 
-// Returns the number that `text` is, truncated to a double; if that is not exact, with 1 as the last bit. Rounding it
-// to a type with a few bits less gives the same as rounding the number itself. The nearest double may be halfway
-// between two of its values though the number is not.
+// Returns the number in `text`, truncated to a double; if that is not exact, with 1 as the last bit. Rounding this to a
+// type with a few bits less has the same result as rounding the number itself. Rounding the nearest double may not,
+// because it may be halfway between two values of the type although the number is not.
 double rounded_to_odd(std::string_view text) {
   const double value = read_real(text, FE_TOWARDZERO);
   if (read_real(text, FE_DOWNWARD) == read_real(text, FE_UPWARD) || std::isnan(value)) return value;
@@ -276,7 +276,8 @@ Tensor parse_literal(std::string_view text) {
   }
   const uint64_t count = onnx::element_count(tensor.extents);
   if (count > kMaxElements)
-    throw Malformed(fmt::format("it has {} elements; at most {} are written this way", count, kMaxElements));
+    throw Malformed(
+        fmt::format("it has {} elements; a value on the command line may have at most {}", count, kMaxElements));
   if (count == 0 && values.size() == 1 && values.front().empty()) values.clear();
   if (values.size() != count && values.size() != 1)
     throw Malformed(fmt::format("it has {} values, but {} elements", values.size(), count));

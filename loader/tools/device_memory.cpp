@@ -9,7 +9,7 @@ namespace {
 void require_numbers(const view::Value& value, const char* kind) {
   const bp_type_t type = value.type();
   if (type.kind != BP_KIND_TENSOR || type.dtype == BP_DTYPE_STRING)
-    throw Usage(fmt::format("--memory: {} '{}' is not a tensor of numbers, which alone can be in a device's memory",
+    throw Usage(fmt::format("--memory: {} '{}' is not a tensor of numbers; nothing else can be in a device's memory",
                             kind, value.name()));
 }
 
@@ -37,7 +37,7 @@ std::vector<Buffer> move_to_memory(const Environment& env, const Device& device,
     if (is_input) env.copy(from.buffer, buffers.back().abi(), from.buffer.bytes);
     exec.bind_memory(slot, buffers.back().tensor(host.dtype, host.extents));
   };
-  std::vector<onnx::Value> outputs;  // all before the first bind, after which the exec has none
+  std::vector<onnx::Value> outputs;  // all are read before the first bind, after which the exec has no outputs
   for (uint32_t i = 0; i < graph.output_count(); ++i) {
     require_numbers(graph.output(i), "output");
     outputs.push_back(onnx::read_output(env, exec, graph, i));

@@ -151,7 +151,7 @@ class Given {
       open.push_back(inputs_[i].name);
     }
     if (open.size() != 1) {
-      throw Usage(open.empty() ? fmt::format("'{}' is for no input: the model has none without an --input", file)
+      throw Usage(open.empty() ? fmt::format("'{}' is not used: every input of the model has an --input", file)
                                : fmt::format("'{}' could be any of {} inputs, {}: write --input NAME={}", file,
                                              open.size(), fmt::join(open, ", "), file));
     }
@@ -176,8 +176,9 @@ class Given {
     const view::Value input = graph_.input(index);
     const std::string name(input.name());
     if (value.kind != input.type().kind) {
-      throw Usage(fmt::format("input '{}' must be a {}, but the {} a {}", name, onnx::kind_name(input.type().kind),
-                              is_literal(source) ? "value is" : "file has", onnx::kind_name(value.kind)));
+      throw Usage(fmt::format("input '{}' must be of kind {}, but the {} has kind {}", name,
+                              onnx::kind_name(input.type().kind), is_literal(source) ? "value" : "file",
+                              onnx::kind_name(value.kind)));
     }
     if (flags_.cast && input.is_tensor()) {
       try {
@@ -232,7 +233,7 @@ std::vector<Input> make_inputs(view::Graph graph, const InputFlags& flags) {
     if (inputs[i].value) continue;
     const view::Value input = graph.input(i);
     if (!input.is_tensor()) {
-      throw Usage(fmt::format("input '{0}' is a {1}: give it with --input {0}=FILE.pb", input.name(),
+      throw Usage(fmt::format("input '{0}' is of kind {1}: give it with --input {0}=FILE.pb", input.name(),
                               onnx::kind_name(input.type().kind)));
     }
     try {
@@ -253,8 +254,8 @@ void note_random(const std::vector<Input>& inputs, uint64_t seed) {
     if (input.source.empty()) names.push_back(input.name);
   }
   if (names.empty()) return;
-  note(fmt::format("random numbers, by --seed {}, were the input{} {}", seed, names.size() == 1 ? "" : "s",
-                   fmt::join(names, ", ")));
+  note(fmt::format("input{} {}: random numbers, from --seed {}", names.size() == 1 ? "" : "s", fmt::join(names, ", "),
+                   seed));
 }
 
 BoundExec bind_inputs(const Session& session, const std::vector<Input>& inputs) {

@@ -42,7 +42,7 @@ std::string render(const Json& report) {
   return text;
 }
 
-// One line for each device, and a last line with the number of refused candidates.
+// One line for each device, and a last line with the number of refused candidates, if there are any.
 std::string summary(const Json& report) {
   Table devices;
   for (const Json& device : report.at("devices"))

@@ -35,7 +35,7 @@ constexpr File kCompilerFiles[] = {
     {"compiler_plugin.cpp.in", "plugin.cpp"}, {"compiler.h.in", "compiler.h"},
     {"compiler.cpp.in", "compiler.cpp"},      {"null_test.cpp.in", "null_test.cpp"},
 };
-constexpr std::string_view kSteps = "## Step by step";  // the project gets backends/null/README.md from this heading
+constexpr std::string_view kSteps = "## Step by step";  // the project gets backends/null/README.md from here on
 
 // Names of Backplane's own libraries and backends.
 constexpr std::string_view kTaken[] = {"api", "sdk", "loader", "null", "cpu", "opencl", "cuda", "onnxifi"};

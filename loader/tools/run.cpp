@@ -202,7 +202,8 @@ Outcome run(const Flags& flags) {
     Json described = describe_output(name, value);
     if (is_archive(flags.output)) {
       if (value.kind != BP_KIND_TENSOR)
-        throw Failure(fmt::format("'{}' cannot have '{}', which is not a tensor: name a folder", flags.output, name));
+        throw Failure(
+            fmt::format("'{}' cannot contain '{}', which is not a tensor: name a folder", flags.output, name));
       described["files"] = {flags.output};
       archive.emplace_back(name, value.tensor);
     } else if (!flags.output.empty()) {

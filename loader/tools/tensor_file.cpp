@@ -49,7 +49,7 @@ NamedTensors read_arrays(const fs::path& file) {
 void write_arrays(const fs::path& file, const NamedTensors& arrays) {
   for (const auto& [name, tensor] : arrays) {
     if (!fits_npy(tensor)) {
-      throw Failure(fmt::format("'{}' cannot have '{}': numpy cannot represent {}; name a folder instead",
+      throw Failure(fmt::format("'{}' cannot contain '{}': numpy cannot represent {}; name a folder instead",
                                 file.string(), name, onnx::describe(tensor)));
     }
   }

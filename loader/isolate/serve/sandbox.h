@@ -9,7 +9,7 @@ namespace backplane::isolate {
 
 enum class Sandbox {
   kStrict,   // no network, no new programs, no more memory than the machine has; only the library's folder, system
-             // folders, LD_LIBRARY_PATH and `readable` can be read, and no file can be written
+             // folders, LD_LIBRARY_PATH and `readable` can be read, and only devices such as /dev/null can be written
   kDrivers,  // additionally allows /dev, local sockets, new programs, any amount of memory, and reading and writing
              // files in temporary and cache folders
   kOff,      // only no core dumps and no new privileges

@@ -89,7 +89,7 @@ def run_case(program, case):
 
 
 def cases(folder, only, room):
-    """Generates the cases in a separate process, because until a child starts its program, its parent's memory counts as its own."""
+    """Generates the cases in a separate process, because a child's memory includes that of its parent until it starts its program."""
     generator = [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "corpus.py"), folder, only]
     with subprocess.Popen(generator, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
         while True:

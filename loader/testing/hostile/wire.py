@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes ONNX's protobuf messages byte by byte, including messages that no library would write.
 
-Each function returns the bytes of one message. Only `varint`, `field`, `number`, `real` and `packed` know the wire format.
+Each function returns the bytes of a message or of some of its fields. Only `varint`, `field`, `number`, `real` and `packed` know the wire
+format.
 """
 import struct
 

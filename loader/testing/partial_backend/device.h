@@ -49,7 +49,7 @@ struct Device {
 
   const Script& script() const { return backend->scripts[index]; }
   Counters& counters() const { return backend->counters[index]; }
-  // Every slot that takes the device or one of its objects calls this.
+  // Every slot that takes the device or one of its objects calls this, except `abandon`.
   void called() const {
     if (abandoned) ++counters().calls_after_abandon;
   }

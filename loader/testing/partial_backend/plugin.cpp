@@ -87,7 +87,7 @@ void take_pool(const bp_device_open_t& how, bp_external_t& out_pool) {
   const bp_allocate_t what = {.size = sizeof what, .bytes = 4000};
   out_pool.size = sizeof out_pool;
   if (const bp_status_t status = how.allocate(how.self, &what, &out_pool); status != BP_OK)
-    throw Error(status, "the framework's allocator gives no memory");
+    throw Error(status, "the framework's allocator returned no memory");
   if (out_pool.kind == BP_EXTERNAL_HOST_POINTER && out_pool.bytes >= what.bytes)
     std::memset(reinterpret_cast<char*>(out_pool.handle) + out_pool.offset, 0, out_pool.bytes);
 }

@@ -19,9 +19,9 @@ void parse(const bp_graph_t& graph) {
   sdk::Detail detail;
   const bp_status_t status = graph.api->serialize(&graph, UINT64_MAX, append, &model, detail.get());
   if (status == BP_UNSUPPORTED) return;
-  detail.check(status, "the graph is not written as an ONNX model");
+  detail.check(status, "the graph cannot be serialized as an ONNX model");
   constexpr char kIrVersion = 0x08;
-  if (!model.starts_with(kIrVersion)) throw Error(BP_INTERNAL, "what the graph is written as is no ONNX model");
+  if (!model.starts_with(kIrVersion)) throw Error(BP_INTERNAL, "the serialized graph is not an ONNX model");
 }
 
 Program* make(Device& device, const bp_compile_t* what, bp_error_t* error) {

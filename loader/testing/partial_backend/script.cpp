@@ -36,7 +36,7 @@ uint64_t number(std::string_view name, std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size())
     throw Error(BP_INVALID_ARGUMENT,
-                "option partial." + std::string(name) + " is '" + std::string(text) + "': give a number");
+                "option partial." + std::string(name) + " is '" + std::string(text) + "': it must be a number");
   return value;
 }
 

@@ -37,8 +37,8 @@
 //   fault     "KIND@NODE#N": in the Nth run (from 1) of a program that contains the node:   none
 //             "lost" (for good), "internal", "exhausted", "hang" until cancelled or past the deadline,
 //             "late": the run takes half a second longer, or "held": it takes until the test sets
-//             `let_go`, 60 s at most, both even if cancelled or past the deadline
-//   cache     1: its programs can be stored; "usable", "recompile": so too, and it reports  0
+//             `let_go` (counters.h), 60 s at most, both even if cancelled or past the deadline
+//   cache     1: its programs can be stored; "usable", "recompile": they can, and it reports  0
 //             BP_CACHE_USABLE or BP_CACHE_RECOMPILE for each stored one
 //   parses    1: it has each island written as an ONNX model before it compiles it         0
 //   pool      1: while open, it holds memory from the framework's allocator                0

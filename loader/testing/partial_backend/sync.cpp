@@ -86,7 +86,7 @@ bp_status_t BP_CALL semaphore_create(bp_device_t* handle, const bp_semaphore_cre
     const bp_native_t* const native = how->native;
     if (!device.script().marks) throw Error(BP_UNSUPPORTED, "this partial device has no semaphores");
     if (native != nullptr && native->kind != kNativeKind)
-      throw Error(BP_UNSUPPORTED, "a partial device takes semaphores of partial devices alone");
+      throw Error(BP_UNSUPPORTED, "a partial device imports only semaphores of partial devices");
     auto shared = native == nullptr ? std::make_shared<sdk::HostTimeline>(how->value)
                                     : reinterpret_cast<Timeline*>(static_cast<uintptr_t>(native->handle))->shared;
     *out = reinterpret_cast<bp_native_semaphore_t*>(
@@ -118,7 +118,7 @@ bp_status_t BP_CALL semaphore_export(bp_native_semaphore_t* handle, const bp_sem
                                      bp_error_t* error) {
   return fence(error, [&] {
     if (what->kind != 0 && what->kind != kNativeKind)
-      throw Error(BP_UNSUPPORTED, "a partial device exports semaphores of its own kind alone");
+      throw Error(BP_UNSUPPORTED, "a partial device exports semaphores only as its own kind");
     Timeline* const timeline = &called(handle);
     bp_native_t native{};
     native.kind = kNativeKind;
