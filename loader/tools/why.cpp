@@ -47,8 +47,8 @@ std::string render(const Json& story) {
 
   Table searched;
   for (const Json& place : story.at("searched")) searched.row({cell(place.at("place")), cell(place.at("path"))});
-  return fmt::format("No file that was found belongs to backend '{}'. These places were searched:\n{}", cell(story.at("id")),
-                     searched.text());
+  return fmt::format("No file that was found belongs to backend '{}'. These places were searched:\n{}",
+                     cell(story.at("id")), searched.text());
 }
 
 Action declare(cli::Command command) {
