@@ -148,7 +148,7 @@ TEST_F(Allocation, FailsInTheFrameworksLoop) {
   api().env_destroy(env);
 }
 
-// A plugin in which no exception may arrive: the CPU backend's, with a coverage query that calls the loader's sink from
+// A plugin that no exception may enter: the CPU backend's, with a coverage query that calls the loader's sink from
 // noexcept functions.
 const bp_plugin_t* BP_CALL query_strict_plugin(const bp_host_offer_t* offer) {
   static const auto kQuery = reinterpret_cast<bp_plugin_query_t>(
@@ -222,7 +222,7 @@ TEST_F(Allocation, FailsInARun) {
       });
 }
 
-// Tasks of three devices. One is planned only during the run, which allocates memory.
+// Tasks of three devices. One task is planned only during the run, and planning allocates memory.
 TEST_F(Allocation, FailsInATaskBesideOthers) {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {4});

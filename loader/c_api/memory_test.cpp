@@ -250,7 +250,7 @@ TEST_F(MemoryCalls, RefuseBuffersWhosePlaceDoesNotExist) {
   EXPECT_EQ(copy(wrong, to), BP_OK) << text;
 }
 
-// The device sees what the host writes to imported memory after a flush, and the reverse.
+// The device sees what the host has written to imported memory only after a flush, and the reverse.
 TEST(Memory, MappingsOfMemoryThatIsNotCoherentAreFlushed) {
   const Environment env = partial_environment({{"partial.memory", "flushed"}});
   const uint64_t device = env.devices()[1].info.id;

@@ -74,7 +74,7 @@ void Threads::parallel_for(const bp_loop_t& loop) {
     const uint64_t begin = i * length + std::min(i, longer);
     loop.body(loop.context, worker() < count_ ? worker() : 0, begin, begin + length + (i < longer ? 1 : 0));
   };
-  int start, end;  // addresses that announce an order to the thread sanitizer
+  int start, end;  // only their addresses are used: they announce an order to the thread sanitizer
   happens_before(&start);
   bool is_complete = false;
   try {

@@ -46,7 +46,7 @@ struct Message {
   std::vector<Descriptor> files;
 };
 
-// Called from time to time while a side waits, sends or receives. A result that is not OK ends this and is returned.
+// Called from time to time while a side waits, sends or receives. Any result that is not OK ends that and is returned.
 class Check {
  public:
   virtual ~Check() = default;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kFirstPauseNs = 10'000'000;  // after the second failure in a row
 constexpr uint64_t kLongestPauseNs = 30'000'000'000;
-constexpr uint64_t kAwaitedPauseNs = 400'000'000;  // longer pauses are errors
+constexpr uint64_t kAwaitedPauseNs = 400'000'000;  // a call waits for a pause of up to this length; otherwise it fails
 constexpr uint64_t kComputingNs = 600'000'000'000;
 
 // The pause before the next start, in ns: 0 after one failure, so that a single crash costs little; then it doubles.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Devices that hang. Every wait for such a device ends at the run's deadline, when the run is cancelled, or when the
-// device is given up. After that no function of its plugin is called.
+// device is given up. Once it is given up, no function of its plugin is called.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -452,7 +452,7 @@ TEST(Deadline, HoldsWhileARunWaitsForAStream) {
   env.abandon_device(id_of(env));
 }
 
-// The island takes half a second, without regard to the deadline.
+// The island takes half a second, regardless of the deadline.
 TEST(Deadline, ALateDeviceGoesOnWithinTheGraceOfTheEnvironment) {
   const Environment env = streaming({{"partial.fault", "late@n1#1"}, {"loader.abandon_after", "30000"}});
   Exec exec = env.compile(chain(8), pinned({{"*", "partial"}})).exec();

@@ -260,12 +260,12 @@ TEST(AllocationInAStream, ADeviceIsGivenUpInAllItsStreams) {
   EXPECT_THAT(seen, Each(Ne(BP_OK)));
 }
 
-// The run before goes on until the call has returned.
+// The previous run does not end until the call has returned.
 TEST(AllocationInAStream, ADeadlineHolds) {
   uint64_t abandoned = 0;
   std::chrono::nanoseconds fastest = std::chrono::hours(1);
   bool is_over = false;
-  for (int64_t n = 0; !is_over; n += 2) {  // not every one, because each takes a tenth of a second
+  for (int64_t n = 0; !is_over; n += 2) {  // only every second one, because each takes a tenth of a second
     const Streaming on(std::map<std::string, std::string>{{"partial.fault", "held@n0#2"}});
     const partial::Counters& counted = counters(on.env);
     const auto submitted = [&] { return counted.stream_copies + counted.stream_runs; };
@@ -295,7 +295,7 @@ TEST(AllocationInAStream, ADeadlineHolds) {
   EXPECT_LT(fastest, std::chrono::milliseconds(440));
 }
 
-// What an abandoned device may still use is kept, which needs memory.
+// What an abandoned device may still use is kept, even if no memory is left.
 TEST(AllocationInAStream, ObjectsOfAnAbandonedDeviceCanBeDestroyed) {
   std::optional<Environment> env(streaming({}));
   std::optional<Session> session(env->compile(chain(2), pinned({{"*", "partial"}})));
@@ -333,7 +333,7 @@ TEST(AllocationInARun, AnAbandonedRunIsReported) {
     const bool is_abandoned = (error.flags & BP_ERROR_ABANDONED) != 0;
     EXPECT_TRUE(is_abandoned || counted.in_streams == 0) << "allocation " << n;
     counted.let_go = true;
-    if (status == BP_TIMED_OUT && !is_abandoned) {  // the time was over before the device ran
+    if (status == BP_TIMED_OUT && !is_abandoned) {  // the deadline passed before the device ran
       ASSERT_EQ(counted.held, 0u) << "allocation " << n;
       ASSERT_LT(timeout, std::chrono::seconds(20));
       is_over = false;

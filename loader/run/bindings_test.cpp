@@ -146,7 +146,7 @@ TEST(Exec, IsolatedDevicesGetAlignedMemory) {
   EXPECT_THAT(exec.output(0u).values<float>(), ElementsAre(-1, 2, -3));
 }
 
-// Other memory and extents may follow only once the run has ended.
+// Other extents are refused until the run has ended.
 TEST(Exec, DimensionsAreNotSetDuringARun) {
   const Environment env = streaming({});
   Exec exec = env.compile(chain(1), pinned({{"*", "partial"}})).exec();
@@ -234,7 +234,7 @@ TEST(Exec, ExtentsKnownBeforeTheRunAreBoundBesideThoseThatAreNot) {
   EXPECT_EQ(counters(env).outputs_asked, 2u);
 }
 
-// An instance keeps its bindings, so the loader needs a new one when an output is no longer to be bound.
+// An instance keeps its bindings, so the loader needs a new instance when an output is no longer to be bound.
 TEST(Exec, AnOutputWhoseExtentsAreNoLongerKnownIsUnbound) {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {-1}, {"n"});

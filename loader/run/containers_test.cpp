@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sequences as inputs and outputs of an exec, and other ones in later runs.
+// Sequences as inputs and outputs of an exec, and other sequences in later runs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -139,7 +139,7 @@ TEST(Containers, AnOutputHasNoResultAfterAnotherIsBound) {
   EXPECT_THAT(second.values(), ElementsAre(1, 7));
 }
 
-// Whichever device runs first: one writes the container that the other reads.
+// Refused whichever device runs first, because one writes the container that the other reads.
 TEST(Containers, OneIsNotBothAnInputAndAnOutput) {
   const Environment env = partial_environment({});
   const Model model =

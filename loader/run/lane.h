@@ -66,7 +66,7 @@ class Lane {
 };
 
 // Lanes for calls that put work into a stream and wait for it, such as a copy without a run. Each call in progress has
-// a lane for itself, because a stream reports a failure only to the first call that waits for it. Lanes are kept for
+// its own lane, because a stream reports a failure only to the first call that waits for it. Lanes are kept for
 // later calls. Thread-safe.
 class SpareLanes {
  public:

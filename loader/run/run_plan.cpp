@@ -43,9 +43,9 @@ bool covers(const bp_buffer_t& a, const bp_buffer_t& b) {
   return a.memory == b.memory && begin(a) <= begin(b) && end(b) <= end(a);
 }
 
-// For a device that works on host memory, a value there is copied into the device's own memory if it has at most this
-// many bytes for each island that reads it. On PoCL, 20 islands that read the same 16 KB take 92 µs with the copy and
-// 159 µs without. For 5 islands and 64 KB, the two times are equal.
+// A device that works on host memory gets a copy of a value in its own memory if the value has at most this many bytes
+// for each of the device's islands that read it. On PoCL, 20 islands that read the same 16 KB take 92 µs with the copy
+// and 159 µs without. For 5 islands and 64 KB, the two times are equal.
 constexpr uint64_t kCopiedBytesPerReader = 8 << 10;
 
 uint32_t rule_of(const bp_program_info_t& info, uint32_t input, uint32_t output) {

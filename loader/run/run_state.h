@@ -31,7 +31,7 @@ class RunState {
   struct Value {
     bp_dtype_t dtype = BP_DTYPE_UNDEFINED;
     std::vector<int64_t> extents;
-    uint64_t bytes = 0;            // the size in bytes that follows from the extents
+    uint64_t bytes = 0;            // the value's size in bytes
     bool known = false;            // for a tensor: whether `extents` are known; for a container: true
     std::vector<Buffer> replicas;  // as in RunValue
     bp_container_t* container = nullptr;

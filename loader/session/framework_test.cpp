@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that a framework can supply: weights outside the model, linked plugins, a thread pool, an allocator, and
+// What a framework can supply: weights outside the model, linked plugins, a thread pool, an allocator, and
 // contexts and memory of devices.
 #include <dlfcn.h>
 #include <gmock/gmock.h>

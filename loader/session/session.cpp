@@ -17,7 +17,7 @@ namespace {
 
 // If a backend rejects or splits an island, placement is repeated. Each round takes nodes away from a device or splits
 // an island. After some rounds a split counts as a rejection, so that the nodes of a backend that always splits go to
-// other devices. The limit of all rounds bounds the delay if a backend rejects only a few nodes per round.
+// other devices. The limit on all rounds bounds the delay if a backend rejects only a few nodes per round.
 constexpr int kMaxSplitRounds = 16, kMaxReviewRounds = 32;
 
 // Not an error, because the pattern may be meant for another of the framework's models.

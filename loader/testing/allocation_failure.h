@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes calls of operator new fail, in this thread only. The client, the loader and the backends share the operator.
+// Makes operator new fail, only in the thread that sets these variables. The client, loader and backends share it.
 #pragma once
 
 #include <cstdint>

@@ -115,7 +115,7 @@ class HeaderParser {
       skip_space();
       int64_t extent = 0;
       const auto [end, error] = std::from_chars(text_.data(), text_.data() + text_.size(), extent);
-      const bool has_zeros = extent != 0 && text_.starts_with('0');  // a mistake in Python
+      const bool has_zeros = extent != 0 && text_.starts_with('0');  // an error in Python
       if (error != std::errc() || extent < 0 || has_zeros) fail("an extent");
       text_.remove_prefix(static_cast<size_t>(end - text_.data()));
       take('L');  // Python 2 wrote long integers with an L

@@ -11,7 +11,7 @@
 //   maps_weights   not a fault: maps all weights when compiling
 //   loses_first    the first device is missing while the folder in "fault.path" contains a file named lost
 // "fault.run_us" is the minimum time of each run in microseconds. "fault.first" is the number of runs without a fault
-// before a fault in `run`.
+// before a fault in `run`. The options of the fake backend apply too, as "fault.ops" and so on.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <spawn.h>
