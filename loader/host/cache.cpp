@@ -36,7 +36,7 @@ fs::path cache_folder() {
 
 bool write_whole(const fs::path& file, std::string_view content) {
   create_folders(file.parent_path());
-  // Random, because processes of several containers may have the same number.
+  // The temporary name is random, because processes in different containers may have the same process id.
   uint64_t random = 0;
   if (::getrandom(&random, sizeof random, 0) != sizeof random) return false;
   fs::path fresh = file;

@@ -45,7 +45,7 @@ TEST_F(WriteWhole, ReplacesTheFileAndLeavesNothingElse) {
   EXPECT_EQ(std::distance(fs::directory_iterator(root_ / "a/b"), {}), 2);
 }
 
-// In another container, a process with the number of this one may be writing the same file.
+// In another container, a process with the same id as this one may be writing the same file.
 TEST_F(WriteWhole, LeavesTheTemporaryFilesOfOthersAlone) {
   const fs::path file = root_ / "file";
   constexpr int kOthers = 100;

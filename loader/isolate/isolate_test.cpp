@@ -431,7 +431,7 @@ TEST(Isolate, ATensorThatGrowsWithEveryRunNeedsFewCopies) {
   const size_t before = mapped_copies();
   for (size_t elements = 20'000; elements <= 500'000; elements += 20'000)
     EXPECT_EQ(run(exec, std::vector<float>(elements, 1)).back(), -1);
-  EXPECT_LE(mapped_copies() - before, 12u);  // of 25 sizes
+  EXPECT_LE(mapped_copies() - before, 12u);  // for 25 different sizes
 }
 
 TEST(Isolate, ATensorThatIsSharedEverySecondTimeReusesItsCopy) {

@@ -85,7 +85,7 @@ Process::Process(std::string name, pid_t child, Descriptor process, Descriptor c
       process_(std::move(process)),
       control_(std::move(control)),
       name_(std::move(name)) {
-  // With this, adding a lane, giving one back and killing the process allocate no more memory for these.
+  // Reserved now, so that adding a lane, giving one back and killing the process need no memory later.
   lanes_.reserve(kMostLanes);
   idle_.reserve(kMostLanes);
   killed_why_.reserve(kMostWhy);

@@ -221,7 +221,7 @@ TEST(AllocationInAStream, ARefusedRunLeavesNoWorkThere) {
     detail::call(api().exec_run, on.exec.get(), &run);
     const uint64_t copies = counted.stream_copies, busy = counted.busy;
     const bp_status_t status = with_failure(n, is_over, [&] { return api().exec_run(on.exec.get(), &run, nullptr); });
-    if (is_over && counted.busy == busy) {  // the run before had ended already
+    if (is_over && counted.busy == busy) {  // the previous run had already ended
       ASSERT_LT(++repeated, 20);
       is_over = false;
       --n;

@@ -9,8 +9,8 @@
 namespace backplane {
 namespace {
 
-// A value in host memory is copied to a device that works on host memory only if at least this many of the device's
-// islands read the value. For fewer, the copy costs more than it saves.
+// A device that works on host memory gets a copy of a value in its own memory only if at least this many of its islands
+// read the value. For fewer, the copy costs more than it saves.
 constexpr uint32_t kCopiedReaders = 3;
 
 class Maker {

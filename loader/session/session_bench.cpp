@@ -202,7 +202,7 @@ void known_backends(benchmark::State& state) {
     how.backend_files.push_back(sandbox.write(id + ".json", testing::manifest(id, library)).string());
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(2100));  // files younger than 2 s are probed every time
-  { const Environment first(how); }                              // probes each one in a separate process
+  { const Environment first(how); }                              // probes each library in a separate process
   for (auto _ : state) Environment again(how);
   state.counters["devices"] = static_cast<double>(Environment(how).devices().size());
 }

@@ -135,7 +135,7 @@ void set_text(Tensor& tensor, uint64_t i, std::string_view text) {
   bool fits = false, is_number = true;
   const bool is_real = !is_integer(tensor.dtype) && tensor.dtype != BP_DTYPE_BOOL;
   int64_t whole = 0;
-  uint64_t large = 0;  // of the unsigned type, if it is above INT64_MAX
+  uint64_t large = 0;  // used instead of `whole` above INT64_MAX
   if (tensor.dtype == BP_DTYPE_BOOL && (text == "true" || text == "false")) {
     fits = set_integer(tensor, i, text == "true");
   } else if (is_real && is_real_number(text)) {

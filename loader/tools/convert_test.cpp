@@ -23,7 +23,7 @@ TEST(Convert, RoundsToFp16AndBf16) {
   EXPECT_EQ(float16_bits(NAN) & 0x7fff, 0x7e00);
   EXPECT_EQ(bfloat16_bits(1), 0x3f80);
   EXPECT_EQ(bfloat16_bits(1.00390625), 0x3f80);            // halfway: rounded to even
-  EXPECT_EQ(bfloat16_bits(1 + 0x1p-8 + 0x1p-40), 0x3f81);  // not halfway, but it is as fp32
+  EXPECT_EQ(bfloat16_bits(1 + 0x1p-8 + 0x1p-40), 0x3f81);  // above halfway, but at halfway as fp32
   EXPECT_EQ(bfloat16_bits(-1 - 0x1p-7 - 0x1p-8 + 0x1p-40), 0xbf81);
   EXPECT_EQ(bfloat16_bits(0x1.ffp0), 0x4000);         // rounded up to the next power of two
   EXPECT_EQ(bfloat16_bits(0x1.fep127), 0x7f7f);       // the largest

@@ -12,7 +12,7 @@
 
 namespace backplane::tools {
 
-// Returns the archive's arrays and their names, in its order. Members may be stored or deflated, as numpy.savez and
+// Returns the arrays and their names, in the archive's order. Members may be stored or deflated, as numpy.savez and
 // savez_compressed write them. Throws onnx::Malformed with a description of the fault, also if the members have more
 // than `most` bytes, because a small archive may state any size.
 std::vector<std::pair<std::string, onnx::Tensor>> read_npz(std::string_view bytes, uint64_t most = most_value_bytes());

@@ -43,7 +43,7 @@ struct Counters {
   std::atomic<uint64_t> instances{0};  // currently existing
 };
 
-// Counts work in a stream, unless the stream does not take it.
+// Counts work in a stream. Destroyed without a call of `keep`, it takes the work off the count again.
 class BeginInStream {
  public:
   explicit BeginInStream(std::atomic<uint64_t>& in_streams) : in_streams_(&in_streams) { ++in_streams; }
@@ -57,7 +57,7 @@ class BeginInStream {
   std::atomic<uint64_t>* in_streams_;
 };
 
-// Counts work in a stream as ended when it is destroyed.
+// Takes work in a stream off the count when this object is destroyed.
 struct EndInStream {
   std::atomic<uint64_t>& in_streams;
   ~EndInStream() { --in_streams; }

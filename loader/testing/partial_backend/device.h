@@ -73,7 +73,7 @@ class Translated {
  private:
   const bp_graph_t& original_;
   bp_graph_t graph_{};
-  std::vector<bp_node_t> nodes_;  // empty if the graph has no such call
+  std::vector<bp_node_t> nodes_;  // empty if the graph does not call Same
 };
 
 struct Program {
