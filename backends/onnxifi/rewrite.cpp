@@ -11,7 +11,7 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-constexpr const char* kNeedsConstant = "which needs constants for inputs that are computed";
+constexpr const char* kNeedsConstant = "which needs a constant where this node has a computed input";
 
 bool is_all(const Ints& values, int64_t one) {
   return std::all_of(values.begin(), values.end(), [one](int64_t value) { return value == one; });
@@ -441,7 +441,7 @@ std::string resize_11(Rewrite& r) {
   if (r.node.text("coordinate_transformation_mode", "half_pixel") != "asymmetric")
     return r.refuse("which only has asymmetric coordinates");
   if (mode == "nearest") {
-    // The older form does not state how it rounds; its implementations do it as the loader's upgrade of it assumes.
+    // The older form does not state how it rounds; libraries do it as the loader assumes when it upgrades that form.
     const std::string nearest = r.node.text("nearest_mode", "round_prefer_floor");
     const bool grows = std::any_of(scales->begin(), scales->end(), [](float scale) { return scale > 1; });
     const bool shrinks = std::any_of(scales->begin(), scales->end(), [](float scale) { return scale < 1; });

@@ -104,7 +104,7 @@ class Search {
   void named(const std::string& path) {
     struct stat info {};
     if (path.front() != '/') return refuse(path, "is not an absolute path");
-    if (stat(path.c_str(), &info) != 0) return refuse(path, "does not exist");
+    if (stat(path.c_str(), &info) != 0) return refuse(path, "does not exist or cannot be reached");
     if (S_ISDIR(info.st_mode)) {
       if (const int error = folder(path); error != 0)
         refuse(path, std::string("cannot be read: ") + std::strerror(error));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds ONNXIFI libraries: libonnxifi-*.so in the folders of the system's loader, and libraries that the user names.
+// Finds ONNXIFI libraries: libonnxifi-*.so in the folders of the dynamic linker, and libraries that the user names.
 #pragma once
 
 #include <filesystem>

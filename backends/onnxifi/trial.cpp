@@ -33,7 +33,7 @@ struct Child {
 };
 
 [[noreturn]] void run(size_t number, const std::function<void(size_t, const OnCall&)>& use, int report) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);  // ends a library that hangs if this process is killed meanwhile
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // if this process is killed meanwhile, ends a library that hangs
   setpgid(0, 0);
   const rlimit no_core{};
   setrlimit(RLIMIT_CORE, &no_core);
@@ -112,8 +112,8 @@ std::string finish(const Child& child, Clock::time_point deadline, std::chrono::
   std::string function = report.substr(report.rfind(kEnd) + 1);
   if (is_late)
     return "did not return from " + function + " within " + std::to_string(limit.count()) +
-           " ms, half of BACKPLANE_SCAN_TIMEOUT_MS: raise that variable if the library is only slow, or remove it";
-  constexpr std::string_view kWayOut = ": remove it, or ask its vendor";
+           " ms, half of BACKPLANE_SCAN_TIMEOUT_MS: raise that if the library is only slow, else remove the library";
+  constexpr std::string_view kWayOut = ": remove the library, or ask its vendor";
   if (reaped == child.id && WIFSIGNALED(status)) {
     const char* const name = sigabbrev_np(WTERMSIG(status));
     return std::string("crashed (SIG") + (name != nullptr ? name : "?") + ") in " + function.append(kWayOut);

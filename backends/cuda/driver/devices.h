@@ -10,7 +10,7 @@
 
 namespace backplane::cuda {
 
-// The most groups of a launch in its second and in its third dimension. In the first, it has 2^31 - 1 on every device.
+// The most groups of a launch in its second and in its third dimension. In the first, every device allows 2^31 - 1.
 inline constexpr size_t kMaxGroupsAcross = 65535;
 
 struct FoundDevice {

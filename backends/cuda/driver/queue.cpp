@@ -163,7 +163,7 @@ volatile uint32_t* Words::take() {
   if (free_.empty()) {
     const Current current(*context_);
     void* page = nullptr;
-    check(cuda().cuMemHostAlloc(&page, kPageWords * sizeof(uint32_t), CU_MEMHOSTALLOC_DEVICEMAP), "words of gates");
+    check(cuda().cuMemHostAlloc(&page, kPageWords * sizeof(uint32_t), CU_MEMHOSTALLOC_DEVICEMAP), "pinned words");
     pages_.push_back(static_cast<uint32_t*>(page));
     for (size_t i = 0; i < kPageWords; ++i) free_.push_back(pages_.back() + i);
   }

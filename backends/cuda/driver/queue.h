@@ -114,7 +114,7 @@ class Words {
   Words(const Words&) = delete;
   Words& operator=(const Words&) = delete;
   ~Words();
-  // Returns a word with the value 0. Call `put_back` when no stream waits for it any more.
+  // Returns a word with the value 0. Call `put_back` when no stream uses it any more.
   volatile uint32_t* take();
   void put_back(volatile uint32_t* word);
   CUdeviceptr device_address(volatile uint32_t* word) const;

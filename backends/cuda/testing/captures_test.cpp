@@ -259,7 +259,7 @@ TEST_F(CapturesTest, CopiesOnTheDeviceArePartOfTheGraph) {
   }
   bind(env, exec, 0, floats(one.x));
   exec.run();
-  EXPECT_EQ(standin_objects("executable graphs"), 0);  // the graph referred to the copy's freed buffer
+  EXPECT_EQ(standin_objects("executable graphs"), 0);  // destroyed: the graph used the copy's buffer, which is freed
 }
 
 TEST_F(CapturesTest, CapturesEndBeforeTheirMemory) {
@@ -395,7 +395,7 @@ TEST_F(CapturesTest, PinnedMemoryIsCopiedByTheGraph) {
   EXPECT_EQ(standin_objects("executable graphs"), 0);
 }
 
-// Its graph could be launched when the memory is no longer pinned.
+// The framework could launch its graph when the memory is no longer pinned.
 TEST_F(CapturesTest, PinnedMemoryIsNotCopiedByAGraphOfTheFramework) {
   const Environment env = CapturesTest::env();
   const std::vector<int64_t> large{128, 160};

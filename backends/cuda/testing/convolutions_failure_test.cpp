@@ -90,7 +90,7 @@ TEST_F(Convolutions, AMisalignedPointerGetsAnotherPlan) {
 }
 
 // Makes each function fail from its first call on, then from its second, and so on until no call fails. A session
-// either computes with the engine's kernels, or ends with an error; nothing leaks.
+// either has the right results, with the engine's kernels if need be, or ends with an error; nothing leaks.
 TEST_F(Convolutions, EveryCallMayFail) {
   const Case one = with_epilogue();
   const std::vector<float> expected = results(env(), "cpu", one);

@@ -49,7 +49,7 @@ class FrameworkCapture : public CapturesTest {
   CUstream queue_ = nullptr;
 };
 
-// Runs of two sessions, of which the second reads the result of the first, become one graph.
+// The runs of two sessions become one graph. The second session reads the result of the first.
 TEST_F(FrameworkCapture, GetsTheCommandsOfTheRunsInIt) {
   const Environment env = FrameworkCapture::env();
   const Case one = product_and_kernels();

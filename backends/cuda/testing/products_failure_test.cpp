@@ -91,7 +91,7 @@ TEST_F(OtherPlugin, TheRealLibraryDoesNotStartWithoutAGpu) {
 // ---- failures -------------------------------------------------------------------------------------------------------
 
 // Makes each function fail from its first call on, then from its second, and so on until no call fails. A session
-// either computes with the engine's kernel, or ends with an error; nothing leaks.
+// either has the right results, with the engine's kernel if need be, or ends with an error; nothing leaks.
 TEST_F(Products, EveryCallMayFail) {
   const Case one = with_epilogue();
   const std::vector<float> expected = results(env(), "cpu", one);

@@ -136,8 +136,8 @@ TEST_F(Runtime, ABoundRunDoesNotWaitForAStream) {
   EXPECT_EQ(standin_calls("cuMemAlloc_v2"), allocated);
 }
 
-// The host signals more than runs that have not ended will, and one more run signals the semaphore: its value has
-// passed the other runs' signals, but their events are still waited for.
+// The host signals a value beyond those that unfinished runs will signal, and one more run signals a later value: the
+// semaphore has passed the values of the unfinished runs, but threads still wait for their events.
 TEST_F(Runtime, AnEventStaysWhileAThreadWaitsForIt) {
   constexpr uint64_t kSignals = 16;
   const int64_t events = standin_objects("events");

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# standin_test.sh CONFORM PLUGIN STANDIN SOURCES [CASES…]: checks that the backend passes these cases on the stand-in for a GPU, in the
-# folder STANDIN. Without CASES, checks that it reaches level 3 of the core profile; this takes a quarter of an hour, as the host's
-# compiler compiles every kernel. The source of each compiled kernel is left in the folder SOURCES, for nvrtc_check.
+# standin_test.sh CONFORM PLUGIN STANDIN SOURCES [CASES…]: checks that the backend passes these cases on the stand-in for a GPU, which
+# is in the folder STANDIN. Without CASES, checks that it reaches level 3 of the core profile; this takes a quarter of an hour, as the
+# host's compiler compiles every kernel. The source of each compiled kernel is left in the folder SOURCES, for nvrtc_check.
 set -euo pipefail
 conform=$1 plugin=$2 standin=$3 sources=$4
 shift 4

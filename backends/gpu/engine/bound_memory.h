@@ -8,8 +8,8 @@ namespace backplane::gpu {
 // Memory bound to an input or output, accessible to kernels.
 class BoundMemory {
  public:
-  // Makes the tensor's memory accessible to kernels, so that no copies are needed where possible. Host memory that is
-  // used in place is mapped here, which waits for `queue`, the instance's own; the destructor unmaps it.
+  // Makes the tensor's memory accessible to kernels: in place if possible, otherwise through a copy. Host memory used
+  // in place is mapped for the host here, which waits for `queue`, the instance's own; the destructor unmaps it.
   BoundMemory(const Device& device, const Queue& queue, const bp_tensor_t& tensor);
   BoundMemory(const BoundMemory&) = delete;
   BoundMemory& operator=(const BoundMemory&) = delete;

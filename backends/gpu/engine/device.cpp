@@ -67,7 +67,7 @@ Tile Device::chosen_tile() {
   std::string known;
   for (const Tile& each : tiles_that_fit(caps_)) known += (known.empty() ? "" : ", ") + each.text();
   throw sdk::Error(BP_INVALID_ARGUMENT, "option tile is \"" + std::string(*wanted) + "\"; " + caps_.name + " runs " +
-                                            known + "; without the option, the fastest tile is measured");
+                                            known + "; without the option, the fastest is found by measuring");
 }
 
 WinogradThroughput Device::chosen_winograd() {

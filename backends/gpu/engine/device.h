@@ -78,7 +78,7 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
   void tune();
   Tile chosen_tile();
   WinogradThroughput chosen_winograd();
-  // How to use a library, by the option of this name; nullopt for the value "own": only the engine's kernels compute.
+  // How to use a library, by the option of this name; nullopt for the value "own": the library is not used.
   std::optional<LibraryUse> chosen_use(std::string_view option) const;
   void choose_libraries();
   bool chosen_captures() const;

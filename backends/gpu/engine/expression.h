@@ -52,9 +52,9 @@ struct Expression {
   std::string statements() const;
 };
 
-// An operand that is not computed yet is fused into a formula only if the formula then has at most kMaxLeaves leaves,
-// and fewer than kMaxSteps steps; otherwise the operand gets a kernel of its own and becomes a leaf. No operator has
-// more than kMaxLeaves operands.
+// An operand that is not computed yet is fused into a formula only if the formula then has at most kMaxLeaves leaves
+// and kMaxSteps steps; otherwise the operand gets a kernel of its own and becomes a leaf. No formula has more than
+// kMaxLeaves operands.
 inline constexpr size_t kMaxLeaves = 8;
 inline constexpr size_t kMaxSteps = 40;
 

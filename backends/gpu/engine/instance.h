@@ -106,8 +106,8 @@ class Instance final : public sdk::Instance {
   std::vector<Kernel> kernels_;  // indexed by launch
   std::vector<External> externals_;
   std::vector<std::optional<BoundMemory>> inputs_, outputs_;
-  Captures captures_;  // of runs of plan_; refer to arena_, kernels_ and the buffers of inputs_ and outputs_
-  std::set<std::shared_ptr<const void>> kept_;  // for graphs of the framework, whose end is not noticed
+  Captures captures_;  // of runs of plan_; use arena_, fault_, kernels_ and the buffers of inputs_ and outputs_
+  std::set<std::shared_ptr<const void>> kept_;  // for the framework's captures, whose end is not reported
   Captures::Key bindings_key_;                  // identifies the present bindings
   size_t captured_commands_ = 0;
   bool shapes_changed_ = true;

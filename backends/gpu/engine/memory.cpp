@@ -68,8 +68,8 @@ bp_buffer_t Device::allocate(const bp_allocate_t& what) {
   return result;
 }
 
-// Waits for the stream if the memory is host memory, or if its owner is called when the import ends, as the stream may
-// still use it.
+// Waits for the stream, which may still use the memory, if that is host memory or was imported with a function to call
+// on release.
 void Device::release(const bp_buffer_t& buffer, bp_stream_t* stream) noexcept {
   auto* const memory = reinterpret_cast<Allocation*>(buffer.memory);
   if (stream != nullptr && (memory == nullptr || memory->release != nullptr))
@@ -115,8 +115,8 @@ void Device::copy(const bp_copy_t& what) {
   const auto sync = std::make_shared<const sdk::RunSync>(host(), sdk::read(run, "run"));
   Stream* const stream = stream_of(sync->run());
   if (stream->queue()->is_captured())
-    throw sdk::Error(BP_UNSUPPORTED, "the framework is capturing the stream, which cannot capture a copy of " +
-                                         std::to_string(bytes) + " bytes: bind device memory");
+    throw sdk::Error(BP_UNSUPPORTED, "the framework is capturing the stream, and this backend cannot add a copy of " +
+                                         std::to_string(bytes) + " bytes to the capture: bind device memory");
   std::shared_ptr<Flight> wait = stream->wait_for(sync);
   Event done;
   if (const auto failure = sdk::caught([&] { done = move(*stream->queue(), false, from, to, bytes); })) {

@@ -57,7 +57,7 @@ struct Launch {
   bool once = false;  // reads only constants, so it runs once, when the plan is prepared
 };
 
-// An input of the island whose bytes the plan depends on: axes, extents or paddings that are known only at run time.
+// An input of the island whose bytes the plan depends on, such as axes or extents that are known only at run time.
 struct HostInput {
   uint32_t slot;
   std::vector<std::byte> bytes;
@@ -74,7 +74,7 @@ struct Plan {
 };
 
 // Sets the offset of every storage in the arena, a multiple of `alignment`, so that storages in use at the same time
-// do not overlap.
+// do not overlap, and sets `arena_bytes`.
 void pack(Plan& plan, uint64_t alignment);
 
 }  // namespace backplane::gpu

@@ -84,7 +84,7 @@ class Emit {
   // with the input's extents. Else empty.
   Tensor transposed_input(uint32_t slot) const;
   bool constant(uint32_t slot) const;         // whether the input is a weight
-  bool constant(const Tensor& tensor) const;  // whether it is computed from constants alone, once
+  bool constant(const Tensor& tensor) const;  // whether it is constant, or computed once from constants
   // The elements of an input that known_on_host (ops/row.h) accepts: a weight, or an input of the island. With an input
   // of the island, the plan is valid only for these elements. `ints` reads int32 and int64, `numbers` all types except
   // 16-bit floats. Empty if the input is omitted.

@@ -6,7 +6,7 @@
 
 namespace backplane::gpu {
 
-// batch products y = activation(alpha a b + beta c + bias), summed in fp32, or in fp64 for DOUBLE. All matrices are
+// `batch` products y = activation(alpha a b + beta c + bias), summed in fp32, or in fp64 for DOUBLE. All matrices are
 // dense, row-major and of the same type: a is m × k, b is k × n, c and y are m × n.
 struct ProductProblem {
   static constexpr const char* kKind = "product";

@@ -22,8 +22,8 @@ struct Row {
   uint32_t since_version;
   bp_dtype_set_t types;  // of input 0, as far as the device supports them
   sdk::Form form;
-  // Further conditions, or NULL. Called for coverage and again before `emit`, when ranks are known and operands are
-  // tensors of supported types. Extents may be unknown (-1).
+  // Further conditions, or NULL. Called for coverage and again before `emit`, but only for nodes whose ranks are known
+  // and whose operands are tensors of supported types. Extents may be unknown (-1).
   sdk::Verdict (*supports)(const sdk::Node& node);
   void (*emit)(Emit& e, std::string_view with);
   std::string_view with = {};  // passed to `emit`: a formula or a name that differs between rows with the same `emit`

@@ -133,7 +133,7 @@ void Instance::add_to_capture() {
   sync->end(nullptr);
 }
 
-// Keeps what the commands refer to besides bound memory, as bindings and extents may change while the graph exists.
+// Keeps what the commands refer to besides bound memory, as bindings and extents may change while the capture exists.
 void Instance::keep_for_graph() {
   kept_.insert(plan_);
   kept_.insert(arena_);
@@ -356,7 +356,7 @@ void Instance::trace(const Work& work) const {
   span.node_count = 0;
   span.flags = 0;
   span.bytes = work.copied;
-  span.name = sdk::text("copies to and from the host");
+  span.name = sdk::text("copies of inputs and outputs");
   host().trace(span);
 }
 

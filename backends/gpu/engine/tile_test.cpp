@@ -39,7 +39,7 @@ TEST(Ranges, GroupsStayFlatWithinTheLimit) {
   EXPECT_EQ(local, (std::array<size_t, 3>{256, 1, 1}));
 }
 
-// No number of items along z divides a prime number.
+// Only 1 and 65537 divide this prime number, and a group cannot have 65537 items along z.
 TEST(Ranges, APrimeNumberOfPlanesIsNotDivided) {
   EXPECT_EQ(ranges_of_items(limited(), 4, 4, 65537).local[2], 1u);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pools [N·C, D, H, W] of TYPE. KERNEL_*, STRIDE_*, DILATION_* and PAD_* for D, H, W describe the window. KIND: 0
 // maximum, 1 average, 2 average that counts the padding, 3 the P-norm. INDICES: also writes the maximum's index in the
-// flattened x; with BY_COLUMN, the index counts D, H and W in column-major order. Of a window that lies in the padding,
-// LEAST, the lowest value of TYPE, is the maximum, and 0 the average.
+// flattened x; with BY_COLUMN, the index counts D, H and W in column-major order. For a window entirely in the padding,
+// the maximum is LEAST, the lowest value of TYPE, and the average is 0.
 kernel void pool(GLOBAL const S(TYPE)* x, GLOBAL S(TYPE)* y, int d, int h, int w, int od, int oh, int ow, int end_d,
                  int end_h, int end_w
 #ifdef INDICES

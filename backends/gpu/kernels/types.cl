@@ -103,8 +103,8 @@ inline float erf_f32(float x) {
 // The greater of two; NaN wins.
 #define GREATER(a, b) (a != a || a > b ? a : b)
 
-// Defines a function that combines the values of a group's LANES work items, which all must call it, in a fixed order,
-// and returns the result to all of them. LANES is a power of two. `join` is an expression that combines a and b.
+// Defines a function that combines the values of a group's LANES work items in a fixed order and returns the result to
+// all of them; all must call it. LANES is a power of two. `join` is an expression that combines a and b.
 #define JOINED(name, type, join)                                                  \
   inline type name(type mine, LOCAL type* shared) {                              \
     const int lane = (int)get_local_id(0);                                       \

@@ -91,8 +91,8 @@ std::optional<Tensor> masked(Emit& e, const Tensor& scores, int64_t past) {
     strides = broadcast_view(mask, seen).strides;
   }
   if (lengths && lengths.shape != Shape{scores.shape[0]})
-    throw sdk::Error(BP_TYPE_MISMATCH, "lengths have shape " + to_string(lengths.shape) + " but must be " +
-                                           std::to_string(scores.shape[0]) + ", one for each sequence of the batch");
+    throw sdk::Error(BP_TYPE_MISMATCH, "lengths have shape " + to_string(lengths.shape) + " instead of [" +
+                                           std::to_string(scores.shape[0]) + "], one for each sequence");
   const Tensor y = e.scratch(BP_DTYPE_FLOAT, scores.shape);
   e.launch("attention_mask", "attention_mask", options)
       .in(scores)

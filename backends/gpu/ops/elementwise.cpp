@@ -32,7 +32,7 @@ void emit_formula(Emit& e, std::string_view formula) {
   e.elementwise(with_attributes(e.node, formula));
 }
 
-// Unlike other operators of two inputs, it does not broadcast.
+// Unlike the other operators of two inputs, SwiGLU does not broadcast.
 void emit_swiglu(Emit& e, std::string_view formula) {
   if (e.shape(0) != e.shape(1))
     throw sdk::Error(BP_INVALID_ARGUMENT,
@@ -189,7 +189,7 @@ Verdict supports_prelu(const Node& node) {
 
 // The formula of a cast. For floats beyond an integer's range, ONNX leaves the result undefined; this formula saturates
 // to the type, or, for types narrower than 32 bits, saturates to int32 and then wraps. To a 16-bit float it rounds even
-// if the result is not stored, as a model may cast in order to round. Integers of 8 bits are exact in both of them.
+// if the result is not stored, as a model may cast in order to round. Integers of 8 bits are exact in both types.
 std::string conversion(bp_dtype_t from, bp_dtype_t to) {
   if (to == BP_DTYPE_BOOL) return "$0 != 0";
   if (from != to && bytes_of(from) > 1 && to == BP_DTYPE_FLOAT16) return "rounded_f16((float)$0)";

@@ -247,7 +247,7 @@ Verdict supports_gemm(const Node& node) {
   const bool exact = is_float(node.input(0).dtype()) || (alpha == 1 && (!node.input(2) || beta == 0 || beta == 1));
   return expect(node).rank(0, 2, 2).rank(1, 2, 2).same_dtypes().that(exact, BP_REASON_ATTRIBUTE, [&] {
     return "alpha is " + std::to_string(alpha) + " and beta " + std::to_string(beta) +
-           "; supported for integers: 1, and 0 or 1";
+           "; for integers, alpha must be 1, and beta 0 or 1";
   });
 }
 

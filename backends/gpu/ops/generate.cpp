@@ -66,7 +66,7 @@ Verdict supports_constant_of_shape(const Node& node) {
   return known_on_host(node, 0);
 }
 
-// Adds output 0 with `count` elements, of which number i is at(i).
+// Sets output 0 to `count` elements: element i is at(i).
 template <class T, class At>
 void emit_sequence(Emit& e, bp_dtype_t dtype, int64_t count, const At& at) {
   std::vector<T> all;
@@ -76,8 +76,8 @@ void emit_sequence(Emit& e, bp_dtype_t dtype, int64_t count, const At& at) {
 
 template <class N>
 [[noreturn]] void refuse_range(N start, N limit, N delta) {
-  throw sdk::Error(BP_INVALID_ARGUMENT, "invalid range: " + std::to_string(start) + " to " + std::to_string(limit) +
-                                            " by " + std::to_string(delta));
+  throw sdk::Error(BP_INVALID_ARGUMENT, "a range from " + std::to_string(start) + " to " + std::to_string(limit) +
+                                            " by " + std::to_string(delta) + " has no end or too many elements");
 }
 
 // For types whose values are exact in double.

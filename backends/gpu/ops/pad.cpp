@@ -49,7 +49,7 @@ void emit_pad(Emit& e, std::string_view) {
   if (!e.has_input(3)) {
     for (size_t i = 0; i < shape.size(); ++i) axes.push_back(static_cast<int64_t>(i));
   }
-  axis_set(axes, shape.size());  // the tables are for the extents of the input: each is for an axis of its own
+  axis_set(axes, shape.size());  // refuses repeated axes, as each table is made for an extent of the input
   const std::string mode(e.node.text_attribute("mode", "constant"));
   std::vector<Taps> tables;
   for (size_t i = 0; i < axes.size(); ++i) {
@@ -83,7 +83,7 @@ void emit_center_crop_pad(Emit& e, std::string_view) {
     const size_t axis = axis_of(axes[i], shape.size());
     const int64_t n = shape[axis], size = sizes.at(i);
     if (size < 0) throw sdk::Error(BP_INVALID_ARGUMENT, "the shape " + to_string(sizes) + " has a negative extent");
-    // An odd amount of padding or cropping is larger at the end.
+    // Of an odd number of elements to add or remove, the greater part is at the end.
     const int64_t before = size >= n ? (size - n) / 2 : -((n - size) / 2);
     if (size != n) tables.push_back(padded(axis, n, before, size - n - before, "constant"));
   }

@@ -128,7 +128,8 @@ View along(const Tensor& x, const Shape& shape, size_t dimension) {
   if (x.count() == 1) return view;
   if (x.rank() != 1) return broadcast_view(x, shape);
   if (dimension >= shape.size() || x.shape[0] != shape[dimension])
-    throw sdk::Error(BP_TYPE_MISMATCH, to_string(x.shape) + " does not fit " + to_string(shape));
+    throw sdk::Error(BP_TYPE_MISMATCH,
+                     "a scale or zero point " + to_string(x.shape) + " does not fit " + to_string(shape));
   view.strides[dimension] = 1;
   return view;
 }

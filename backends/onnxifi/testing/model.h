@@ -51,7 +51,7 @@ inline std::vector<Field> fields(std::string_view in) {
 // A parsed model. Errors in it are thrown as an onnxStatus.
 struct Model {
   std::vector<Node> nodes;
-  std::vector<std::string> inputs, outputs;  // as listed; inputs include weights if the IR version requires it
+  std::vector<std::string> inputs, outputs;  // as listed; inputs may include weights
   std::map<std::string, Shape> shapes;       // of inputs and outputs
   std::map<std::string, Tensor> weights;     // initializers
   int64_t ir_version = 0, opset = 0;

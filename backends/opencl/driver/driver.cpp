@@ -106,7 +106,7 @@ gpu::Buffer Driver::buffer(uint64_t bytes) const {
 gpu::Buffer Driver::part(const gpu::Buffer& whole, uint64_t offset, uint64_t bytes) const {
   cl_buffer_region region{offset, std::max<uint64_t>(bytes, 1)};
   cl_mem_flags flags = 0;  // those of `whole`
-  // A framework may import a sub-buffer, which cannot have sub-buffers: the part is then one of the complete buffer.
+  // A framework may import a sub-buffer, which cannot have sub-buffers: the part then belongs to the complete buffer.
   const cl_mem own = raw(*whole);
   cl_mem complete = queried<cl_mem>(clGetMemObjectInfo, own, CL_MEM_ASSOCIATED_MEMOBJECT, "parent of a cl_mem");
   if (complete != nullptr) {

@@ -36,7 +36,7 @@ TEST_F(EdgesTest, IndicesBeyondInt64AreOutOfRange) {
               ElementsAre(0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1));
 }
 
-// Blocks that divide the extent, whose last one is shorter, and one that is longer than the extent.
+// One length of block divides the extent, one leaves a shorter last block, and one is longer than the extent.
 TEST_F(EdgesTest, TheLastBlockMayBeShorter) {
   const Environment env = opencl();
   for (const int64_t axis : {0, 1}) {
@@ -85,7 +85,7 @@ TEST_F(EdgesTest, ScalesOfResizeAreMultipliedAsFloats) {
   EXPECT_EQ(exec.output(0u).extents(), (std::vector<int64_t>{1, 104}));
 }
 
-// The scale is 0, so a window of the input would have any number of elements.
+// The scale is 0, so a window of the input would have infinitely many elements.
 TEST_F(EdgesTest, AResultOfResizeMayBeEmpty) {
   const Environment env = opencl();
   Graph graph;
@@ -152,8 +152,8 @@ TEST_F(EdgesTest, ExtentsDoNotWrap) {
   EXPECT_THAT(refusal("Pad", {3}, {INT64_MAX, INT64_MAX}).text(), HasSubstr("do not fit an extent of 3"));
 }
 
-// A model of one node in ONNX's form, as only a declared result makes a device take numbers that are known at run time
-// only.
+// A model of one node as the bytes of an ONNX file. It declares the extents of its result, because devices accept
+// numbers that are known only at run time only if such extents are declared.
 class DeclaredModel {
  public:
   struct Value {
@@ -366,7 +366,7 @@ TEST_F(EdgesTest, IntegersAreNotMultipliedByFloats) {
   exec.run();
   EXPECT_THAT(exec.output(0u).values<int32_t>(), ElementsAre(16777218));
   for (const auto& [alpha, beta] : {std::pair{2.0f, 1.0f}, {1.0f, 0.5f}})
-    EXPECT_THAT(failure([&] { compile(alpha, beta); }).text(), HasSubstr("supported for integers: 1, and 0 or 1"));
+    EXPECT_THAT(failure([&] { compile(alpha, beta); }).text(), HasSubstr("for integers, alpha must be 1"));
 }
 
 }  // namespace

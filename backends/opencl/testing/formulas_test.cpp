@@ -67,7 +67,7 @@ TEST_F(FormulasTest, AKernelReadsAtMostEightTensors) {
   }
 }
 
-// Only a constant B is copied for the product, as that happens once.
+// For so few rows, B is copied for the product only if it is constant, as the copy is then made once.
 TEST_F(FormulasTest, AMatrixThatIsPartlyConstantIsNotCopied) {
   constexpr int64_t kInner = 8, kHalf = 96;
   const Environment env = opencl();
@@ -143,7 +143,7 @@ TEST_F(FormulasTest, BoundsOfClipDoNotBroadcast) {
   EXPECT_THAT(failure([&] { clip({3}, {3}); }).text(), ::testing::HasSubstr("has shape [3]; it must have one element"));
 }
 
-// 2^53 + 1 is the first integer that double does not have.
+// 2^53 + 1 is the first positive integer that double cannot represent.
 TEST_F(FormulasTest, ARangeOfInt64IsExact) {
   constexpr int64_t kStart = (int64_t{1} << 53) + 1;
   constexpr int64_t kCount = 5000;  // more than the loader computes itself
@@ -217,8 +217,8 @@ TEST_F(FormulasTest, TheAverageOfPaddingIsZero) {
   }
 }
 
-// With ceil_mode, a window that is larger than the padded input is its only one if a stride reaches its end. Lines of
-// 20 are pooled by another kernel than lines of 2.
+// With ceil_mode, a window is computed even if it extends past the padded input by less than a stride, and even if it
+// is the only window. Lines of 20 elements are pooled by a different kernel than lines of 2.
 TEST_F(FormulasTest, OnlyAPartOfAWindowMayBeInside) {
   const Environment env = opencl();
   const auto pool = [&](const char* op, std::vector<int64_t> kernel, std::vector<int64_t> pads, int64_t width) {

@@ -66,7 +66,7 @@ TEST_F(InstanceTest, ManyRunsOnManyThreadsLeakNothing) {
       right.push_back(exec.output(0u).values<float>());
       EXPECT_THAT(right.back(), ::testing::Pointwise(::testing::FloatNear(1e-6f), expected(env, 1 + which * 3, which)));
     }
-    // Two threads share a program; the second round starts with the state that the first one left.
+    // Two threads share each program; the second round starts with the state that the first one left.
     const auto round = [&](int count) {
       std::vector<std::thread> threads;
       for (int t = 0; t < kThreadCount; ++t)
@@ -201,7 +201,7 @@ TEST_F(InstanceTest, ARunThatWaitsForItsInputKeepsNoOtherWaiting) {
     EXPECT_THAT(exec->output(0u).values<float>(), ElementsAre(1, 3, 6, 4, 9, 15));
 }
 
-// The extents of the first output are requested before the run, without the numbers that the second node reads.
+// The extents of the first output are requested before the run, without the numbers that CumSum reads.
 TEST_F(InstanceTest, PlansForNumbersOfAnInputBesideExtentsThatDiffer) {
   Graph graph;
   const uint32_t v = graph.input("v", BP_DTYPE_FLOAT, {-1}, {"n"});

@@ -72,7 +72,7 @@ void bind(const Exec& exec, uint32_t slot, const bp_buffer_t& buffer) {
   detail::call(api().exec_bind, exec.get(), slot, &tensor);
 }
 
-// Runs the model on memory of the device: from `x`, which is written before, to `y`.
+// Fills `x`, runs the model from `x` to `y`, which are in memory of the device, and checks the result.
 void expect_run(const Environment& env, const Buffer& x, const Buffer& y) {
   std::vector<float> values(kElements, 7), back(kElements);
   copy(env, host_buffer(values), x.abi());
@@ -187,8 +187,8 @@ struct OwnedMem {
     clGetMemObjectInfo(memory, CL_MEM_REFERENCE_COUNT, sizeof count, &count, nullptr);
     return count;
   }
-  // Whether nothing but this object holds the memory. A driver may let go of what a command used a little after its
-  // end.
+  // Whether nothing but this object holds the memory. A driver may release what a command used a little after the
+  // command has ended.
   bool is_released() const {
     for (int i = 0; i < 1000 && references() != 1; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return references() == 1;

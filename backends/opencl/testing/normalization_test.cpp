@@ -111,7 +111,7 @@ TEST_F(NormalizationTest, MeanAndDeviationDoNotDependOnTheScale) {
   }
 }
 
-// The input, the scale and the result, whose type is that of the scale, are cast from fp32 and back.
+// The input and the scale are cast from fp32; the result, which has the type of the scale, is cast back to fp32.
 TEST_F(NormalizationTest, TheResultHasTheTypeOfTheScale) {
   const Environment env = opencl();
   constexpr bp_dtype_t kTypes[] = {BP_DTYPE_FLOAT, BP_DTYPE_FLOAT16, BP_DTYPE_BFLOAT16, BP_DTYPE_DOUBLE};

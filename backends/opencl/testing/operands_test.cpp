@@ -14,7 +14,7 @@ using Shape = std::vector<int64_t>;
 class Operands {
  public:
   Operands(const char* op, const std::map<std::string, int64_t>& how) : op_(op), how_(how) {}
-  // Adds an input with these extents, of which the model knows only the number.
+  // Adds an input with these extents. The model declares only its rank.
   Operands& unknown(const Shape& shape, bp_dtype_t dtype = BP_DTYPE_FLOAT) {
     return add(shape, Shape(shape.size(), -1), dtype);
   }

@@ -72,7 +72,7 @@ TEST_F(StreamsTest, AStreamReportsEarlierFailures) {
   }
 }
 
-// The fixture destroys the stream, then the semaphores, then the instances.
+// The fixture destroys the streams, then the semaphores, then the instances.
 TEST_F(StreamsTest, AStreamEndsBeforeThePointsOfItsRuns) {
   bp_stream_t *const one = this->stream(), *const two = this->stream();
   bp_native_semaphore_t *const first = semaphore(), *const second = semaphore();
@@ -280,7 +280,7 @@ TEST_F(StreamsTest, AFailedEventOfTheFrameworkIsAFailure) {
   clReleaseEvent(event);
 }
 
-// Neither a call of the plugin nor a run, copy or fill can signal it. The next test tries the same through the loader.
+// Neither semaphore_signal nor a run, copy or fill can signal it. The next test tries the same through the loader.
 TEST_F(StreamsTest, AnEventOfTheFrameworkIsSignaledByNothingElse) {
   cl_int status = CL_SUCCESS;
   const cl_event event = clCreateUserEvent(context(), &status);

@@ -150,7 +150,7 @@ TEST_F(SyncTest, AnAbandonedDeviceEndsWaits) {
   EXPECT_EQ(cl_layer().launches, launches);
 }
 
-// Other threads may have begun calls before the device was abandoned that arrive afterwards.
+// Calls that other threads began before the device was abandoned may arrive afterwards.
 TEST_F(SyncTest, AnAbandonedDeviceStartsNothing) {
   bp_stream_t* const stream = this->stream();
   bind(0, of(x), of(y));

@@ -32,14 +32,14 @@ STANDIN_EXPORT bool enqueue(CUstream stream, std::function<void()> work);
 
 // Whether the bytes are pinned host memory.
 bool is_pinned(const void* memory, size_t bytes);
-// Refuses a call that could disturb a capture, and invalidates the captures that it could disturb.
+// Refuses a call that could disturb a capture in progress, and invalidates the captures that it could disturb.
 CUresult unsafe_call();
 
 // For calls that CUDA refuses without a current context.
 #define IN_CONTEXT()                                                                                                 \
   if (const int refused = standin::called(__func__); refused != CUDA_SUCCESS) return static_cast<CUresult>(refused); \
   if (!standin::has_context()) return CUDA_ERROR_INVALID_CONTEXT
-// For calls that CUDA's documentation calls potentially unsafe during a capture: they allocate, free or wait.
+// For calls that CUDA's documentation calls potentially unsafe during a capture, such as to allocate, free or wait.
 #define REFUSE_IF_UNSAFE() \
   if (const CUresult unsafe = standin::unsafe_call(); unsafe != CUDA_SUCCESS) return unsafe
 

@@ -73,7 +73,7 @@ bool is_of_current(CUstream stream);
 CUresult add(CUstream stream, std::function<void()> next);
 void wait_for_all();
 
-// Refuses what cannot be part of a capture, and invalidates the stream's capture if it has one.
+// If the stream is being captured, refuses what cannot be part of a capture, and invalidates that capture.
 CUresult refuse_in_capture(CUstream stream);
 
 }  // namespace standin
