@@ -146,7 +146,7 @@ class Graph {
  private:
   const Descriptor& keep(Descriptor descriptor) { return parts_.emplace_back(std::move(descriptor)); }
 
-  std::deque<Descriptor> parts_;  // a deque, as references to them are kept
+  std::deque<Descriptor> parts_;  // a deque, so that references to its elements stay valid
   std::vector<dnn::RawDescriptor> operations_;
   Descriptor graph_;
 };

@@ -43,8 +43,8 @@ inline CUdeviceptr raw(const gpu::Span& span) {
 class Event final : public gpu::DeviceEvent {
  public:
   Event(SharedContext context, CUevent framework) : context_(std::move(context)), event_(framework), own_(false) {}
-  // Records an event in the stream; the context must be current. `times` counts from `base`. It returns zeros unless
-  // this event, `base` and the event given to `begins_with` exist and were recorded with `timed`.
+  // Records an event in the stream; the context must be current. `times` counts from `base`, and returns zeros
+  // unless this event, `base` and the event given to `begins_with` were all recorded with `timed`.
   Event(SharedContext context, CUstream stream, std::shared_ptr<const Event> base = {}, bool timed = false);
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wakes threads that wait for a device when the device is abandoned: given up because it does not respond. Outlives the
+// When a device is abandoned (given up because it does not respond), wakes the threads that wait for it. Outlives the
 // device; never reset. Thread-safe.
 #pragma once
 

@@ -33,7 +33,7 @@ class Captures {
  private:
   struct Entry {
     Key key;
-    Capture capture;  // NULL after the first use
+    Capture capture;  // NULL until the second use
   };
   // Enough for a text decoder that alternates between two KV caches, each with two sets of inputs and outputs.
   static constexpr size_t kKept = 4;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engine's interface to a device: memory, kernels, queues and events. Implemented for OpenCL and CUDA. All calls
-// throw sdk::Error on failure. All are thread-safe except those of DeviceKernel. Objects are shared: each lives as long
-// as there is a reference to it.
+// throw sdk::Error on failure. All are thread-safe except those of DeviceKernel. Objects that are returned as shared
+// pointers live as long as there is a reference to them.
 #pragma once
 
 #include <array>

@@ -105,7 +105,7 @@ int64_t missing_bias(const ConvolutionProblem& problem) {
 }  // namespace
 
 const View* Planner::open_leaf(const Expression& expression, const Tensor& y, Open& out_open) const {
-  // Chooses the operand whose product is launched last: by then, all other operands have been computed.
+  // Chooses the operand whose launch is the last in the plan: by then, all other operands have been computed.
   const View* sum = nullptr;
   for (const View& leaf : expression.leaves) {
     const auto at = open_.find(leaf.tensor.id);

@@ -12,7 +12,7 @@ std::vector<int64_t> dense_strides(const Shape& shape) {
   int64_t step = 1;
   for (size_t i = shape.size(); i-- > 0;) {
     strides[i] = step;
-    static_cast<void>(__builtin_mul_overflow(step, shape[i], &step));  // of a tensor without elements, it may overflow
+    static_cast<void>(__builtin_mul_overflow(step, shape[i], &step));  // may overflow if there are no elements
   }
   return strides;
 }

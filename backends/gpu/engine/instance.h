@@ -45,7 +45,7 @@ class Instance final : public sdk::Instance {
     std::vector<Event> ended;           // of the commands after the kernels
     std::optional<sdk::Error> failure;  // why further commands could not be started while others were in flight
     bool tracing = false;
-    uint64_t begin_time = 0, copied = 0;  // for the trace: in nanoseconds, in bytes
+    uint64_t begin_time = 0, copied = 0;  // for the trace: nanoseconds; bytes
     bool replays = false;                 // a capture is replayed instead of enqueuing its commands
     // Read from the device at the end: 0, or 1 + the index of a failed node. NULL until it is needed.
     std::shared_ptr<int32_t> found_fault;

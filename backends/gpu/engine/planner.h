@@ -43,8 +43,8 @@ class LaunchBuilder {
   // Adds the arguments `GLOBAL int* fault, int node`, where `node` is 1 + the node's index: a kernel that finds an
   // index out of range writes fault[0] = node, and the run ends with an error.
   LaunchBuilder& fault();
-  // Starts x × y × z work items, rounded up to whole groups of a size that suits the device, so kernels must check
-  // their bounds. Groups extend along x first, up to `widest` items.
+  // Starts x × y × z work items, rounded up along x and y to whole groups of a size that suits the device, so kernels
+  // must check these bounds. Groups extend along x first, up to `widest` items.
   void range(int64_t x, int64_t y = 1, int64_t z = 1, size_t widest = SIZE_MAX);
   // Starts exactly `count` groups of `local` work items.
   void groups(std::array<int64_t, 3> count, std::array<size_t, 3> local);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An instance's runs. `submit` starts a run and returns. In a stream it enqueues all commands, and the stream reports
 // the end. Without a stream, the driver calls `reached` when the commands started so far have ended; `reached` starts
-// the next commands or reports the end, and never blocks.
+// the next commands or reports the end, and does not wait for them.
 #include <thread>
 
 #include "engine/instance.h"

@@ -80,7 +80,7 @@ class Stream final : public sdk::Stream {
   std::shared_ptr<Flight> wait_for(const std::shared_ptr<const sdk::RunSync>& sync);
   // Called when the commands of `flight` are in the queue; `wait` is what `wait_for` returned for the run. Enqueues the
   // run's signals and, when it has ended, reports that to `done` and to host points. A flight without `done` is kept
-  // until Stream::wait, or a `done` or host point of a later run, reports it, or until it is known to have succeeded.
+  // until Stream::wait or the `done` of a later run reports it, or until it is known to have succeeded.
   void follow(const std::shared_ptr<const sdk::RunSync>& sync, std::shared_ptr<Flight> wait,
               std::shared_ptr<Flight> flight) noexcept;
 

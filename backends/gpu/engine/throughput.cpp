@@ -17,7 +17,7 @@ constexpr size_t kChains = 16;  // as in kernels/throughput.cl
 constexpr int kRepeats = 8;     // the shortest time counts, as disturbances only make a measurement slower
 constexpr int kLaunches = 32;
 constexpr double kEnoughSeconds = 3e-3;  // how long one launch of `arithmetic` should take
-constexpr double kSlowSeconds = 50e-3;   // a slow or simulated device is measured only once
+constexpr double kSlowSeconds = 50e-3;   // a call that takes longer is not repeated: the device is slow or simulated
 
 std::string key_of(const DeviceCaps& caps) {
   return "rates 2\n" + caps.identity + std::to_string(caps.units);

@@ -56,8 +56,8 @@ std::string Tile::text() const {
 }
 
 Ranges ranges_of_items(const DeviceCaps& caps, int64_t x, int64_t y, int64_t z, size_t widest) {
-  // Groups extend a power of two along x and y, as some drivers recompile a kernel for each group size. On a CPU,
-  // starting a group costs as much as many work items, but each core should get several groups.
+  // Along x and y, group sizes are powers of two, as some drivers recompile a kernel for each size. On a CPU, starting
+  // a group costs as much as many work items, but each core should get several groups.
   const auto up = [](int64_t n) { return std::bit_ceil(static_cast<size_t>(std::max<int64_t>(n, 1))); };
   const size_t share = up(x) * up(y) * static_cast<size_t>(std::max<int64_t>(z, 1)) / (size_t{caps.units} * 8);
   const size_t most = caps.kind == BP_DEVICE_CPU ? std::bit_floor(std::clamp<size_t>(share, 16, 1024)) : 256;

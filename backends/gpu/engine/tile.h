@@ -18,8 +18,8 @@ namespace backplane::gpu {
 
 struct DeviceCaps;
 
-// Ranges for x × y × z independent work items, rounded up to whole groups of a size that suits the device, so kernels
-// must check their bounds. Groups extend along x first, up to `widest` items.
+// Ranges for x × y × z independent work items. Along x and y they are rounded up to whole groups of a size that suits
+// the device, so kernels must check these bounds. Groups extend along x first, up to `widest` items.
 Ranges ranges_of_items(const DeviceCaps& caps, int64_t x, int64_t y = 1, int64_t z = 1, size_t widest = SIZE_MAX);
 
 // The compiler option that defines a kernel's macro: " -DNAME=value".

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // y[outer][to][inner] from x[outer][from][inner]: each position of y along the axis is a weighted sum of TAPS positions
-// of x, listed in `places`; if the first of these is -1, the result is `fill`. A single tap has weight 1, and TYPE
-// may then be an unsigned integer of the element's size; otherwise TYPE is the element type. INNERMOST: inner is 1, and adjacent work items compute adjacent positions along the axis.
+// of x, listed in `places`; if the first of these is -1, the result is `fill`. TYPE is the element type; with a single
+// tap, which has weight 1, it may be an unsigned integer of the elements' size. INNERMOST: inner is 1, and adjacent
+// work items compute adjacent positions along the axis.
 kernel void resample(GLOBAL const S(TYPE)* restrict x, GLOBAL const S(TYPE)* fill, GLOBAL const int* places,
                   GLOBAL const float* weights, GLOBAL S(TYPE)* restrict y, int outer, int from, int to, int inner) {
 #ifdef INNERMOST

@@ -27,7 +27,7 @@ void emit_batch_normalization(Emit& e, std::string_view) {
   const bp_dtype_t dtype = e.node.input(0).dtype();
   const Tensor scale = e.input(1), shift = e.input(2), mean = e.input(3), variance = e.input(4);
   const auto whole = [](const Tensor& x) { return View{x, {1}, 0}; };
-  // With constant statistics, `factor` and `term` are computed once, when the plan is prepared.
+  // If inputs 1 to 4 are constant, `factor` and `term` are computed once, when the plan is prepared.
   const std::string epsilon = literal(e.node.float_attribute("epsilon", 1e-5f));
   const Tensor factor =
       e.computed("$0 / sqrt($1 + ($T)" + epsilon + ")", BP_DTYPE_FLOAT, scale.shape, {whole(scale), whole(variance)});

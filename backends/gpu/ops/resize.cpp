@@ -35,8 +35,8 @@ double position(const Axis& axis, const Method& method, int64_t i) {
   const double x = static_cast<double>(i), n = static_cast<double>(axis.from), whole = axis.scale * n;
   const double center = (x + 0.5) / axis.scale - 0.5;
   if (method.coordinates == "half_pixel") return center;
-  // Computes center + n/2 · (1 - to / whole) with one division, so that coordinates that coincide with a pixel are
-  // exact.
+  // Computes center + n/2 · (1 - to / whole) with one division by the scale, so that coordinates that coincide with a
+  // pixel are exact.
   if (method.coordinates == "half_pixel_symmetric")
     return ((2 * x + 1 - static_cast<double>(axis.to)) / axis.scale + n - 1) / 2;
   if (method.coordinates == "pytorch_half_pixel") return axis.to > 1 ? center : 0;

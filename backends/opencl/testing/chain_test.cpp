@@ -27,7 +27,7 @@ struct Trips {
 
 class ChainTest : public OpenCl {
  protected:
-  // Counts the calls of OpenCL in one run of `exec`, which is already planned and bound.
+  // Counts the OpenCL calls of one run of `exec`, which must be planned and bound.
   static Trips trips_of_run(Exec& exec) {
     const ClLayer& layer = cl_layer();
     const Trips before{layer.launches, layer.waits, layer.callbacks, layer.maps, layer.copies};

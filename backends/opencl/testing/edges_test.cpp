@@ -152,8 +152,8 @@ TEST_F(EdgesTest, ExtentsDoNotWrap) {
   EXPECT_THAT(refusal("Pad", {3}, {INT64_MAX, INT64_MAX}).text(), HasSubstr("do not fit an extent of 3"));
 }
 
-// A model of one node as the bytes of an ONNX file. It declares the extents of its result, because devices accept
-// numbers that are known only at run time only if such extents are declared.
+// A model of one node as the bytes of an ONNX file. It declares the extents of its result: without them, a device would
+// accept axes and pads only as constants.
 class DeclaredModel {
  public:
   struct Value {

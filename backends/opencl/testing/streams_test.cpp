@@ -280,7 +280,7 @@ TEST_F(StreamsTest, AFailedEventOfTheFrameworkIsAFailure) {
   clReleaseEvent(event);
 }
 
-// Neither semaphore_signal nor a run, copy or fill can signal it. The next test tries the same through the loader.
+// Neither semaphore_signal nor a run, copy or fill signals an imported event. The next test tries it with the loader.
 TEST_F(StreamsTest, AnEventOfTheFrameworkIsSignaledByNothingElse) {
   cl_int status = CL_SUCCESS;
   const cl_event event = clCreateUserEvent(context(), &status);

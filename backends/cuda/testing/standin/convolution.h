@@ -23,7 +23,7 @@ struct DenseTensor {
 
 // y = conv(x, w) + c + bias, followed by Relu if `relu`
 struct Convolution {
-  DenseTensor x, w, y, c, bias;  // without c or bias, their extents are empty
+  DenseTensor x, w, y, c, bias;  // a convolution without c or bias has no extents for it
   Extents stride, dilation, before, after;
   bool relu = false;
 

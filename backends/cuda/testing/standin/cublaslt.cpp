@@ -95,7 +95,7 @@ struct Choice {
 static_assert(sizeof(Choice) == sizeof(lt::Algorithm));
 
 constexpr uint64_t kWorkspace = 4096;
-// More than a busy machine delays every round of a measurement.
+// The delay of all algorithms but the fastest: more than a busy machine delays every round of a measurement.
 constexpr auto kSlowness = std::chrono::milliseconds(10);
 
 uint64_t hash_of(const MatrixProduct& p) {

@@ -29,7 +29,7 @@ namespace dnn = backplane::cuda::dnn;
 // ---- engines --------------------------------------------------------------------------------------------------------
 
 constexpr uint64_t kWorkspace = 4096;
-// More than a busy machine delays every round of a measurement.
+// The delay of all engines but the fastest: more than a busy machine delays every round of a measurement.
 constexpr auto kSlowness = std::chrono::milliseconds(10);
 
 // The heuristic lists the engines in this order. Number 3 is the fastest; the backend must never use numbers 0 and 1.
@@ -123,8 +123,8 @@ bool read_tensor(const Descriptor* from, DenseTensor& out, bool& is_virtual) {
   return true;
 }
 
-// Adds one operation of a graph to `out`. `sum` is the result tensor of the operation before, or NULL; it is set to
-// this one's. Returns false if the stand-in does not support the operation at this point.
+// Adds one operation of a graph to `out`. `sum` is the result tensor of the operation before, or NULL, and is set to
+// that of this one. Returns false if the stand-in does not support the operation at this point.
 bool read_operation(const void* raw, Convolution& out, const Descriptor*& sum) {
   bool is_virtual = false;
   if (const Descriptor* forward = known(raw, dnn::kConvolutionForward); forward != nullptr) {
