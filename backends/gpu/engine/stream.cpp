@@ -255,7 +255,7 @@ bool Timeline::wait(uint64_t value, uint64_t deadline) {
 }
 
 void Timeline::reach(const std::shared_ptr<State>& state, const Event& event, uint64_t value) {
-  // The driver may call back after the semaphore has been destroyed, or has dropped the event whose value it reached.
+  // The driver may call back after the semaphore has been destroyed or, having passed the value, has dropped the event.
   event->when_ended([state, event, value](const sdk::Error* failure) {
     if (failure == nullptr) return state->numbers.signal(value, nullptr);
     const sdk::Error dependency(BP_DEPENDENCY_FAILED, "the event of a semaphore ended with a failure", BP_NO_NODE,

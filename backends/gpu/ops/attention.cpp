@@ -200,7 +200,7 @@ Verdict supports_attention(const Node& node) {
   if (node.input(0).rank() != 3 && node.input(0).rank() != 4)
     return sdk::no(BP_REASON_SHAPE, "the queries must have rank 3 or 4, not " + std::to_string(node.input(0).rank()));
   if (const auto mask = node.input(kMask)) {
-    if (mask.dtype() == BP_DTYPE_DOUBLE) return sdk::no(BP_REASON_DTYPE, "the mask has type double");
+    if (mask.dtype() == BP_DTYPE_DOUBLE) return sdk::no(BP_REASON_DTYPE, "a mask of type double is not supported");
     if (mask.rank() < 2 || mask.rank() > 4)
       return sdk::no(BP_REASON_SHAPE, "the mask has rank " + std::to_string(mask.rank()) + ", not 2 to 4");
   }

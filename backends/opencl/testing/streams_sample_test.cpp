@@ -26,7 +26,7 @@ Trips trips(std::string frames) {
 TEST(StreamsSample, AFrameWaitsOnce) {
   trips("0");  // warm-up: per-device measurements and builds
   const Trips none = trips("0"), one = trips("1"), two = trips("2"), six = trips("6");
-  EXPECT_EQ(one.waits, none.waits + 2);  // one wait for the frame; one when the frame's new instance is destroyed
+  EXPECT_EQ(one.waits, none.waits + 2);  // one wait for the frame; one when the instance is destroyed
   EXPECT_EQ(two.waits, one.waits + 1);
   EXPECT_EQ(six.waits, one.waits + 5);
   // No frame after the first registers a callback, through which a thread could wait without being counted in `waits`.
