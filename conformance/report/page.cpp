@@ -90,6 +90,7 @@ std::string html_page(const Run& run, const RunComparison* comparison) {
                      {"facts", run.properties()},
                      {"states", kStateNames},
                      {"totals", states_of(all)},
+                     {"no_node", all.no_node},
                      {"seconds", all.seconds},
                      {"levels", levels_of(run, outcome.levels)},
                      {"scope", scope_of(run.header, outcome)},

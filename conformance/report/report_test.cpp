@@ -115,6 +115,13 @@ TEST(Report, NothingOnThePageEndsItsScript) {
   EXPECT_EQ(page.find("http"), std::string::npos);  // the page loads nothing from outside
 }
 
+TEST(Report, PageCountsPassesInWhichTheDeviceRanNoNode) {
+  const std::string folded = to_json_line({.name = "ops/Shape/float/a/0", .state = State::kPass});
+  const std::string unsupported = to_json_line({.name = "ops/Erf/float/a/0", .state = State::kNotSupported});
+  const auto run = run_of({line_of("ops/Add/float/a/0", State::kPass), folded, unsupported});
+  EXPECT_EQ(data_of(html_page(run, nullptr))["no_node"], 1);
+}
+
 TEST(Report, PageContainsItsData) {
   const json data = data_of(html_page(run_of({line_of("ops/Add/float/a/0", State::kPass, "", 0.4),
                                               line_of("ops/Add/float/b/0", State::kMistrusted, "zeros")}),

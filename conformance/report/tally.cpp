@@ -15,6 +15,7 @@ uint64_t Tally::total() const {
 void Tally::add(const Run& run, const Result& result) {
   ++states[static_cast<size_t>(result.state)];
   bad += run.is_bad(result);
+  no_node += result.state == State::kPass && result.nodes == 0;
   seconds += result.seconds;
   worst = std::max(worst, result.worst);
   for (size_t i = 0; i < errors.size(); ++i) errors[i] += result.errors[i];

@@ -14,6 +14,7 @@ namespace backplane::conform {
 struct Tally {
   std::array<uint64_t, kStateNames.size()> states = {};  // indexed by State
   uint64_t bad = 0;                                      // see Run::is_bad
+  uint64_t no_node = 0;                                  // passes in which the device ran no node
   double seconds = 0;
   double worst = 0;                                      // the largest error as a fraction of its bound
   std::array<uint64_t, Histogram().size()> errors = {};  // of all output elements, in the buckets of Histogram
