@@ -384,6 +384,50 @@ TEST_F(Hostile, EscapesInEveryText) {
   for (const std::string& line : lines_of(certificate)) EXPECT_EQ(cli::printable(line).find('\033'), std::string::npos);
 }
 
+// The page of a certificate that passes one case of "ops", and fails none.
+std::string page_of(Certificate certificate) {
+  certificate.proof.record.header.cases = 1;
+  certificate.proof.record.results = {{.name = "ops/Add/float/x/0", .state = State::kPass, .nodes = 1}};
+  certificate.proof.statement.machine_json = R"({"memory_bytes": 25325268992})";
+  certificate.outcome = outcome(certificate.proof.record.header, certificate.proof.record.results);
+  return html_of(certificate);
+}
+
+TEST(CertificatePage, SaysUnderTheTitleWhatIsNotVerified) {
+  const auto doubts = [](const std::string& fault, bool nonce, bool commitment) {
+    const std::string page =
+        page_of({.vendor = {"Acme", "aa", fault}, .is_nonce_compared = nonce, .is_commitment_compared = commitment});
+    const size_t from = page.find("</h1>") + 6;
+    const std::string line = page.substr(from, page.find('\n', from) - from);
+    const std::string begin = "<p class=\"but\">not verified: ", end = "</p>";
+    return line.starts_with(begin) ? line.substr(begin.size(), line.size() - begin.size() - end.size()) : "";
+  };
+  EXPECT_EQ(doubts("", true, true), "");
+  EXPECT_EQ(doubts("the key is unknown", true, true), "the vendor's signature does not count: the key is unknown");
+  EXPECT_EQ(doubts("", false, true), "the nonce was not compared");
+  EXPECT_EQ(doubts("", true, false), "the commitment was not compared");
+  EXPECT_THAT(doubts("x", false, false), testing::HasSubstr("; the nonce and the commitment were not compared"));
+}
+
+TEST(CertificatePage, MarksWhatDoesNotCount) {
+  const std::string doubtful = page_of({.vendor = {"Acme", "aa", "the key is unknown"}});
+  const std::string certain =
+      page_of({.vendor = {"Acme", "aa", ""}, .is_nonce_compared = true, .is_commitment_compared = true});
+  EXPECT_THAT(doubtful, testing::HasSubstr("<p class=\"but\">signed by Acme"));
+  EXPECT_THAT(doubtful, testing::ContainsRegex("<dt>nonce</dt><dd class=\"but\">"));
+  EXPECT_THAT(doubtful, testing::ContainsRegex("<dt>commitment</dt><dd class=\"but\">"));
+  EXPECT_THAT(certain, testing::HasSubstr("<p>signed by Acme"));
+  EXPECT_EQ(certain.find("<dd class=\"but\">"), std::string::npos);
+}
+
+TEST(CertificatePage, LeavesOutCountsThatAreZero) {
+  const std::string page = page_of({});
+  EXPECT_THAT(page, testing::HasSubstr("<th>group</th><th>passed</th><th>cases</th></tr>"));
+  EXPECT_THAT(page, testing::HasSubstr("<th>operator</th><th>type</th><th>passed</th></tr>"));
+  EXPECT_THAT(page, testing::HasSubstr("<dt>memory</dt><dd>23.6 GiB</dd>"));
+  EXPECT_THAT(page, testing::HasSubstr("not reached: "));
+}
+
 TEST(Waivers, CountUntilTheirDayByTheVerifiersClockAndOnlyIfTheyAreSigned) {
   Proof proof;
   proof.exceptions.add_waivers(

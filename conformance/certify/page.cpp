@@ -15,6 +15,7 @@ namespace backplane::conform {
 namespace {
 
 constexpr size_t kMaxRows = 500;  // in the table of failures
+constexpr size_t kOpenRows = 20;  // a longer table of coverage is folded
 
 std::string or_unknown(const std::string& text) {
   return text.empty() ? "unknown" : text;
@@ -25,17 +26,37 @@ std::string line_of(const char* does, const Signer& signer) {
                      signer.fault.empty() ? "" : "; it does not count: " + signer.fault);
 }
 
-std::vector<std::string> signers_of(const Certificate& certificate) {
-  std::vector<std::string> lines = {line_of("signed by", certificate.vendor)};
+struct Line {
+  std::string text;
+  bool is_doubt = false;  // the text says what does not count
+};
+
+std::vector<Line> signers_of(const Certificate& certificate) {
+  const auto line = [](const char* does, const Signer& signer) {
+    return Line{line_of(does, signer), !signer.fault.empty()};
+  };
+  std::vector<Line> lines = {line("signed by", certificate.vendor)};
   if (!certificate.lab) {
-    lines.emplace_back("not countersigned");
+    lines.push_back({"not countersigned"});
   } else if (!certificate.lab->fault.empty()) {
-    lines.push_back(line_of("not countersigned: there is a signature by", *certificate.lab));
+    lines.push_back(line("not countersigned: there is a signature by", *certificate.lab));
   } else {
-    lines.push_back(line_of("countersigned by", *certificate.lab) + ": " + certificate.proof.lab_report);
+    lines.push_back({line_of("countersigned by", *certificate.lab) + ": " + certificate.proof.lab_report});
   }
-  if (certificate.certifier) lines.push_back(line_of("waivers signed by", *certificate.certifier));
+  if (certificate.certifier) lines.push_back(line("waivers signed by", *certificate.certifier));
   return lines;
+}
+
+// What the verifier did not establish, in one line; empty if the level is verified.
+std::string doubts_of(const Certificate& certificate) {
+  std::vector<std::string> doubts;
+  if (!certificate.vendor.fault.empty())
+    doubts.push_back("the vendor's signature does not count: " + certificate.vendor.fault);
+  if (!certificate.is_nonce_compared || !certificate.is_commitment_compared)
+    doubts.emplace_back(certificate.is_nonce_compared        ? "the commitment was not compared"
+                        : certificate.is_commitment_compared ? "the nonce was not compared"
+                                                             : "the nonce and the commitment were not compared");
+  return doubts.empty() ? "" : fmt::format("not verified: {}", fmt::join(doubts, "; "));
 }
 
 std::string level_of(const Certificate& certificate) {
@@ -59,9 +80,21 @@ size_t unhashed(const Certificate& certificate) {
 
 // --- The page ---
 
+struct Property {
+  std::string name, value;
+  bool is_doubt = false;
+};
+
 // Escapes or replaces characters that could change the page or mislead its reader.
 std::string html(std::string_view text) {
   return cli::xml(cli::printable(text));
+}
+
+// Lets a browser break a line after each '/', as in names of cases and files.
+std::string breakable(const std::string& markup) {
+  std::string text;
+  for (const char c : markup) text += c == '/' ? "/<wbr>" : std::string(1, c);
+  return text;
 }
 
 class Page {
@@ -72,10 +105,11 @@ class Page {
                           : fmt::format("<p class=\"{}\">{}</p>\n", kind, html(text));
   }
   void raw(std::string_view markup) { body_ += markup; }
-  void properties(const std::vector<std::pair<std::string, std::string>>& rows) {
+  void properties(const std::vector<Property>& rows) {
     body_ += "<dl>\n";
-    for (const auto& [name, value] : rows) {
-      if (!value.empty()) body_ += fmt::format("<dt>{}</dt><dd>{}</dd>\n", html(name), html(value));
+    for (const auto& [name, value, is_doubt] : rows) {
+      if (!value.empty())
+        body_ += fmt::format("<dt>{}</dt><dd{}>{}</dd>\n", html(name), is_doubt ? " class=\"but\"" : "", html(value));
     }
     body_ += "</dl>\n";
   }
@@ -85,7 +119,7 @@ class Page {
     body_ += "</tr></thead>\n<tbody>\n";
     for (const auto& row : rows) {
       body_ += "<tr>";
-      for (const std::string& cell : row) body_ += fmt::format("<td>{}</td>", html(cell));
+      for (const std::string& cell : row) body_ += fmt::format("<td>{}</td>", breakable(html(cell)));
       body_ += "</tr>\n";
     }
     body_ += "</tbody></table></div>\n";
@@ -115,8 +149,9 @@ dd { margin: 0; overflow-wrap: anywhere; min-width: 0; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .85rem; width: 100%; }
 th, td { text-align: left; padding: .2rem .6rem .2rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
-td { overflow-wrap: anywhere; }
-@media (max-width: 36rem) { dl { grid-template-columns: 1fr; } dt { margin-top: .3rem; } }
+td:last-child { overflow-wrap: anywhere; }
+summary { cursor: pointer; color: var(--soft); }
+@media (max-width: 36rem) { th, td { padding-right: .4rem; } dl { grid-template-columns: 1fr; } dt { margin-top: .3rem; } }
 @media print { body { max-width: none; } }
 )";
 
@@ -129,7 +164,7 @@ void add_levels(Page& page, const Certificate& certificate) {
     const Level& level = certificate.outcome.levels[i];
     page.raw(fmt::format("<div class=\"level{}\"><b>{} {}</b>{}</div>\n", level.reached ? " reached" : "", level.name,
                          i < std::size(kMeanings) ? kMeanings[i].second : "",
-                         html(level.reached ? "reached" : level.reason)));
+                         html(level.reached ? "reached" : "not reached: " + level.reason)));
   }
   page.raw("</div>\n");
 }
@@ -137,11 +172,15 @@ void add_levels(Page& page, const Certificate& certificate) {
 void add_machine(Page& page, const Certificate& certificate) {
   const Proof& proof = certificate.proof;
   const Identity& who = proof.record.header.identity;
-  std::vector<std::pair<std::string, std::string>> properties = {
+  std::vector<Property> properties = {
       {"device", who.device}, {"driver", or_unknown(who.driver)}, {"architecture", who.arch}};
   const nlohmann::ordered_json machine = parse_record(proof.statement.machine_json);
-  for (const auto& [key, value] : machine.items())
-    properties.emplace_back(key, value.is_string() ? value.get<std::string>() : value.dump());
+  for (const auto& [key, value] : machine.items()) {
+    if (key == "memory_bytes" && value.is_number())
+      properties.push_back({"memory", fmt::format("{:.1f} GiB", value.get<double>() / (1 << 30))});
+    else
+      properties.push_back({key, value.is_string() ? value.get<std::string>() : value.dump()});
+  }
   page.properties(properties);
 }
 
@@ -165,6 +204,21 @@ void add_exceptions(Page& page, const Certificate& certificate) {
   page.table({"state", "pattern", "cases", "first reason"}, cells);
 }
 
+// Adds a table without the columns of counts that are 0 in every row.
+void add_counts(Page& page, const std::vector<std::string>& head, const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::string> kept_head;
+  std::vector<std::vector<std::string>> kept(rows.size());
+  for (size_t column = 0; column < head.size(); ++column) {
+    const bool is_shown = head[column] == "passed" || std::ranges::any_of(rows, [&](const auto& row) {
+                            return !row[column].empty() && row[column] != "0";
+                          });
+    if (!is_shown) continue;
+    kept_head.push_back(head[column]);
+    for (size_t i = 0; i < rows.size(); ++i) kept[i].push_back(rows[i][column]);
+  }
+  page.table(kept_head, kept);
+}
+
 void add_results(Page& page, const Run& run) {
   page.heading("Groups");
   std::vector<std::vector<std::string>> rows;
@@ -173,7 +227,7 @@ void add_results(Page& page, const Run& run) {
                     std::to_string(tally[State::kNotSupported]), std::to_string(tally[State::kWaived]),
                     std::to_string(tally[State::kExpectedFail]), std::to_string(tally.total())});
   }
-  page.table({"group", "passed", "failed", "not supported", "waived", "expected to fail", "cases"}, rows);
+  add_counts(page, {"group", "passed", "failed", "not supported", "waived", "expected to fail", "cases"}, rows);
 
   page.heading("Failures");
   rows.clear();
@@ -200,7 +254,10 @@ void add_results(Page& page, const Run& run) {
                     std::to_string(row.tally[State::kNotSupported]),
                     row.tally.worst == 0 ? "" : fmt::format("{:.2g}", row.tally.worst)});
   }
-  page.table({"operator", "type", "opset", "passed", "failed", "not supported", "largest error / bound"}, rows);
+  page.raw(fmt::format("<details{}><summary>{} rows: operator, type, opset</summary>\n",
+                       rows.size() <= kOpenRows ? " open" : "", rows.size()));
+  add_counts(page, {"operator", "type", "opset", "passed", "failed", "not supported", "largest error / bound"}, rows);
+  page.raw("</details>\n");
 }
 
 void add_files(Page& page, const Certificate& certificate) {
@@ -236,7 +293,7 @@ std::vector<std::string> lines_of(const Certificate& certificate) {
   lines.push_back(fmt::format(
       "plugin with the SHA-256 {}: {}", proof.commitment.plugin,
       certificate.again ? "the one given with --plugin" : "not compared: pass the one that you have as --plugin"));
-  for (std::string& line : signers_of(certificate)) lines.push_back(std::move(line));
+  for (Line& line : signers_of(certificate)) lines.push_back(std::move(line.text));
   lines.push_back(fmt::format("nonce {}: {}", proof.statement.nonce, nonce_note(certificate)));
   lines.push_back(fmt::format("commitment of {}: {}", proof.commitment.made, commitment_note(certificate)));
   lines.push_back(fmt::format(
@@ -281,6 +338,7 @@ std::string html_of(const Certificate& certificate) {
 
   Page page;
   page.raw(fmt::format("<h1>{}</h1>\n", html(title)));
+  if (const std::string doubts = doubts_of(certificate); !doubts.empty()) page.paragraph(doubts, "but");
   for (const std::string& line : scope_of(header, certificate.outcome))
     page.paragraph(line, line.starts_with("but ") ? "but" : "");
   if (!certificate.outcome.fault.empty()) page.paragraph(certificate.outcome.fault, "bad");
@@ -288,27 +346,28 @@ std::string html_of(const Certificate& certificate) {
   add_levels(page, certificate);
 
   page.heading("Who signed");
-  for (const std::string& line : signers_of(certificate)) page.paragraph(line);
+  for (const auto& [text, is_doubt] : signers_of(certificate)) page.paragraph(text, is_doubt ? "but" : "");
   page.properties(
-      {{"nonce", fmt::format("{} ({})", proof.statement.nonce, nonce_note(certificate))},
-       {"commitment", fmt::format("{} ({})", proof.commitment.made, commitment_note(certificate))},
+      {{"nonce", fmt::format("{} ({})", proof.statement.nonce, nonce_note(certificate)),
+        !certificate.is_nonce_compared},
+       {"commitment", fmt::format("{} ({})", proof.commitment.made, commitment_note(certificate)),
+        !certificate.is_commitment_compared},
        {"started", header.started},
        {"ended", proof.statement.ended},
        {"verified", utc_now()},
        {"run again", certificate.again ? fmt::format("{} cases", *certificate.again) : "no case, by the verifier"}});
+  page.heading("What this proves");
+  page.paragraph(
+      "The files hashed below ran these cases with inputs that follow from the nonce, and the results are those in the "
+      "journal, if those who signed can be trusted. The groups ops, graph, coverage and determinism were judged by a "
+      "process that never loads the plugin. The other groups, and writes out of bounds, are observed in the plugin's "
+      "process, where a plugin that attacks the harness could falsify them. Files that a plugin reads without mapping "
+      "them, its hardware and its firmware are not hashed.");
   page.heading("Where");
   add_machine(page, certificate);
   add_exceptions(page, certificate);
   add_results(page, run);
   add_files(page, certificate);
-  page.heading("What this proves");
-  page.paragraph(
-      "The files hashed above ran these cases with inputs that follow from the nonce, and the results are those in the "
-      "journal, if those who signed can be trusted. The groups ops, graph, coverage and determinism were "
-      "judged by a process that never loads the plugin. The other groups, and writes out of bounds, are observed in "
-      "the "
-      "plugin's process, where a plugin that attacks the harness could falsify them. Files that a plugin reads without "
-      "mapping them, its hardware and its firmware are not hashed.");
   return fmt::format(
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
