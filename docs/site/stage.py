@@ -61,7 +61,8 @@ def main():
         write(page, "".join(parts))
     write("headers.md", "# Headers\n\nThe C ABI, the C++ client and the vendor SDK, <a href=\"headers/files.html\">by file</a> and "
           "<a href=\"headers/annotated.html\">by type</a>.\n")
-    shutil.copyfile(tree / "docs/site/site.css", out / "site.css")
+    for name in ("site.css", "site.js"):
+        shutil.copyfile(tree / "docs/site" / name, out / name)
     for new, place in shown.items():
         if place in tracked:
             write(new, f"# {place}\n\n<pre><code>{html.escape((tree / place).read_text(errors='replace'))}</code></pre>\n")
