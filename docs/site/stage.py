@@ -58,6 +58,9 @@ def main():
         text = re.sub(r"^ *<!-- (run:|conformance/).*-->\n", "", (tree / page).read_text(), flags=re.M)
         parts = re.split(r"(^```.*?^```|`[^`\n]*`)", text, flags=re.S | re.M)
         parts[::2] = [LINK.sub(lambda link: f"]({target(page, link[1])})", part) for part in parts[::2]]
+        # MkDocs would show the backslash of code in a table.
+        parts[1::2] = [part if part.startswith("```") or "\\|" not in part else
+                       f"<code>{html.escape(part[1:-1]).replace(chr(92) + '|', '&#124;')}</code>" for part in parts[1::2]]
         write(page, "".join(parts))
     write("headers.md", "# Headers\n\nThe C ABI, the C++ client and the vendor SDK, <a href=\"headers/files.html\">by file</a> and "
           "<a href=\"headers/annotated.html\">by type</a>.\n")
