@@ -261,8 +261,8 @@ std::vector<Case> cases() {
   };
 }
 
-// Operators that cannot succeed on such tensors: their operands are containers or scalars, they have none, or empty
-// ones are invalid.
+// Operators that cannot succeed on such tensors: they have no operands, or their operands are containers or scalars or
+// are invalid if they are empty.
 const std::set<std::string> kOthers = {"Constant",
                                        "ConcatFromSequence",
                                        "If",

@@ -85,7 +85,7 @@ int64_t taps_per_sample(Filter filter, int dimensions) {
   return int64_t{1} << (bits * dimensions);
 }
 
-// Rounds to an integer type and clamps to its limits, which the result of a cubic filter may exceed.
+// Converts a sum to T. For an integer type, rounds it and clamps it to the limits of T: a cubic filter may exceed them.
 template <class T>
 T from_sum(double sum) {
   if constexpr (std::is_integral_v<T>) {
@@ -239,7 +239,7 @@ std::unique_ptr<Kernel> create_affine(const Node& node) {
     const auto dimensions = static_cast<int64_t>(size.size()) - 2;
     if ((dimensions != 2 && dimensions != 3) || !(inputs[0].shape == Shape{size[0], dimensions, dimensions + 1}))
       return fail("theta of shape " + to_string(inputs[0].shape) + " does not fit a size of " +
-                  std::to_string(size.size()) + " extents");
+                  std::to_string(size.size()) + " extents; with 4, it must be [size[0],2,3], with 5 [size[0],3,4]");
     Shape to{size[0]};
     for (size_t d = 2; d < size.size(); ++d) to.push_back(size[d]);
     to.push_back(dimensions);

@@ -149,7 +149,7 @@ std::optional<std::string> max_roi_pool(Tensors in, Tensors out, int64_t pooled_
     const T* roi = in[1].as<T>() + r * 5;
     const double batch = static_cast<double>(roi[0]);
     if (!(batch >= 0 && batch < static_cast<double>(image[0])))
-      return "batch index " + std::to_string(batch) + " is out of range";
+      return "batch index " + std::to_string(batch) + " is out of range for " + std::to_string(image[0]) + " images";
     int64_t edge[4];  // left, top, right, bottom
     for (int k = 0; k < 4; ++k) {
       const double v = std::round(static_cast<double>(roi[k + 1]) * scale);

@@ -340,7 +340,7 @@ std::optional<std::string> read_axes(Tensors inputs, const Attributes& a, std::v
   const bool by_size = sizes.present() && sizes.shape.elements() > 0;
   const Tensor& chosen = by_size ? sizes : scales;
   if (!chosen.present() || chosen.shape.elements() != count)
-    return "scales or sizes do not have one element for each of " + std::to_string(count) + " axes";
+    return "scales or sizes must have one element for each of " + std::to_string(count) + " axes";
   for (int64_t k = 0; k < count; ++k) {
     Axis& one = axis(k);
     const auto n = static_cast<double>(one.from);
@@ -352,7 +352,7 @@ std::optional<std::string> read_axes(Tensors inputs, const Attributes& a, std::v
       const float scale = scales.as<float>()[k];
       one.scale = scale;
       if (!(one.scale > 0) || !(n * one.scale < INT32_MAX))
-        return "scale " + std::to_string(one.scale) + " is not positive or too large";
+        return "scale " + std::to_string(one.scale) + " is too large or not positive";
       // ONNX's shape inference multiplies floats: 80 times 1.3f is 104, though 1.3f is less than 1.3.
       one.to = static_cast<int64_t>(std::floor(static_cast<float>(one.from) * scale));
     }
@@ -371,7 +371,7 @@ std::optional<std::string> read_axes(Tensors inputs, const Attributes& a, std::v
   }
   if (a.coordinates == Coordinates::kTfCrop) {
     if (!roi.present() || roi.shape.elements() != 2 * count)
-      return "roi does not fit " + std::to_string(count) + " axes";
+      return "roi must have two elements for each of " + std::to_string(count) + " axes";
     dispatch<Floats>(roi.dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
       for (int64_t k = 0; k < count; ++k) {

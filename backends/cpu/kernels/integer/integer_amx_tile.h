@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The inner loop of a product of 8-bit integers on AMX's tile registers. Operands are packed as for IntegerTiles with
-// groups of four bytes, but A is [row][group], and there are whole steps of 16 groups.
+// groups of four bytes, but A is [row][group], and the number of groups is a multiple of kAmxGroups.
 #pragma once
 
 #include "kernels/integer/integer_tile.h"

@@ -311,8 +311,8 @@ void IntegerGemm::run(const Operands& operands, const Caller& caller, void* scra
                     .a_row = size_.a_offsets[i] * m,
                     .places = places};
     const auto finish = [&](const SumsPart& part) { caller.finish(caller.finish_function, part); };
-    // Either threads compute different rows and each reads all of B, or different columns, and each reads all of A. AMX
-    // multiplies so fast that reading takes longer, so its threads divide B if B is larger than A.
+    // Threads compute either different rows, and each reads all of B, or different columns, and each reads all of A. On
+    // AMX, reading takes longer than multiplying, so threads compute different columns if B is larger than A.
     if (tiles_ >= 2 * threads_ && !(amx_ && n > m)) {
       parallel(tiles_, 1 + kGrain / (1 + max_tile_rows_ * n * k), [&](int64_t begin, int64_t end) {
         for (int64_t tile = begin; tile < end; tile += kTogether) {

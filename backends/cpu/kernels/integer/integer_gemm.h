@@ -88,8 +88,8 @@ class IntegerGemm {
   }
 
   // For callers that loop over blocks of columns themselves, once B is packed: `prepare` packs the size().m rows of A
-  // and stores B's zero points; `matrix` says which of them, if each matrix has its own. `multiply` computes the sums
-  // of the blocks [first, last) of a matrix on the calling thread. There are blocks() blocks of lanes() columns.
+  // and stores the zero points of B's matrix with index `matrix`. `multiply` computes the sums of the blocks
+  // [first, last) of that matrix on the calling thread. There are blocks() blocks of lanes() columns.
   int64_t blocks() const { return blocks_; }
   int64_t lanes() const { return kernels_.lanes; }
   template <class RowAt>

@@ -13,8 +13,8 @@ namespace backplane::cpu {
 std::unique_ptr<Kernel> make_matmul_integer(std::unique_ptr<Kernel> definition);
 
 // Creates a kernel for MatMulInteger, followed by a Cast to float and a Mul. The inputs are MatMulInteger's four
-// (optional ones may be absent), then one scale or one per column. The kernel supports post-operations; a tensor that
-// they add is the last input.
+// (optional ones may be absent), then one scale or one per column. The kernel supports post-operations. At most
+// one of them may add a tensor, which is the last input.
 std::unique_ptr<Kernel> make_scaled_matmul();
 
 // Replaces each sum by float(sum) · scale, on the calling thread. `scales` has one element if `one`, otherwise one per

@@ -64,7 +64,7 @@ class Bf16ProductStep final : public Step {
     const auto finish = [&](Range of_rows, Range of_columns) {
       finish_part(post_ops_, y, of_rows, of_columns, n_, in.back().as<float>());
     };
-    // Either threads compute different columns, and each reads all of A, or different rows, and each reads all of B.
+    // Threads compute either different columns, and each reads all of A, or different rows, and each reads all of B.
     if (by_columns_) {
       parallel(m_, 1 + kRowGrain / (1 + k_),
                [&](int64_t begin, int64_t end) { round_rows(in[0].as<float>(), begin, end, rows); });
@@ -165,7 +165,7 @@ class Bf16ProductStep final : public Step {
 const char* refuse_bf16_product(const PlanContext& context, const KnownProduct& p) {
   if (!context.bf16) return "the session does not allow bf16";
   if (!has_bf16_tiles()) return "AMX is not available";
-  return p.m == 0 || p.n == 0 || p.k == 0 ? "an operand or its result is empty" : nullptr;
+  return p.m == 0 || p.n == 0 || p.k == 0 ? "an operand or the result is empty" : nullptr;
 }
 
 Plan plan_bf16_product(const PlanContext& context, const KnownProduct& p, std::span<const Tensor> inputs,

@@ -10,7 +10,7 @@ inline constexpr int64_t kBf16Step = 32, kBf16Columns = 16;  // values of a step
 inline constexpr int64_t kMaxBf16Rows = 32;                  // rows of a tile
 
 struct Bf16Tile {
-  const uint16_t* a;  // [row][k], with whole steps
+  const uint16_t* a;  // [row][k], padded to whole steps
   int64_t a_row;      // elements from one row to the next
   const uint16_t* b;  // [step][16 pairs of rows of B][column of a block][2]
   int64_t b_block;    // elements from one block of columns to the next

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums of products of two float tensors over some of their dimensions, or sums of one tensor. They are computed as
-// matrix products where possible, otherwise in loops over rows.
+// matrix products where that is possible and worthwhile, otherwise in loops over rows.
 #pragma once
 
 #include <cstdint>

@@ -51,7 +51,7 @@ void run_float(const Gemm& g, std::span<const PostOp> post_ops, Tensors in, Tens
   });
 }
 
-// Whether alpha and beta leave whole numbers whole, so that sums can wrap around as integers do.
+// Whether alpha is 1 and beta 0 or 1. If so, sums of integers are computed as integers, which wrap around.
 bool is_whole(const Gemm& g) {
   return g.alpha == 1 && (g.beta == 0 || g.beta == 1);
 }

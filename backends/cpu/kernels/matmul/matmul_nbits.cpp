@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // com.microsoft MatMulNBits: A times the transpose of weights that are stored in blocks of 2-, 4- or 8-bit values. If
 // the blocks are in order (without g_idx) and is_whole_nbits_block accepts their size, multiply_nbits unpacks them just
-// before use. Otherwise they are unpacked into memory, a few columns at a time.
+// before use. Otherwise, and in reference mode, they are unpacked into memory, a few columns at a time.
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/small_types.h"
 #include "kernels/common/support.h"
@@ -154,10 +154,10 @@ Verdict supports(const Node& node) {
     return v;
   const Weights w = weights_of(node);
   if (w.bits != 2 && w.bits != 4 && w.bits != 8)
-    return no(BP_REASON_ATTRIBUTE, "bits is " + std::to_string(w.bits) + ", it must be 2, 4 or 8");
+    return no(BP_REASON_ATTRIBUTE, "bits is " + std::to_string(w.bits) + "; it must be 2, 4 or 8");
   if (w.block < 16 || w.block > INT32_MAX || (w.block & (w.block - 1)) != 0)
     return no(BP_REASON_ATTRIBUTE,
-              "block_size is " + std::to_string(w.block) + ", it must be a power of two, at least 16");
+              "block_size is " + std::to_string(w.block) + "; it must be a power of two, 16 to 2^30");
   if (w.k < 1 || w.n < 1 || w.k > INT32_MAX || w.n > INT32_MAX)
     return no(BP_REASON_ATTRIBUTE,
               "K is " + std::to_string(w.k) + " and N is " + std::to_string(w.n) + "; both must be 1 to 2^31 - 1");

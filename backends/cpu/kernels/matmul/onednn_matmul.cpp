@@ -21,7 +21,7 @@ constexpr int64_t kColumnBlock = 64;             // columns that oneDNN's kernel
 constexpr int64_t kRows = 256;                   // rows of A per task; they stay in the second-level cache
 constexpr int64_t kMostWork = int64_t{1} << 30;  // maximum multiply-adds per task; runs are cancelled between tasks
 
-// Some columns of the product. Their rows are computed in chunks of equal size; only the last chunk may be smaller.
+// Some columns of the product. The rows are computed in chunks of equal size; only the last chunk may be smaller.
 struct Share {
   int64_t first, count;
   memory::desc weights;

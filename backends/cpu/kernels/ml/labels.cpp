@@ -150,7 +150,7 @@ Verdict supports_mapper(const Node& node) {
   if (node.ints("cats_int64s").size() != node.texts("cats_strings").size())
     return no(BP_REASON_ATTRIBUTE, "cats_int64s and cats_strings have different lengths");
   if (node.input_type(0).dtype == node.output_type(0).dtype)
-    return no(BP_REASON_DTYPE, "the output has the data type of the input");
+    return no(BP_REASON_DTYPE, "input and output have the same data type; one must be INT64, the other STRING");
   return yes();
 }
 

@@ -71,7 +71,7 @@ MapTypes map_types(const Node& node) {
   return {type.dtype, element->kind == BP_KIND_TENSOR ? element->dtype : 0};
 }
 
-// ---- DictVectorizer: returns the map's value for each word of the vocabulary, 0 for a word that the map lacks
+// ---- DictVectorizer: returns the map's value for each word of the vocabulary, 0 or "" for a word that it lacks
 
 Verdict supports_vectorizer(const Node& node) {
   MapTypes types = map_types(node);
@@ -123,7 +123,7 @@ Verdict supports_cast(const Node& node) {
     return no(BP_REASON_DTYPE, "input 0 is not a map from int64 to float or string");
   int64_t columns = node.attr("max_map", int64_t{1});
   if (node.attr("map_form", "DENSE") == "SPARSE" && (columns < 1 || columns > kMaxColumns))
-    return no(BP_REASON_ATTRIBUTE, "max_map is " + std::to_string(columns) + ", which is not positive or too large");
+    return no(BP_REASON_ATTRIBUTE, "max_map is " + std::to_string(columns) + "; it must be 1 to 2^28");
   if (Verdict verdict = attribute_in(node, "map_form", "DENSE", {"DENSE", "SPARSE"}); !verdict) return verdict;
   return attribute_in(node, "cast_to", "TO_FLOAT", {"TO_FLOAT", "TO_STRING", "TO_INT64"});
 }

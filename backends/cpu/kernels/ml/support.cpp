@@ -70,7 +70,7 @@ std::vector<double> numbers_of(const Node& node, std::string_view list, std::str
   if (std::optional<Value> value = tensor_attribute(node, tensor)) {
     if ((set_of(Numbers{}) >> value->tensor.dtype & 1) == 0)
       throw sdk::Error(BP_INVALID_MODEL, "the tensor in attribute '" + std::string(tensor) + "' has data type " +
-                                             dtype_name(value->tensor.dtype) + ", which is not one of numbers");
+                                             dtype_name(value->tensor.dtype) + ", which is not numeric");
     return numbers(value->tensor);
   }
   std::vector<float> floats = node.floats(list);

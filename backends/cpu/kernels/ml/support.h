@@ -44,7 +44,7 @@ void for_each_row(const Tensor& x, const Table& table, int64_t work, const auto&
 // Returns room for the class of each row.
 std::vector<int64_t> classes_of(const Table& table);
 
-// Returns the tensor in an attribute, or nullopt if there is none. Throws sdk::Error if its data cannot be read.
+// Returns an attribute's tensor, or nullopt if there is none. Throws sdk::Error if its data are unreadable or damaged.
 std::optional<Value> tensor_attribute(const Node& node, std::string_view name);
 // Returns the numbers in attribute `tensor`, or if that is absent, in the list of floats `list`. Throws sdk::Error if
 // the data cannot be read, or are not of a type of `Numbers`.

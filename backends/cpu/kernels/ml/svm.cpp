@@ -249,7 +249,8 @@ int64_t Classifier::predict(Row64 x, std::span<float> out) const {
     ml::transform(post, scores);
   }
   ml::write_floats(scores, out.data());
-  // In a linear model with two classes, the second class is chosen if the larger score reaches the threshold.
+  // In a linear model with two classes and one rho, the second class is chosen if the larger score is at least 0.5 (if
+  // no coefficient is negative) or positive (otherwise).
   if (supports == 0 && classes == 2 && rho.size() == 1 && (all_positive ? weight >= 0.5 : weight > 0)) return 1;
   return best;
 }

@@ -32,7 +32,7 @@ struct Ensemble {
 
 std::string check(Ensemble& ensemble) {
   if (ensemble.targets < 1 || ensemble.targets > INT32_MAX)
-    return "n_targets is " + std::to_string(ensemble.targets) + "; it must be positive";
+    return "n_targets is " + std::to_string(ensemble.targets) + "; it must be 1 to 2^31 - 1";
   if (!ensemble.base.empty() && ensemble.base.size() != static_cast<size_t>(ensemble.targets)) {
     return "base_values has " + std::to_string(ensemble.base.size()) + " entries, but there are " +
            std::to_string(ensemble.targets) + " targets";
@@ -40,7 +40,7 @@ std::string check(Ensemble& ensemble) {
   return ensemble.forest.check(ensemble.targets);
 }
 
-// Throws sdk::Error if the attributes contradict each other.
+// Throws sdk::Error if attributes are invalid or contradict each other.
 Ensemble read_ensemble(const Node& node) {
   constexpr PostTransform kTransforms[] = {PostTransform::kNone, PostTransform::kSoftmax, PostTransform::kLogistic,
                                            PostTransform::kSoftmaxZero, PostTransform::kProbit};

@@ -47,7 +47,7 @@ struct Score {
 void aggregate(const Forest& forest, Aggregate how, std::span<const double> row, std::span<Score> scores);
 
 // Read the forest of a TreeEnsemble (read_forest), or of a TreeEnsembleClassifier (prefix "class") or
-// TreeEnsembleRegressor (prefix "target"). They throw sdk::Error if the attributes contradict each other.
+// TreeEnsembleRegressor (prefix "target"). They throw sdk::Error if attributes are invalid or inconsistent.
 Forest read_forest(const Node& node);
 Forest read_old_forest(const Node& node, std::string_view leaf_prefix);
 

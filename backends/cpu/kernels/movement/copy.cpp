@@ -154,8 +154,8 @@ std::unique_ptr<Kernel> create_depth_to_space(const Node& node) {
       [b = node.attr("blocksize", int64_t{1}), crd = node.attr("mode", "DCR") == "CRD"](Tensors inputs) -> Plan {
         const Shape& s = inputs[0].shape;
         if (s.rank() != 4 || b > INT32_MAX || s[1] % (b * b) != 0)
-          return fail("the channels of shape " + to_string(s) +
-                      " are not a multiple of blocksize² = " + std::to_string(b) + "²");
+          return fail("the input has shape " + to_string(s) +
+                      "; it must be [N, C, H, W], with C a multiple of blocksize² = " + std::to_string(b) + "²");
         const int64_t depth = s[1] / (b * b);
         const Shape to{s[0], depth, s[2] * b, s[3] * b};
         static constexpr int kDcrOrder[] = {0, 3, 4, 1, 5, 2}, kCrdOrder[] = {0, 1, 4, 2, 5, 3};
@@ -169,7 +169,8 @@ std::unique_ptr<Kernel> create_space_to_depth(const Node& node) {
       [b = node.attr("blocksize", int64_t{1}), crd = node.attr("mode", "DCR") == "CRD"](Tensors inputs) -> Plan {
         const Shape& s = inputs[0].shape;
         if (s.rank() != 4 || b > INT32_MAX || s[2] % b != 0 || s[3] % b != 0)
-          return fail("shape " + to_string(s) + " does not fit blocks of " + std::to_string(b));
+          return fail("the input has shape " + to_string(s) +
+                      "; it must be [N, C, H, W], with H and W multiples of blocksize " + std::to_string(b));
         static constexpr int kDcrOrder[] = {0, 3, 5, 1, 2, 4}, kCrdOrder[] = {0, 1, 3, 5, 2, 4};
         return plan_permuted(inputs[0], {s[0], product({s[1], b, b}), s[2] / b, s[3] / b},
                              {s[0], s[1], s[2] / b, b, s[3] / b, b}, crd ? kCrdOrder : kDcrOrder);

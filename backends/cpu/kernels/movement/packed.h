@@ -7,7 +7,7 @@
 
 namespace backplane::cpu {
 
-// The returned kernel passes packed tensors to `inner` as UINT8 tensors with one element per byte, and while planning
+// The returned kernel passes packed tensors to `inner` as UINT8 tensors with one element per byte; while planning,
 // without their values.
 std::unique_ptr<Kernel> move_unpacked(std::unique_ptr<Kernel> inner);
 

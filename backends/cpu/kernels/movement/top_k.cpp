@@ -71,7 +71,7 @@ uint64_t ranked(int32_t key, int64_t i) {
   return uint64_t{place} << 32 | (UINT32_MAX - static_cast<uint32_t>(i));
 }
 
-// Writes the ranks of the first k elements of a row to `best`, in order. Skips pieces that have no key above the
+// Writes the k highest ranks of a row to `best`, in descending order. Skips pieces that have no key above the
 // threshold.
 void choose(const int32_t* keys, int64_t n, int64_t k, std::vector<uint64_t>& best) {
   constexpr int64_t kPiece = 64;

@@ -103,7 +103,7 @@ Plan plan_normalization(Normalization b, Tensors inputs) {
   return make_plan({x, channels, channels}, [b](Tensors in, Tensors out) { run(b, in, out); }, {.inplace = 0});
 }
 
-// Plans inference on floats whose parameters are all known: a multiply-add per element, then the activations. A row has
+// Plans inference on floats with known parameters: a multiply-add per element, then the activations. A row has
 // the positions of one channel, or of one block of channels.
 Plan plan_known(const Normalization& b, std::span<const PostOp> post_ops, Tensors inputs) {
   const Shape& x = inputs[0].shape;

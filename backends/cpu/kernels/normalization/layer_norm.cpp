@@ -135,7 +135,7 @@ std::unique_ptr<Kernel> layer_norm_kernel(int64_t axis_attribute, float epsilon)
     for (int d = axis; d < shape.rank(); ++d) stashed[d] = 1;
     const int64_t rows = shape.elements(0, axis), n = shape.elements(axis, shape.rank());
     const Broadcast<2> walk(shape, {scale, bias.present() ? bias.shape : scale});
-    // Whether there is one number for each element of a row, for all rows the same: [3, 1] for rows of 3 is not.
+    // Whether there is one number for each element of a row, the same for all rows. ([3, 1] has one per row instead.)
     const auto per_element = [&](const Tensor& t) {
       if (!t.present()) return true;
       const int before = std::max(0, axis - shape.rank() + t.shape.rank());

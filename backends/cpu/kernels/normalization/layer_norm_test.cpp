@@ -75,7 +75,7 @@ struct Case {
   int64_t axis;
   Extents scale, bias;
 };
-// Some have as many numbers as a row has elements, but not one for each of them.
+// Some scales and biases have as many numbers as a row has elements, but not one for each element.
 const Case kCases[] = {
     {{2, 5, 7}, -1, {7}, {7}},          {{2, 5, 7}, -1, {1, 1, 7}, {1, 7}},    {{2, 3, 3}, -1, {3, 1}, {3}},
     {{2, 3, 3}, -1, {3}, {3, 1}},       {{2, 3, 3}, -1, {1, 3, 1}, {1, 3, 1}}, {{4, 2, 4}, -1, {4, 1, 1}, {4, 1, 1}},

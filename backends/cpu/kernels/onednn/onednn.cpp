@@ -10,8 +10,8 @@
 #include "runtime/thread_state.h"
 #include "runtime/watch.h"
 
-// Functions of libgomp, the OpenMP library that oneDNN uses. They are declared here because not every compiler has its
-// header.
+// Functions of libgomp, the OpenMP library that oneDNN uses. They are declared here because not every compiler has
+// the header omp.h.
 extern "C" int omp_get_max_threads();
 extern "C" void omp_set_num_threads(int count);
 

@@ -32,10 +32,10 @@ ChannelAffine join_affine(std::span<const PostOp> post_ops, int64_t channels, co
 void finish_rows(std::span<const PostOp> post_ops, float* y, int64_t first, int64_t last, int64_t n,
                  const float* summand);
 
-// Like finish_rows, but only for some columns of the rows.
 struct Range {
   int64_t first, last;
 };
+// Like finish_rows, but only for some columns of the rows.
 void finish_part(std::span<const PostOp> post_ops, float* y, Range rows, Range columns, int64_t n,
                  const float* summand);
 

@@ -98,7 +98,7 @@ class LstmStep final : public Step {
     int64_t length(int64_t b) const { return lengths == nullptr ? longest : lengths[b]; }
   };
 
-  // The buffers of a direction. In shapes, `units` is the number of padded units.
+  // The buffers of a direction. In shapes, `units` is the number of units, padding included.
   struct Memory {
     float *w_scales, *r_scales, *bias, *peephole;  // [4][units]; peephole: [3][units], null if there is none
     int32_t *w_zeros, *r_zeros;                    // [4][units]

@@ -161,7 +161,7 @@ class DepthwiseStep final : public Step {
   int64_t chunks_ = 0, sections_ = 1, bands_ = 0, pack_chunk_ = 0;
   int64_t first_inside_ = 0, last_inside_ = 0;  // the tiles of a row that read no padding
   int32_t low_ = 0, high_ = 0;
-  std::vector<uint8_t> padding_;  // an input row of which every value is the zero point
+  std::vector<uint8_t> padding_;  // an input row whose values are all the zero point
   PackedWeights::Pack pack_;
 };
 

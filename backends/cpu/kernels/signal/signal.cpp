@@ -66,7 +66,7 @@ Plan plan_dft(const PlanContext& context, Tensors inputs, Dft dft, int64_t axis_
   const Shape& from = inputs[0].shape;
   const int rank = from.rank();
   if (rank < 2 || from[rank - 1] < 1 || from[rank - 1] > 2)
-    return fail("an input of shape " + to_string(from) + " is neither real nor complex");
+    return fail("the input has shape " + to_string(from) + "; its last extent must be 1 (real) or 2 (complex)");
   const int axis = axis_of(axis_attribute, rank);
   if (axis < 0 || axis == rank - 1) return bad_axis(axis_attribute, rank);
   const bool to_real = dft.inverse && dft.onesided;
@@ -163,7 +163,8 @@ std::unique_ptr<Kernel> create_stft(const Node& node) {
     const Tensor window = at(inputs, 2), wanted = at(inputs, 3);
     if (!known(inputs[1]) || (wanted.present() && !known(wanted))) return deferred();
     if ((from.rank() != 2 && from.rank() != 3) || (from.rank() == 3 && (from[2] < 1 || from[2] > 2)))
-      return fail("a signal of shape " + to_string(from) + " is neither real nor complex");
+      return fail("the signal has shape " + to_string(from) +
+                  "; it must be [batch, samples], or [batch, samples, n] with n = 1 (real) or 2 (complex)");
     if (inputs[1].shape.elements() != 1 || (wanted.present() && wanted.shape.elements() != 1))
       return fail("frame_step and frame_length must be scalars");
     if (!window.present() && !wanted.present()) return fail("neither window nor frame_length is given");

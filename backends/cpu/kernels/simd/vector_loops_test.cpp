@@ -240,7 +240,7 @@ TEST(Activations, KeepWhatIsNoNumberAndLimits) {
   }
 }
 
-// e^-x overflows, but these results are subnormal numbers.
+// For all but the first x, e^-x overflows in fp32, but the results are subnormal numbers.
 TEST(Sigmoid, IsNotZeroBeforeItUnderflows) {
   setenv("BACKPLANE_CPU_REFERENCE", "0", 1);
   Plugin plugin("1");

@@ -123,7 +123,7 @@ template <int kBytes>
   return __builtin_fabsf(x) > 8.32f ? __builtin_copysignf(1.0f, x) : y;
 }
 
-// e^-|x| does not overflow, and the quotient of two numbers of which none is infinite is right also where it is
+// e^-|x| does not overflow, and the quotient of two finite numbers is right even where it is
 // subnormal.
 [[gnu::always_inline]] inline float sigmoid_formula(float x) {
   const float small = exp_formula(-__builtin_fabsf(x));

@@ -96,7 +96,7 @@ std::vector<std::string> write_all(const Tensor& tensor) {
   return texts;
 }
 
-// Returns the text without surrounding blanks and without a leading plus, neither of which std::from_chars accepts.
+// Returns the text without surrounding blanks and without a leading plus, neither of which std::from_chars skips.
 std::string_view trim(std::string_view text) {
   constexpr std::string_view kBlanks = " \t\r\n\v\f";
   size_t begin = text.find_first_not_of(kBlanks);

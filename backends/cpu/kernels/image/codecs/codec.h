@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The image formats that ImageDecoder reads. Encoded images are untrusted: a codec checks sizes before it allocates,
-// and a damaged image causes an error message, never a crash.
+// The image formats that ImageDecoder reads. Encoded images are untrusted: ImageDecoder checks the size of an image
+// before it is decoded, and a damaged image causes an error message, never a crash.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // JPEG through libjpeg, which reports errors by longjmp. The jump skips destructors, so functions that call setjmp
-// create no objects that have one.
+// have no local variables with destructors.
 #include <csetjmp>
 #include <cstdio>
 #include <vector>

@@ -44,7 +44,7 @@ OPJ_OFF_T skip(OPJ_OFF_T count, void* self) {
   return count;
 }
 
-// An open code stream. image() is null if its header could not be read.
+// An open code stream. image() is null if the header could not be read.
 class Stream {
  public:
   explicit Stream(Encoded bytes) : source_{bytes} {

@@ -80,7 +80,7 @@ Problem decode(Encoded bytes, const Size& size, uint8_t* rgb) {
         sample = bytes[at++];
         if (width == 2) sample = sample << 8 | bytes[at++];
       }
-      if (sample < 0) return "the file ends within its pixels";
+      if (sample < 0) return "a sample is missing or not a number";
       const uint8_t value = bitmap ? (sample == 0 ? 255 : 0) : scaled(sample, h.largest);
       uint8_t* target = rgb + (y * size.width * channels + i) * (3 / channels);
       for (int64_t c = 0; c < 3 / channels; ++c) target[c] = value;
