@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of com.microsoft, which the conformance cases do not cover. The expected numbers are computed by hand or
-// from the formula, or are results of ONNX Runtime.
+// Operators of com.microsoft. The conformance cases cover only some of them. The expected numbers are computed by hand
+// or from the formula, or are results of ONNX Runtime.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

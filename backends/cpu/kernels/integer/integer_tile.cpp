@@ -7,7 +7,7 @@
 #include "runtime/processor.h"
 
 // Vector types have no operator for these multiply-add instructions, so they are inline assembly. Analyzers reject the
-// assembly's register operands, because they do not know the instruction set of its callers.
+// assembly's vector registers, because only its callers declare the instruction set.
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
     !defined(__clang_analyzer__)
 #define WIDE_TILES

@@ -37,7 +37,7 @@ std::optional<Equation> parse(std::string_view text) {
     } else if (text.substr(i, 3) == "..." && terms.back().find(kEllipsis) == std::string::npos) {
       terms.back() += kEllipsis;
       i += 2;
-    } else if ((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z')) {  // whatever the locale
+    } else if ((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z')) {  // independent of the locale
       terms.back() += c;
     } else {
       return std::nullopt;

@@ -20,7 +20,7 @@ struct MatMulSize {
   Shape shape;
 };
 // Returns the sizes of A · B as MatMul defines it. If the shapes do not fit each other, sets `error` and returns
-// nullopt. If B has two dimensions, `m` counts the rows of all matrices of A, which are one product.
+// nullopt. If B has two dimensions, `m` counts the rows of all matrices of A: they are one product.
 std::optional<MatMulSize> matmul_size(const Shape& a, const Shape& b, std::string* error);
 
 // Computes C [m, n] = A [m, k] · B [k, n]. a(row, i) and b(column, i) return an element of A or B as `Sum`; c(row,

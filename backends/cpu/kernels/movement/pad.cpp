@@ -129,7 +129,7 @@ std::unique_ptr<Kernel> create_center(const Node& node) {
       if (wanted[i] < 0 || wanted[i] > INT32_MAX)
         return fail("the extent " + std::to_string(wanted[i]) + " is negative or too large");
       const int64_t more = wanted[i] - from[axis];
-      before[static_cast<size_t>(axis)] = more / 2;  // an odd element is added or removed at the end
+      before[static_cast<size_t>(axis)] = more / 2;  // if `more` is odd, the end gets the larger part
       after[static_cast<size_t>(axis)] = more - more / 2;
     }
     return plan_pad(inputs[0], before, after, Mode::kConstant, SIZE_MAX);

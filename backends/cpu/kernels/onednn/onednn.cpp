@@ -125,7 +125,7 @@ void append(dnnl::post_ops& ops, const Activation& a) {
     case Activation::kLeakyRelu:
       return eltwise(algorithm::eltwise_relu, a.alpha);
     case Activation::kClip:
-      return eltwise(algorithm::eltwise_clip, std::min(a.alpha, a.beta), a.beta);  // ONNX allows the reverse order
+      return eltwise(algorithm::eltwise_clip, std::min(a.alpha, a.beta), a.beta);  // ONNX allows a minimum above the maximum
     case Activation::kSigmoid:
       return eltwise(algorithm::eltwise_logistic);
     case Activation::kTanh:
@@ -148,7 +148,7 @@ void append(dnnl::post_ops& ops, const Activation& a) {
 
 dnnl::primitive_attr attributes_for(std::span<const PostOp> post_ops, const dnnl::memory::desc& shift = {}) {
   dnnl::primitive_attr attributes;
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // threads share a primitive
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // because threads share a primitive
   dnnl::post_ops ops;
   if (shift != dnnl::memory::desc()) ops.append_binary(dnnl::algorithm::binary_add, shift);
   for (const PostOp& op : post_ops) {

@@ -11,7 +11,7 @@ namespace backplane::cpu::q8_lanes {
 using Floats = Vectors<64>::Floats;
 
 // Adds another quantized value to a result, which is rounded to a quantized value first. Returns the sum in its own
-// quantization steps. A template, as GCC warns of the vectors of a function that is compiled for the baseline.
+// quantization steps. A template, because GCC warns about vectors in functions compiled for the baseline.
 template <class V>
 [[gnu::always_inline]] inline V added(const V& value, const V& other, const PointwiseSum& s) {
   const V quantized = minps(maxps(nearest_of(value), V{} + s.low), V{} + s.high);

@@ -49,8 +49,8 @@ struct Q8Pack {
 
   Q8Pack(std::byte* chunk, int64_t width);
   // Sets the constants of a channel whose weights add up to `weight_sum`. Sums start from the bias, rounded to an
-  // integer, minus the products of the weights with the source's zero point; 128 is added to that of signed sources, as
-  // to their values. The remainder of the bias, usually 0, is scaled and becomes `added`.
+  // integer, minus the products of the weights with the source's zero point. If the source is signed, 128 is added to
+  // its zero point, as to its values. The remainder of the bias, usually 0, is scaled and becomes `added`.
   void set(int64_t lane, const Q8Work& work, int64_t channel, int32_t weight_sum) const;
 };
 

@@ -52,7 +52,7 @@ struct Job {
   int64_t direction, first, count;
 };
 
-// The buffers of a job. A row has the padded units of one sequence; in `gates`, those of all its gates.
+// The buffers of a job. A row has the units of one sequence and their padding; in `gates`, those of all its gates.
 struct State {
   float *h, *next, *c;
   float* candidate;  // for GRU: the contribution of the previous state, or that state after the reset
