@@ -125,7 +125,7 @@ void append(dnnl::post_ops& ops, const Activation& a) {
     case Activation::kLeakyRelu:
       return eltwise(algorithm::eltwise_relu, a.alpha);
     case Activation::kClip:
-      return eltwise(algorithm::eltwise_clip, std::min(a.alpha, a.beta), a.beta);  // ONNX allows a minimum above the maximum
+      return eltwise(algorithm::eltwise_clip, std::min(a.alpha, a.beta), a.beta);  // ONNX allows min > max
     case Activation::kSigmoid:
       return eltwise(algorithm::eltwise_logistic);
     case Activation::kTanh:
