@@ -228,6 +228,9 @@ grep -q "^backplane: input b: random numbers, from --seed 7$" "$work/err" || com
 # ---- expected results ----
 right 0 "y as expected: all 6 elements match" run "$model" "${both[@]}" --expect "$work/y.npz"
 right 0 "y as expected" run "$model" "${both[@]}" --expect y="$work/y.npz"
+wrong_type=(run "$model" --input a=2x3xf32=0 --input b=2x3xf32=0 --expect "$work/dtype.npy")
+right 1 "y not as expected: float\[2,3\], expected int64\[2,3\]" "${wrong_type[@]}"
+right 0 "y as expected" "${wrong_type[@]}" --cast
 right 1 "y not as expected: 5 of 6 elements differ, the first is 1" run "$model" "${both[@]}" --expect "$work/right.npy"
 right 1 '"outside": 5' run "$model" "${both[@]}" --expect "$work/right.npy" --json
 right 0 "y as expected" run "$model" "${both[@]}" --expect "$work/right.npy" --atol 5

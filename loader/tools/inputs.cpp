@@ -211,7 +211,7 @@ void InputFlags::declare(cli::Command command) {
                   "An input, as NAME=FILE with FILE a .npy, .npz or ONNX .pb, as NAME=2x3xf32=1,2,3,4,5,6 or with one "
                   "value for all elements; or a .npz with arrays of the inputs' names")
       .one_each();
-  command.add_flag("--cast", cast, "Convert numbers to the type that the model declares");
+  command.add_flag("--cast", cast, "Convert numbers, also those of --expect, to the type that the model declares");
   declare_dims(command, dims);
   command.add_option("--seed", seed, "The seed of the random numbers for inputs without a value");
 }

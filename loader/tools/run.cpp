@@ -10,6 +10,7 @@
 
 #include "command.h"
 #include "compare.h"
+#include "convert.h"
 #include "inputs.h"
 #include "onnx/number.h"
 #include "tensor_file.h"
@@ -133,7 +134,7 @@ bool is_archive(const std::string& output) {
 
 // Compares each tensor of --expect with the output of the same name. Returns one entry for each.
 Json compare_outputs(const std::map<std::string, onnx::Value>& outputs, const std::vector<std::string>& expected,
-                     const Tolerance& tolerance) {
+                     const Tolerance& tolerance, bool cast) {
   Json entries = Json::array();
   const auto add = [&](const std::string& name, const std::string& file, const onnx::Tensor* wanted) {
     const auto output = outputs.find(name);
@@ -143,7 +144,14 @@ Json compare_outputs(const std::map<std::string, onnx::Value>& outputs, const st
       throw Usage(fmt::format("--expect: the model has no output '{}'; it has: {}", name, fmt::join(names, ", ")));
     }
     if (output->second.kind != BP_KIND_TENSOR) throw Usage(fmt::format("--expect: output '{}' is not a tensor", name));
-    const onnx::Tensor read = wanted != nullptr ? *wanted : read_value(file, BP_KIND_TENSOR, name).tensor;
+    onnx::Tensor read = wanted != nullptr ? *wanted : read_value(file, BP_KIND_TENSOR, name).tensor;
+    if (cast) {
+      try {
+        read = convert(read, output->second.tensor.dtype);
+      } catch (const onnx::Malformed& error) {
+        throw Usage(fmt::format("--expect: output '{}': {}", name, error.what()));
+      }
+    }
     const Difference difference = compare(output->second.tensor, read, tolerance);
     Json entry = {{"name", name}, {"file", file}};
     entry.update(to_json(difference));
@@ -214,7 +222,7 @@ Outcome run(const Flags& flags) {
   }
   if (is_archive(flags.output)) write_arrays(flags.output, archive);
   if (!flags.expected.empty()) {
-    outcome.json["expected"] = compare_outputs(outputs, flags.expected, flags.tolerance);
+    outcome.json["expected"] = compare_outputs(outputs, flags.expected, flags.tolerance, flags.inputs.cast);
     for (const Json& entry : outcome.json["expected"]) outcome.is_positive &= entry.at("matches").get<bool>();
   }
   note_random(inputs, flags.inputs.seed);

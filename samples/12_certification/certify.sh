@@ -4,6 +4,7 @@
 # three parties do this on three machines, and each step names what they exchange. The filter keeps the sample short, so
 # no level is reached.
 set -euo pipefail
+[[ $# -ge 2 ]] || { echo "usage: certify.sh PLUGIN FOLDER [FILTER]" >&2; exit 2; }
 plugin=$(realpath "$1")
 mkdir -p "$2" && cd "$2"
 filter=${3:-ops/Relu/*}

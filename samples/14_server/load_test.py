@@ -26,6 +26,7 @@ WRONG = [  # a header, the body, and what the answer says
     (None, f"[{10**400}]", "too large"),
     (None, "[" * 100000, ""),
     (None, "", "Expecting value"),
+    (None, "[NaN]", "'NaN' is not a number of JSON"),
     (("Content-Length", "-1"), "[1]", NO_LENGTH),
     (("Content-Length", "many"), "[1]", NO_LENGTH),
     (("Content-Length", "99999999999"), "[1]", NO_LENGTH),

@@ -68,6 +68,10 @@ class Batcher:
                 request["done"].set()
 
 
+def not_json(word):
+    raise ValueError(f"'{word}' is not a number of JSON")
+
+
 def make_server(batcher, port):
     shape = tuple(batcher.input.shape[1:])
 
@@ -85,13 +89,16 @@ def make_server(batcher, port):
 
         def do_POST(self):
             try:
-                row = numpy.asarray(json.loads(self.body()), numpy.float32)
+                row = numpy.asarray(json.loads(self.body(), parse_constant=not_json), numpy.float32)
                 if row.shape != shape:
                     raise ValueError(f"a row must have the shape {list(shape)}, and this has {list(row.shape)}")
             except (ValueError, TypeError, OverflowError, RecursionError) as error:
                 return self.answer(400, {"error": str(error)})
             try:
-                return self.answer(200, batcher(row).tolist())
+                result = batcher(row)
+                if not numpy.isfinite(result).all():
+                    return self.answer(500, {"error": "the result has infinities or NaN, which JSON does not have"})
+                return self.answer(200, result.tolist())
             except backplane.Error as error:
                 return self.answer(503 if isinstance(error, backplane.RetryError) else 500, {"error": str(error)})
 

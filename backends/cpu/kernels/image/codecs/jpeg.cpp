@@ -83,6 +83,7 @@ Problem decode(Encoded bytes, const Size& size, uint8_t* rgb) {
 
 }  // namespace
 
-const Codec kJpeg{"JPEG", [](Encoded bytes) { return begins_with(bytes, "\xff\xd8\xff"); }, read_size, decode};
+// A progressive image is held as coefficients of 16 bits, of up to four components.
+const Codec kJpeg{"JPEG", [](Encoded bytes) { return begins_with(bytes, "\xff\xd8\xff"); }, read_size, decode, 8};
 
 }  // namespace backplane::cpu::image

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "kernels/image/codecs/codec.h"
@@ -13,6 +14,7 @@ namespace backplane::cpu::image {
 
 namespace {
 
+constexpr uint32_t kMaxComponents = 4;  // RGB and alpha; each is decoded to 32 bits per pixel
 constexpr std::string_view kBoxed("\0\0\0\x0cjP  \r\n\x87\n", 12);
 constexpr std::string_view kBare("\xff\x4f\xff\x51", 4);
 
@@ -121,10 +123,15 @@ uint8_t rounded(double value) {
 
 Problem decode(Encoded bytes, const Size& size, uint8_t* rgb) {
   Stream stream(bytes);
-  if (stream.image() == nullptr || !stream.decode()) return stream.message();
+  if (stream.image() == nullptr) return stream.message();
+  const uint32_t components = stream.image()->numcomps;
+  if (components == 0) return "the image has no components";
+  if (components > kMaxComponents)
+    return "the image has " + std::to_string(components) + " components: at most " + std::to_string(kMaxComponents) +
+           " are supported";
+  if (!stream.decode()) return stream.message();
   const opj_image_t& image = *stream.image();
-  const uint32_t used = image.numcomps >= 3 ? 3 : 1;
-  if (image.numcomps == 0) return "the image has no components";
+  const uint32_t used = components >= 3 ? 3 : 1;
   for (uint32_t c = 0; c < used; ++c) {
     const opj_image_comp_t& component = image.comps[c];
     if (component.data == nullptr || component.w == 0 || component.h == 0 || component.dx == 0 || component.dy == 0 ||
@@ -156,6 +163,6 @@ bool matches(Encoded bytes) {
 
 }  // namespace
 
-const Codec kJpeg2000{"JPEG 2000", matches, read_size, decode, 16};  // four components of 32 bits
+const Codec kJpeg2000{"JPEG 2000", matches, read_size, decode, kMaxComponents * sizeof(int32_t)};
 
 }  // namespace backplane::cpu::image

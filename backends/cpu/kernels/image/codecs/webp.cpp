@@ -29,6 +29,6 @@ bool matches(Encoded bytes) {
 
 }  // namespace
 
-const Codec kWebp{"WebP", matches, read_size, decode};
+const Codec kWebp{"WebP", matches, read_size, decode, 4};  // a lossless image is held as ARGB
 
 }  // namespace backplane::cpu::image
