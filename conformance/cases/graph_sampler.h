@@ -35,7 +35,8 @@ class GraphSampler {
   uint32_t input(Extents extents);
   uint32_t constant(const onnx::Tensor& tensor);
   uint32_t constant(Extents extents, Fill fill);
-  // A constant with numbers around zero, scaled so that a sum of `terms` terms keeps its magnitude.
+  // A constant with numbers around zero, scaled so that a sum of `terms` products with it is about as large as a
+  // factor.
   uint32_t weights(Extents extents, int64_t terms);
 
   // Adds a node. Returns false if the opset lacks the operator, or if a result would be empty, too large or not finite,

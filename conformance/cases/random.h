@@ -35,8 +35,8 @@ enum class Fill {
 // Integer types get 1 to 9 with kPositive. With any other fill, UINT8 gets 0 to 15 and the others get -8 to 8, with
 // negative numbers clamped to 0 for unsigned types. BOOL gets both values.
 onnx::Tensor random_tensor(Random& random, bp_dtype_t dtype, std::vector<int64_t> extents, Fill fill);
-// Floats of both signs, whose magnitudes are so close to 1 that the product of any of them, if they are at most
-// `terms`, is a normal number of FLOAT16 and of every type with a larger range. (Products that overflow or underflow on
+// Floats of both signs, whose magnitudes are so close to 1 that the product of any `terms` or fewer of them is a
+// normal number of FLOAT16 and of every type with a larger range. (Products that overflow or underflow on
 // the way to a normal result depend on the order and on the type in which a device multiplies.)
 onnx::Tensor random_factors(Random& random, bp_dtype_t dtype, std::vector<int64_t> extents, int64_t terms);
 onnx::Tensor integers(const std::vector<int64_t>& values);  // INT64, one axis

@@ -68,8 +68,8 @@ std::string text_of(const Value& value) {
   return "a list";
 }
 
-// Values that a backend may use instead of the given ones: each of them in all cases, or another one if there is only
-// one, which is not done for texts.
+// Values that a backend may use in all cases instead of the given ones: each of the given values in turn or, if there
+// is only one and it is not a text, another value.
 std::vector<Value> replacements(const std::map<std::string, Value>& given) {
   std::vector<Value> values;
   for (const auto& [text, value] : given) values.push_back(value);
@@ -84,8 +84,8 @@ std::vector<Value> replacements(const std::map<std::string, Value>& given) {
   return values;
 }
 
-// The attributes that the operator's cases do not notice if they have one value in all cases, and the inputs if they
-// are 0 in all cases.
+// The attributes for which the operator's cases do not notice that one value is used in all cases, and the inputs for
+// which they do not notice that 0 is used in all cases.
 std::set<std::string> unnoticed(const std::string& op, const std::vector<const OpCase*>& cases) {
   std::map<std::string, std::map<std::string, Value>> given;  // by attribute
   std::set<size_t> inputs;

@@ -63,7 +63,7 @@ constexpr PartSize kPartSizes[] = {
     {kLabReport, 64 << 10}, {kWaiverSignature, 64 << 10},
 };
 
-constexpr std::string_view kEndOfProcess = "(end of process)";  // of results that are not in the list, the only name
+constexpr std::string_view kEndOfProcess = "(end of process)";  // the only name that a result outside the list may have
 constexpr size_t kMaxIdentityText = 4000;  // bytes, as many as the harness takes of a text from a plugin
 
 // --- The steps of `verify` ---
@@ -161,8 +161,8 @@ void check_results(const Record& record, const Plan& plan, const Seeds& seeds, c
     const auto refuse = [&](const char* what) {
       throw Refused(kJournal, fmt::format("case {} {}", result.name, what));
     };
-    // Matching names takes time, so this is checked first: names are those of the list, and the ends of processes as
-    // many as there may be.
+    // Matching patterns takes time, so this is checked first: a name is in the list, or is one of at most as many ends
+    // of processes as there are cases.
     const auto found = left.find(result.name);
     if (is_of_list(result) ? found == left.end() : result.name != kEndOfProcess || ++ends > plan.cases.size())
       refuse("is duplicated, or not in the list");
@@ -171,7 +171,8 @@ void check_results(const Record& record, const Plan& plan, const Seeds& seeds, c
     before.was.reset();
     before.exception.clear();
     const Result after = exceptions.apply(before, record.header.identity, day);
-    if (after.state != result.state || after.exception != result.exception) refuse("has a state that no waiver sets");
+    if (after.state != result.state || after.exception != result.exception)
+      refuse("has a state that no waiver or expectation sets");
     if (!is_of_list(result)) continue;
     if (result.profile != found->second->profile) refuse("is recorded with another profile");
     if (result.seed != seeds.of_cases()) refuse("does not have the seed of the run's cases");

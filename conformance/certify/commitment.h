@@ -36,7 +36,7 @@ CaseOptions case_options_of(const Commitment& commitment);
 // hexadecimal digits, at least 8 of them different.
 std::string nonce_fault(const std::string& nonce);
 
-// Derives the seeds from both texts, so that they cannot be known before the nonce is.
+// Derives the seeds from both texts, so that no seed can be known before the nonce is.
 Seeds seeds_of(const std::string& commitment_text, const std::string& nonce);
 
 }  // namespace backplane::conform

@@ -75,7 +75,8 @@ constexpr uint64_t kMaxKeyFile = 16 << 10;
 // Creates a new file that only its owner may read.
 void write_secret(const fs::path& file, std::string_view text) {
   const int descriptor = open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-  if (descriptor < 0) throw std::runtime_error(fmt::format("'{}': {}", file.string(), std::strerror(errno)));
+  if (descriptor < 0)
+    throw std::runtime_error(fmt::format("'{}' cannot be created: {}", file.string(), std::strerror(errno)));
   const bool is_private = fchmod(descriptor, 0600) == 0;
   while (!text.empty()) {
     const ssize_t size = write(descriptor, text.data(), text.size());
@@ -142,7 +143,7 @@ std::string read_public_key(const fs::path& file) {
   try {
     unhex(text, crypto_sign_PUBLICKEYBYTES, "text");
   } catch (const std::runtime_error& error) {
-    throw std::runtime_error(fmt::format("'{}' is not a public key: {}", file.string(), error.what()));
+    throw std::runtime_error(fmt::format("public key '{}' cannot be used: {}", file.string(), error.what()));
   }
   return text;
 }

@@ -66,7 +66,7 @@ void read_file_into(Trust& trust, const fs::path& file) {
   } catch (const Json::exception& error) {
     throw std::runtime_error(fmt::format("'{}' is not a file of trusted keys: {}", file.string(), error.what()));
   } catch (const std::runtime_error& error) {
-    throw std::runtime_error(fmt::format("'{}' is not a file of trusted keys: {}", file.string(), error.what()));
+    throw std::runtime_error(fmt::format("file of trusted keys '{}' cannot be used: {}", file.string(), error.what()));
   }
 }
 
@@ -82,7 +82,8 @@ Trust Trust::read(const fs::path& path) {
   std::vector<fs::path> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(path)) {
     if (entry.path().extension() == ".json") files.push_back(entry.path());
-    if (files.size() > kMaxFiles) throw std::runtime_error(fmt::format("'{}' has too many files", path.string()));
+    if (files.size() > kMaxFiles)
+      throw std::runtime_error(fmt::format("'{}' has more than {} files", path.string(), kMaxFiles));
   }
   for (const fs::path& file : files) read_file_into(trust, file);
   return trust;

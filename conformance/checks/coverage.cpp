@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases of the group coverage: claimed nodes must be accepted, compiled and run, and refused nodes must not compile.
+// Cases of the group coverage: claimed nodes must be accepted, compiled and run. Refused nodes must not compile, except
+// those refused because of cost or policy.
 #include <set>
 
 #include "checks/remote.h"

@@ -123,7 +123,8 @@ Result spaces(Bench& bench, Table& table) {
              : failed(fmt::format("space {} does not exist, but querying it returns {}", count, status_name(status)));
 }
 
-// Copies 1 byte to over 1 MiB from the host to the device, from there into the middle of a larger buffer, and back.
+// Copies blocks, from 1 byte to just over 1 MiB, from the host to the device, from there into the middle of a larger
+// buffer, and back.
 Result copies(Bench&, Table& table) {
   for (const uint64_t size : {uint64_t{1}, uint64_t{3}, uint64_t{64}, uint64_t{4097}, (uint64_t{1} << 20) + 7}) {
     const Block a(table, size), b(table, size + 32);
@@ -296,7 +297,7 @@ class FrameworkMemory {
     }
   }
 
-  // Whether all memory is released, or is within two seconds: the last `release` may come from another thread.
+  // Whether all memory is released within two seconds: the last `release` may come from another thread.
   bool is_released() {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, std::chrono::seconds(2), [this] {
@@ -343,7 +344,7 @@ class FrameworkMemory {
   static void release(void* self) {
     Piece& piece = *static_cast<Piece*>(self);
     const std::lock_guard lock(piece.memory.mutex_);
-    if (++piece.releases > 1) piece.memory.misuse_ = "released it twice";
+    if (++piece.releases > 1) piece.memory.misuse_ = "released memory twice";
     piece.memory.changed_.notify_all();
   }
 
@@ -396,12 +397,13 @@ Result run_in(FrameworkMemory& memory, const Device& device, uint32_t space, uin
   return fault.empty() ? passed(1) : failed(fault);
 }
 
-// A device works in memory of the framework's allocator, and has released all of it when it is closed.
+// A device works in memory of the framework's allocator, and releases all of that memory by two seconds after it is
+// closed.
 Result framework_memory(Bench& bench, Table& table) {
   bp_space_t space = {};
   const std::optional<uint32_t> index = importing_space(bench, table, space);
   if (!index) return not_supported("the device imports no host memory");
-  // Kept if the plugin did not release all of it, because it may still use it.
+  // Kept if the plugin did not release all memory, because the plugin may still use it.
   static std::vector<std::unique_ptr<FrameworkMemory>> kept;
   FrameworkMemory& memory = *kept.emplace_back(new FrameworkMemory(bench.device().info().space_count));
   const bp_device_open_t how = {

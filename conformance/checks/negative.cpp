@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases of the group negative: a graph that breaks ONNX's rules must cause an error code, never a crash or a silent
-// result.
+// Cases of the group negative: a graph that breaks ONNX's rules must cause an error code, never a crash or a
+// result without an error.
 #include <algorithm>
 
 #include "checks/group.h"

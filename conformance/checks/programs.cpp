@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases of the group programs: what devices and programs report outside of runs, such as health, operator sets, types,
-// progress and extents.
+// Cases of the group programs: what devices and programs report, such as health, operator sets, types, progress and
+// spans, and extents that are known only at run time.
 #include <algorithm>
 #include <set>
 #include <tuple>
@@ -191,7 +191,7 @@ Result split(Bench& bench) {
   if (parts.empty()) return failed("the answer is BP_REVIEW_SPLIT, but `split` was not called");
   std::vector<uint32_t> all;
   for (std::vector<uint32_t>& part : parts) {
-    if (part.empty()) return failed("the island is split into parts, of which one is empty");
+    if (part.empty()) return failed("the island is split into parts, one of which is empty");
     all.insert(all.end(), part.begin(), part.end());
     if (const std::string fault = fault_of(all, kNodes); !fault.empty()) return failed("the island is split " + fault);
     std::ranges::sort(part);                                      // a part has no order
@@ -392,8 +392,8 @@ Result extents(Bench& bench) {
                                   status_name(status)));
 }
 
-// y = NonZero(x), z = Neg(x). The run requests memory for y once it knows how much it needs; that of z is bound, since
-// its extents follow from those of x.
+// y = NonZero(x), z = Neg(x). The run requests memory for y once it knows y's extents. The memory of z is bound before
+// the run, because z's extents follow from those of x.
 Result data_dependent(Bench& bench) {
   const Device& device = bench.device();
   GraphSpec spec;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The judge's view of the device under test. Another process loads the plugin and returns device properties and
-// outputs. It has no expected values, and the judge's process never loads the plugin.
+// outputs. It has no expected values, and the judge's process does not load the plugin.
 #pragma once
 
 #include <cstdint>
@@ -65,7 +65,7 @@ class RemoteDevice {
 
 // Handles a request in the process that loads the plugin. Returns the reply, in which an exception becomes an error.
 std::string serve(Bench& bench, const std::string& request);
-// A device in this process, for cases that are judged in the process that runs them. `bench` must outlive it.
+// A device in this process, for the minimizer, which judges a graph in the process that runs it. `bench` must outlive it.
 RemoteDevice local_device(Bench& bench);
 
 // An operator call that the device claims, with its expected results.

@@ -85,7 +85,7 @@ std::string wrong_tensors(Bench& bench, Fixture& s) {
     const char* what;
     bp_dtype_t dtype;
     Extents extents;
-    bool is_type = true;  // whether it could be a type, if not that of the input
+    bool is_type = true;  // whether it is a valid type, though not the input's
   } wrong[] = {{"type", BP_DTYPE_INT64, value.extents},
                {"rank", value.dtype, flat},
                {"extent", value.dtype, value.extents},

@@ -129,8 +129,8 @@ CheckResult points_alone(Fixture& fixture) {
   return host_points(fixture, nullptr);
 }
 
-// Why the memory bound to instance 0 is wrong, whose failed run has called `done`: the device must not touch it any
-// more. Empty if it is not touched.
+// A failed run of instance 0 has called `done`, so the device must no longer touch the memory bound to the instance.
+// Returns a description of the fault if the device does, or an empty string.
 std::string late_write(Fixture& fixture) {
   Memory& output = fixture.instances[0]->output(0);
   output.poison();
@@ -168,7 +168,7 @@ CheckResult failed_wait(Fixture& fixture) {
   return fault.empty() ? stream_wait(fixture) : wrong(fault);
 }
 
-// A run without `done` that waits for a failed point is either refused, or fails. In that case the next stream_wait
+// A run without `done` that waits for a failed point is either refused, or fails. If it fails, the next stream_wait
 // reports its id, and does so only once.
 CheckResult silent_failure(Fixture& fixture) {
   bp_semaphore_t start;

@@ -80,8 +80,8 @@ int exit_status(const Options& options, const Summary& summary) {
 
 constexpr const char* kLibraryCase = "(library)";  // a child's reply is the path of the backend's library
 
-// The digest of the backend's library, which a resumed run must use too. A child finds it, as discovery loads plugins.
-// Empty for a run without a journal, and for a backend that is linked into this program. Throws Fatal.
+// The digest of the backend's library, which a resumed run must use too. A child finds the library, because discovery
+// loads plugins. Empty for a run without a journal, and for a backend that is linked into this program. Throws Fatal.
 std::string library_digest(const Options& options) {
   if (options.out.empty()) return "";
   std::string library;

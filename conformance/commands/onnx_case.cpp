@@ -293,7 +293,7 @@ OnnxCases::OnnxCases(const Target& target)
 }
 
 fs::path OnnxCases::library() const {
-  const std::string id = device_.substr(0, device_.find(':'));  // names are those of backends, such as "opencl:1"
+  const std::string id = device_.substr(0, device_.find(':'));  // "opencl" for the device "opencl:1"
   for (const bp_candidate_t& candidate : env_.candidates())
     if (candidate.refusal == BP_REFUSED_NONE && view::text(candidate.id) == id) return view::text(candidate.library);
   return {};

@@ -12,7 +12,7 @@
 
 namespace backplane::conform {
 
-// The device under test: the one with this name, or the first device of `plugin`.
+// The device under test: the one named `device`, or the first device of `plugin`.
 struct Target {
   std::string device;  // may be empty if `plugin` is set
   std::string plugin;  // library or manifest; may be empty

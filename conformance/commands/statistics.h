@@ -45,7 +45,7 @@ class Draws {
   double seen_ = 0, mean_ = 0, variance_ = 0;
 };
 
-// Draws of a graph that is one Dropout or Bernoulli, or ONNX's own expansion of Bernoulli, of inputs of the graph.
+// Draws of a graph that applies Dropout, Bernoulli or ONNX's own expansion of Bernoulli to inputs of the graph.
 // `inputs` are their values, in order. nullopt for all other graphs: results that are determined, among them those of
 // Dropout without training and of comparisons of numbers that were not drawn; and draws from initializers.
 std::optional<Draws> draws_of(const view::Graph& graph, const std::vector<onnx::Value>& inputs);

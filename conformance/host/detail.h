@@ -38,7 +38,7 @@ class Detail {
   char text_[400];
 };
 
-// The function that returned a status.
+// The function, or the group of functions, that returned a status.
 enum class Stage {
   kCoverage,
   kReview,

@@ -78,7 +78,7 @@ class Instance {
  private:
   Instance(const Program& program, bp_instance_t* raw) : program_(program), raw_(raw) {}
   const bp_instance_api_t& api() const { return *program_.device().plugin().instance; }
-  // Sets for each output whether it is to be bound: its extents are in the graph, or the program computes them.
+  // Sets bound_: an output is to be bound if the graph has its extents or the program computes them before the run.
   Answer find_bound(const std::vector<onnx::Tensor>& inputs, const std::vector<std::vector<int64_t>>& extents);
   static bp_status_t provide_output(void* self, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t bytes,
                                     bp_tensor_t* out_tensor);

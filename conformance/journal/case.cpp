@@ -38,7 +38,7 @@ uint64_t hash(std::string_view text) {
 
 std::string name_in(const fs::path& data, const fs::path& folder) {
   if (folder == data) {
-    const fs::path whole = fs::absolute(folder).lexically_normal();  // ends in '/' if `folder` does, or in "."
+    const fs::path whole = fs::absolute(folder).lexically_normal();  // ends in '/' if `folder` ends in '/' or "."
     return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
   }
   return folder.lexically_relative(data).string();

@@ -45,7 +45,7 @@ inline constexpr size_t kMaxGlob = 1000;  // bytes
 // than kMaxGlob bytes: a bundle's glob is untrusted, and each byte costs time for each case.
 std::vector<Case> filter(std::vector<Case> cases, const std::string& glob);
 
-// One part of a run that is spread over several machines. A hash of its name assigns each case to a shard.
+// One part of a run that is spread over several machines. The hash of a case's name decides which shard has the case.
 struct Shard {
   uint32_t index = 1;  // from 1
   uint32_t count = 1;

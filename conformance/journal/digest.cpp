@@ -82,7 +82,8 @@ std::string read_untrusted_file(const std::filesystem::path& file, uint64_t most
     if (read_now > 0) bytes.append(piece, static_cast<size_t>(read_now));
   }
   if (descriptor >= 0) close(descriptor);
-  if (read_now < 0) throw std::runtime_error(fmt::format("'{}' is not a file, or cannot be read", file.string()));
+  if (read_now < 0)
+    throw std::runtime_error(fmt::format("'{}' is not a regular file, or cannot be read", file.string()));
   if (bytes.size() > most) throw std::runtime_error(fmt::format("'{}' has more than {} bytes", file.string(), most));
   return bytes;
 }

@@ -34,7 +34,7 @@ struct LevelRules {
 // required group at least one case must have passed and none may have failed. An optional group may instead have
 // reported "not supported". Waived failures count as failed unless `rules` accept them; expected failures always count
 // as failed. With `claims_profile`, "not supported" counts as failed in groups that are not optional, and groups
-// without cases are not required. A child process that ended abnormally counts in every group.
+// without cases are not required. A child process that ended abnormally counts as failed in every group.
 std::vector<Level> levels(const std::vector<Result>& results, const LevelRules& rules);
 // How many cases have a result. A case counts once: a journal that two processes continued at the same time may have
 // two results of it.
@@ -51,8 +51,8 @@ bool is_wide(std::string_view pattern);
 // True if a waiver makes the failure count as passed. `accepts_waivers`: see LevelRules.
 bool is_excused(const Result& result, bool accepts_waivers);
 
-// The reservations under which the levels hold, one line each: cases that were left out, and each waiver and expected
-// failure that applied. Reports print these lines next to the levels.
+// The reservations under which the levels hold, one line each: cases that were left out, each waiver and expected
+// failure that applied, and each pass that was expected to fail. Reports print these lines next to the levels.
 std::vector<std::string> conditions(const Header& header, const std::vector<Result>& results);
 
 }  // namespace backplane::conform

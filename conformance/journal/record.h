@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses the JSON of journals and certificates, which is untrusted.
+// Parses the JSON of journals, bundles, waivers and keys, which is untrusted.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

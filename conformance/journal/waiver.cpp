@@ -66,8 +66,8 @@ void read(const std::string& text, const std::string& whose, const char* key,
   if (!json.is_object() || json.size() != 1 || !json.contains(key) || !json[key].is_array())
     throw Usage(fmt::format("'{}' must contain a JSON object whose only member is the list '{}'", whose, key));
   if (json[key].size() > Exceptions::kMaxEntries)
-    throw Usage(fmt::format("'{}' has {} entries in '{}', which may have {}: a pattern may match many cases", whose,
-                            json[key].size(), key, Exceptions::kMaxEntries));
+    throw Usage(fmt::format("'{}' has {} entries in '{}', but at most {} are allowed: a pattern may match many cases",
+                            whose, json[key].size(), key, Exceptions::kMaxEntries));
   for (size_t i = 0; i < json[key].size(); ++i) {
     try {
       if (!json[key][i].is_object()) throw Usage("it is not an object");

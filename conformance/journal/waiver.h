@@ -39,8 +39,8 @@ class Exceptions {
   void add_expectations(const std::string& json, const std::string& whose);
 
   // Applies waivers and expectations to a result. A failure becomes waived or, if no waiver applies, expected_fail. A
-  // pass becomes unexpected_pass if a failure is expected. Waivers must not have expired on `day`, such as
-  // "2026-11-20".
+  // pass becomes unexpected_pass if a failure is expected. Waivers that expired before `day`, such as
+  // "2026-11-20", do not apply.
   Result apply(Result result, const Identity& identity, const std::string& day) const;
   // The digest of all files added; empty if none was added.
   std::string digest() const;

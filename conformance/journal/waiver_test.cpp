@@ -54,7 +54,7 @@ TEST(Waiver, NeedsEveryKey) {
     EXPECT_THROW(exceptions.add_waivers(text, "w.json"), Usage) << text;
 }
 
-// Verifying a bundle with the largest files that it may have would take hours.
+// Without these limits, verifying a bundle with the largest accepted files would take hours.
 TEST(Exceptions, AreAsManyAsAVerifierCanMatch) {
   const auto add = [](size_t entries, size_t bytes, char letter = '*') {
     std::string text = R"({"expected_failures": [)";

@@ -37,7 +37,7 @@ TEST(Bounds, AreThoseOfThePage) {
   EXPECT_DOUBLE_EQ(bound32(Rule::of(Rule::kResize), 1, 0), 20 * kE);
 }
 
-// In units of its own 8 bits, the error of an argument of 80 would be larger than the result.
+// Rounded to bfloat16's own 8 bits, an argument of 80 would have an error that is larger than the result.
 TEST(Bounds, ArgumentsOfBrainFloatsAreScaledInFp32) {
   const FloatType& type = float_type(BP_DTYPE_BFLOAT16);
   EXPECT_DOUBLE_EQ(bound(Rule::of(Rule::kExp), type, 3, 80), 3 * (0x1p-7 + 160 * kE));

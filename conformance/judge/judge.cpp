@@ -109,7 +109,7 @@ Judgement judge_exact(const Reference& reference, const onnx::Tensor& seen) {
                             : a == b && (reference.rule.kind != Rule::kBits || std::signbit(a) == std::signbit(b));
       if (same) continue;
     } else if (!reference.scale.empty() && std::isinf(reference.scale[i])) {
-      // In a graph, a decision that the device's error may change. A BOOL is still one of the two.
+      // In a graph, the device's error may change this decision. A BOOL must still be true or false.
       const int64_t integer = onnx::integer_at(seen, i);
       if (expected.dtype != BP_DTYPE_BOOL || integer == 0 || integer == 1) continue;
       return wrong(

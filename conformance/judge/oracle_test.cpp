@@ -280,7 +280,7 @@ TEST(Oracle, SpaceToDepthIsTheReverseOfDepthToSpaceInBothModes) {
   }
 }
 
-// ONNX clamps starts and ends; NumPy does not clamp a start before the first element to it if the step is negative.
+// ONNX clamps starts and ends. NumPy does not clamp a start before the first element if the step is negative.
 TEST(Oracle, SlicesBeyondAnAxisAreClampedToIt) {
   Array x(BP_DTYPE_FLOAT, {4}), nothing(BP_DTYPE_FLOAT, {0});
   x.values = {10, 11, 12, 13};

@@ -47,7 +47,7 @@ Window::Window(const Call& call, const Extents& input, Extents kernel_extents) :
     end.push_back(valid ? 0 : pads[axes + i]);
     const int64_t room = in[i] + begin[i] + end[i] - reach;
     const bool ceil = call.integer("ceil_mode") != 0;
-    // With ceil_mode, the last window may end after the padding; the only one may too.
+    // With ceil_mode, the last window may end after the padding, even if it is the only one.
     require(room >= 0 || (ceil && room > -strides[i]), "a window is larger than the padded input");
     out.push_back((ceil ? room + strides[i] - 1 : room) / strides[i] + 1);
     // A window that would begin in the padding after the input is omitted.

@@ -89,7 +89,7 @@ Result in_fork(const std::function<Result()>& work, std::chrono::milliseconds de
   Result result;
   const bool answered = in_time && from_json_line(line, result);
   siginfo_t ended = {};
-  // A plugin may close the pipe and go on, so its end does not mean that the process ends.
+  // A plugin may close the pipe and go on, so the pipe's end does not mean that the process ends.
   while (in_time && !answered) {
     if (waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT | WNOHANG) != 0 || ended.si_pid != 0) break;
     in_time = Clock::now() < end;

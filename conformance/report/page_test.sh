@@ -8,7 +8,7 @@ browser=$("$(dirname "$0")/../../scripts/browser.sh")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Renders the page $1 into $work/dom, in its state after its script has run, in a window of $2 pixels.
+# Renders the page $1 into $work/dom, in its state after its script has run, in a window that is $2 pixels wide.
 draw() {
     timeout 60 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$work/profile" --window-size="${2-1280}",900 --virtual-time-budget=2000 \
         --dump-dom "file://$1" 2>/dev/null | sed -e '/^<script>$/,/^<.script>$/d' -e 's|<script.*</script>||' >"$work/dom"

@@ -51,7 +51,7 @@ struct RunOutcome {
 RunOutcome outcome(const Header& header, const std::vector<Result>& results, const std::string& required = "",
                    double seconds = 0, bool accepts_waivers = false);
 
-// What was judged, printed before any level: the list of cases, then each condition, or a line that there is none.
+// What was judged, printed before any level: the list of cases, then each condition, or a line that says there is none.
 std::vector<std::string> scope_of(const Header& header, const RunOutcome& outcome);
 
 }  // namespace backplane::conform

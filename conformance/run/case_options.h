@@ -11,7 +11,7 @@
 namespace backplane::conform {
 
 struct CaseOptions {
-  std::vector<std::string> profiles;  // claimed profiles; if empty, all cases run and none is claimed
+  std::vector<std::string> profiles;  // claimed profiles; if empty, all cases run and no profile is claimed
   bool quick = false, full = false;
   std::string filter, shard;
   std::vector<std::string> models;  // folders of models

@@ -92,7 +92,7 @@ std::vector<Case> left_over(const Plan& plan, Journal& journal, const std::strin
   return cases;
 }
 
-// Makes each case that the parent judges fail if the device reports other flags in its process.
+// Makes a case that the parent judges fail if the device reports other flags than `flags` in the case's process.
 void expect_flags(std::vector<Case>& cases, uint32_t flags) {
   for (Case& one : cases) {
     if (!one.judge) continue;

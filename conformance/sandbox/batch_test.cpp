@@ -20,7 +20,7 @@ State state_of(int number) {
   return number % 200 == 0 ? State::kTimeout : number % 50 == 0 ? State::kCrash : State::kPass;
 }
 
-// The file that a child of this process makes before it crashes.
+// The file that a child of the process `parent` makes before it crashes.
 fs::path mark_of(pid_t parent) {
   return fs::temp_directory_path() / ("backplane_batch_test_" + std::to_string(parent));
 }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kPage = 4096;
 constexpr size_t kMacBytes = 32;
-constexpr int kFirstFree = 10;  // lower numbers stay free, because a plugin may rely on them
+constexpr int kFirstFree = 10;  // leaves lower numbers free, because a plugin may use fixed ones
 
 struct Label {
   char purpose[32] = "backplane-conform record 1";

@@ -90,7 +90,7 @@ class Child {
     printed_ = printed[0];
     if (error != 0) {
       close_all();
-      check(error, "a child process");
+      check(error, "a child process cannot be started");
     }
     fcntl(printed_, F_SETFL, O_NONBLOCK);
     limit(memory);
@@ -243,8 +243,8 @@ class Conversation {
 
   Child::Event next(uint32_t of_case, uint64_t most, std::string& out_content) {
     begin();
-    // The time without a processor in earlier cases does not extend this deadline. It takes a while to determine, so
-    // only if the record does not come at once.
+    // The time without a processor in earlier cases must not extend this deadline, so it is read and subtracted.
+    // Reading it takes a while, so this is done only if the record does not come at once.
     const Clock::time_point soon = std::min(start_ + kTick, deadline());
     if (const Child::Event event = child_.next(soon, of_case, most, out_content); event != Child::kTimeout)
       return event;
@@ -304,7 +304,8 @@ class Conversation {
     starved_for_ = milliseconds(0);
   }
   Clock::time_point deadline() const { return start_ + settings_.deadline + starved_for_; }
-  // Called at the deadline. Updates the time without a processor, and returns true if that moved the deadline.
+  // Called at the deadline. Updates the time without a processor, and returns true if that moved the deadline by
+  // more than kTick.
   bool may_wait_on() {
     const milliseconds seen =
         std::min(time_starved(starvation_before_, child_.starvation()), kPatience * settings_.deadline);
@@ -315,7 +316,7 @@ class Conversation {
   const ChildSettings& settings_;
   Clock::time_point start_ = Clock::now();
   milliseconds starved_for_{0};   // time without a processor, which extends the deadline
-  Starvation starvation_before_;  // the child's before this exchange
+  Starvation starvation_before_;  // the child's when this exchange began
 };
 
 constexpr const char* kForgery =
@@ -384,7 +385,7 @@ End run_once(const ChildSettings& settings, const std::vector<Case>& cases, size
     report({"(end of process)", State::kTimeout, "the backend did not unload in time", seconds, 0});
   } else if (event == Child::kEnd) {
     const std::string why = child.end(Clock::now() + settings.deadline);
-    if (!why.empty()) report({"(end of process)", State::kCrash, "unloading the backend ended in " + why, seconds, 0});
+    if (!why.empty()) report({"(end of process)", State::kCrash, "unloading the backend failed: " + why, seconds, 0});
   } else {
     report({"(end of process)", State::kFail, kForgery, seconds, 0});
   }

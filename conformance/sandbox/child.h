@@ -20,7 +20,7 @@
 
 namespace backplane::conform {
 
-// Thrown if no case can run, because the device does not exist or the child dies before its first case.
+// Thrown if no case can run, for example because the device does not exist or the child dies before its first case.
 struct Fatal : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

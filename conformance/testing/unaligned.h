@@ -20,7 +20,7 @@ inline bool is_unaligned(const bp_binding_t* binding) {
   return (reinterpret_cast<uintptr_t>(buffer.address) + buffer.offset) % 64 != 0;
 }
 
-// Wraps `bind` and `run` of one plugin.
+// Wraps `bind`, `run` and `destroy` of one plugin.
 struct UnalignedRuns {
   static inline bp_instance_api_t api, honest;
   static inline std::mutex mutex;

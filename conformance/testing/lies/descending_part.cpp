@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Splits an island into one part, in descending order, that is too large for it.
+// Splits an island into one part, in descending order, that is too large for the device.
 // Reported: a part of 500 nodes: review returns BP_UNSUPPORTED
 #include <numeric>
 

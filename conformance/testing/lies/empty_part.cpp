@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Splits an island into parts of which the last is empty.
-// Reported: the island is split into parts, of which one is empty
+// Splits an island into parts, the last of which is empty.
+// Reported: the island is split into parts, one of which is empty
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

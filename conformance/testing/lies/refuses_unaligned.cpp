@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Refuses unaligned memory in the run with BP_UNSUPPORTED, as it may: no lie.
+// Refuses unaligned memory in the run with BP_UNSUPPORTED, which is allowed: no lie.
 #include "testing/unaligned.h"
 #include "testing/wrapper.h"
 

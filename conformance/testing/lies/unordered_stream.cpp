@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ignores the stream of a run, and so its order.
+// Ignores the stream of a run, and so the stream's order.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {
