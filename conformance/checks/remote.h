@@ -65,7 +65,7 @@ class RemoteDevice {
 
 // Handles a request in the process that loads the plugin. Returns the reply, in which an exception becomes an error.
 std::string serve(Bench& bench, const std::string& request);
-// A device in this process, for the minimizer, which judges a graph in the process that runs it. `bench` must outlive it.
+// A device in this process, for the minimizer, which judges a graph where it runs. `bench` must outlive the device.
 RemoteDevice local_device(Bench& bench);
 
 // An operator call that the device claims, with its expected results.

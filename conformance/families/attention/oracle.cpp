@@ -40,7 +40,7 @@ References attention(const Call& call) {
   const double given = call.real("scale"), scale = given == 0 ? 1 / std::sqrt(static_cast<double>(size)) : given,
                cap = call.real("softcap");
   const bool is_causal = call.integer("is_causal") != 0;
-  // How many keys before and after its own place a query sees; all of them if negative.
+  // How many keys before and after its own position a query sees; a negative number means all.
   const int64_t left = call.integer("left_window_size", -1), right = call.integer("right_window_size", -1);
   const int64_t shared = heads / k.extents[1];
   // A device may multiply both Q and K by the root of the scale, which adds a few roundings to each product.
@@ -70,7 +70,7 @@ References attention(const Call& call) {
       }
       if (!is_masked[static_cast<size_t>(j)]) top = std::max(top, score.value);
     }
-    // Older texts of ONNX return NaN where every key is masked, but windows are newer.
+    // Older versions of ONNX define NaN where every key is masked, but windows are newer than those.
     if (top == -HUGE_VAL && (left >= 0 || right >= 0)) {
       elements.insert(elements.end(), static_cast<size_t>(v.extents[3]), Tracked(0.0));
       continue;

@@ -111,8 +111,8 @@ void add_binary_cases(OpCases& cases) {
           "Mod", {{"fmod", int64_t{1}}}, {std::move(left), random_tensor(random, dtype, {11}, Fill::kPositive)}};
     });
   }
-  // Divisors of both signs. A remainder without `fmod` has the sign of the divisor, and one with it that of the
-  // dividend.
+  // Divisors of both signs. Without `fmod`, a remainder has the sign of the divisor; with `fmod`, it has the sign of
+  // the dividend.
   for (const bp_dtype_t dtype : {BP_DTYPE_INT32, BP_DTYPE_INT64}) {
     const auto operands = [=](Random& random) {
       Array left(dtype, {7, 9}), right(dtype, {7, 9});

@@ -120,7 +120,7 @@ double floored_remainder(double a, double b) {
 }
 
 // With the attribute `fmod`, the result is that of C's fmod; otherwise it has the divisor's sign, and is rounded where
-// the divisor is added to a remainder of the other sign. Only for a dividend of ±0 does ONNX say which zero it is.
+// the divisor is added to a remainder of the other sign. ONNX defines the sign of a zero only for a dividend of ±0.
 References modulo(const Call& call) {
   require_two(call);
   const bool truncates = call.integer("fmod") != 0, is_real = is_float(call.in(0).dtype);

@@ -82,8 +82,8 @@ void add_bits(OpCases& cases) {
       });
     }
   }
-  // Amounts of any size, and signed numbers: what is shifted out at the sign is lost, what is shifted in repeats it.
-  // The oracle computes with doubles, so that the numbers of 64 bits have few significant ones.
+  // Amounts of any size, and signed numbers: a left shift loses the bits that pass the sign, and a right shift repeats
+  // the sign. The oracle computes with doubles, so the 64-bit numbers have few significant bits.
   const Type shifted[] = {
       {BP_DTYPE_UINT8, 0, 255},        {BP_DTYPE_UINT32, 0, 4294967295},          {BP_DTYPE_INT8, -128, 127},
       {BP_DTYPE_INT16, -32768, 32767}, {BP_DTYPE_INT32, -2147483648, 2147483647}, {BP_DTYPE_INT64, -65536, 65535}};

@@ -178,8 +178,8 @@ int64_t bit_or(int64_t a, int64_t b) {
 int64_t bit_xor(int64_t a, int64_t b) {
   return a ^ b;
 }
-// Operands have 64 bits here, so that a shift by the number of bits of a shorter type, or more, leaves what extends the
-// sign: 0, or -1 for a negative number that is shifted right.
+// Operands have 64 bits here, so that a shift by the number of bits of a shorter type, or more, leaves 0, or -1
+// for a negative number that is shifted right.
 int64_t shift_left(int64_t a, int64_t b) {
   return b >= 0 && b < 64 ? static_cast<int64_t>(static_cast<uint64_t>(a) << b) : 0;
 }

@@ -123,7 +123,7 @@ template <Fold kFold, Fold kScale>
 References summed(const Call& call) {
   return folded<kFold, kScale>(call, Rule::of(Rule::kSum));
 }
-// Of no elements, a type without infinities has its smallest or largest number.
+// For types without infinities, the maximum or minimum of no elements is the smallest or largest number of the type.
 template <Fold kFold>
 References picked(const Call& call) {
   References results = folded<kFold, nullptr>(call, Rule::exact());

@@ -26,7 +26,7 @@ double coordinate(std::string_view mode, int64_t out, const Axis& axis) {
     return extent == 1 ? from + width / 2 : from + x * width / (extent - 1);
   }
   const double half_pixel = (x + 0.5) / axis.scale - 0.5;
-  // Centers the output over the input, even if its extent was truncated.
+  // Centers the output over the input, even if the output's extent was truncated.
   if (mode == "half_pixel_symmetric") return in / 2 * (1 - static_cast<double>(axis.out) / extent) + half_pixel;
   return mode == "pytorch_half_pixel" && extent == 1 ? 0 : half_pixel;
 }

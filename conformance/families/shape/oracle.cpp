@@ -196,7 +196,7 @@ References depth_to_space(const Call& call) {
   })};
 }
 
-// The modes order the channels of the result as depth_to_space those of its input.
+// The modes order the result's channels in the same way as the channels of the input of depth_to_space.
 References space_to_depth(const Call& call) {
   const Array& x = call.in(0);
   const bool depth_last = call.text("mode") != "CRD";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does not run if an instance's inputs equal those of its previous run, because the outputs may still hold that run's results.
+// Does not run if an instance's inputs equal those of the run before: the outputs may still hold the results.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {
