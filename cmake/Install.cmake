@@ -28,7 +28,7 @@ file(RELATIVE_PATH pkgconfig_to_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${
 configure_file(${PROJECT_SOURCE_DIR}/cmake/backplane.pc.in backplane.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/backplane.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT backplane-dev)
 
-# Programs and libraries find the loader relative to themselves. Below /usr the linker finds it.
+# Programs and libraries find the loader relative to themselves. Below /usr the dynamic linker finds it without that.
 file(RELATIVE_PATH bin_to_lib ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
 foreach(program backplane backplane-conform)
   if(TARGET ${program})

@@ -99,7 +99,7 @@ if(TARGET backplane_libonnxifi)
     TEXT "libonnxifi.so for programs that were written for ONNXIFI: they run on the" "devices that Backplane finds." NEEDS libbackplane1)
 endif()
 if(TARGET _core)
-  get_target_property(version _core BACKPLANE_PYTHON_VERSION)  # N of Python 3.N, with which alone the module works
+  get_target_property(version _core BACKPLANE_PYTHON_VERSION)  # N of Python 3.N, the only version with which the module works
   math(EXPR next "${version} + 1")
   backplane_add_package(python3-backplane SECTION python DOES "Backplane for Python 3"
     TEXT "Runs ONNX models from Python, with NumPy arrays and DLPack." NEEDS libbackplane1 "python3 (>= 3.${version})" "python3 (<< 3.${next})" python3-numpy

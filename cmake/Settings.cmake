@@ -53,8 +53,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     $<$<COMPILE_LANGUAGE:CXX>:-Wno-stringop-overflow> $<$<COMPILE_LANGUAGE:CXX>:-Wno-stringop-overread>)
 endif()
 
-# In a unity build, sources of a target are compiled several at a time, as one file that includes them. GCC takes a type in an
-# unnamed namespace for a header's there.
+# In a unity build, sources of a target are compiled several at a time, as one file that includes them. There GCC treats a
+# type in an unnamed namespace as if a header declared it.
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
 endif()

@@ -114,7 +114,7 @@ def main():
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--load", action="store_true", help="while another process uses one core")
     parser.add_argument("--neighbour", choices=("fma", "l1"), help="while another process does this on one core")
-    parser.add_argument("--instructions", choices=tuple(neighbour.BITS), help="the most that we may use of the processor")
+    parser.add_argument("--instructions", choices=tuple(neighbour.BITS), help="the largest instruction set that Backplane may use")
     parser.add_argument("--unseen", type=pathlib.Path, help="a folder of models instead of the table's")
     parser.add_argument("--overhead", action="store_true", help="only the loader's overhead")
     parser.add_argument("--operators", action="store_true", help="single operators instead of models")

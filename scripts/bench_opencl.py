@@ -81,7 +81,7 @@ def main():
         for device, found in sides.items():
             found.append(json.loads(call("bench", model, "--device", device, "--runs", 10, "--json").stdout)["median_ms"])
     ours, cpu = statistics.median(sides["opencl"]), statistics.median(sides["cpu"])
-    print(f"\nResNet-50: {ours:.1f} ms on OpenCL, {cpu:.1f} on the CPU backend: {ours / cpu:.2f} times it")
+    print(f"\nResNet-50: {ours:.1f} ms on OpenCL, {cpu:.1f} on the CPU backend: a ratio of {ours / cpu:.2f}")
 
 
 if __name__ == "__main__":

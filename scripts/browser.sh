@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# browser.sh: prints the name of the installed Chromium. Without one, prints that to standard error and exits with status 77 (skipped).
+# browser.sh: prints the name of the installed Chromium. If there is none, says so on standard error and exits with status 77 (skipped).
 for browser in chromium chromium-browser google-chrome; do
     if command -v "$browser" >/dev/null; then
         echo "$browser"

@@ -9,9 +9,10 @@ scripts/gates.sh [GATE…]
 
 Runs scripts/setup.sh --gates --with torch,spark, then these gates, or only those named:
 
-  quick     build with g++ (warnings are errors), then format, shell, spelling, readmes, includes, planted violations
+  quick     build with g++ (warnings are errors), then the gates that are tests: format, shell, spelling, readmes, docs, names in changed
+            sources, includes, definitions, planted violations
   long      the tests that scripts/test.sh leaves out without --all (scripts/long_tests.txt)
-  headers   every header compiles on its own
+  headers   every header compiles on its own; one that its own source includes first is left to tidy
   tidy      clang-tidy over all sources, including its naming rules
   asan      Clang builds everything (warnings are errors) with address, leak and undefined-behaviour sanitizers; all tests but those
             that only repeat what others run, compile what a vendor would, or wait for PoCL's compiler
@@ -21,8 +22,8 @@ Runs scripts/setup.sh --gates --with torch,spark, then these gates, or only thos
   cuda      the CUDA backend on its stand-in for a GPU: level 3 of core, scripts/gpu_check.sh, and NVRTC compiles every kernel; skipped
             without CUDA's headers
   fuzzers   build with Clang, and 20 seconds per fuzzer
-  blocks    the commands and programs in README.md and docs/, as they stand there (scripts/readme.py)
-  site      MkDocs and Doxygen build the site, and no link in it is broken
+  blocks    the commands and programs in README.md, docs/, samples/ and other READMEs, as they stand there (scripts/readme.py)
+  site      MkDocs and Doxygen build the site, no link in it is broken, and its pages fit on a phone where Chromium is installed
   packages  Debian packages of a release build: the same bytes twice; installed, used and purged in a fresh root;
             the image for vendors' CI where Docker or Podman works
   aarch64   cross build for 64-bit Arm, and the unit tests of api, loader and backends in QEMU

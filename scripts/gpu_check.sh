@@ -41,7 +41,7 @@ bundle=$work/backplane-gpu-check
 cmake --install "$build" --prefix "$bundle" --strip >/dev/null
 rm -rf "$bundle"/{include,share/doc,share/man,lib/cmake,lib/pkgconfig} "$bundle"/lib/libonnxifi* "$bundle"/lib/backplane/libbackplane_onnxifi.so "$bundle"/share/backplane/backends.d/onnxifi.json
 
-# The libraries that the programs and backends load, but the C library.
+# The libraries that the programs and backends load, except the C library.
 mapfile -t needed < <(ldd "$bundle"/bin/* "$bundle"/lib/backplane/*.so 2>/dev/null | awk '/=> \// { print $3 }' | sort -u |
     grep -vE '/(libc|libm|libdl|librt|libpthread|ld-linux[^/]*|libbackplane[^/]*)\.so' )
 cp -L "${needed[@]}" "$bundle/lib/"

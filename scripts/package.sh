@@ -7,11 +7,11 @@ usage() {
     cat <<'END'
 scripts/package.sh [--build FOLDER] [--out FOLDER] [--no-python]
 
-Builds the preset `package` and makes its .deb packages, and backplane-VERSION.spdx.json, which lists what each was built from.
+Builds the preset `package` and makes its .deb packages, and backplane-VERSION.spdx.json, which lists what they were built from.
 Packaging a build again gives the same bytes: times are those of the last commit, or $SOURCE_DATE_EPOCH.
 
   --build FOLDER  packages a build that is there and was configured with CMAKE_INSTALL_PREFIX=/usr
-  --out FOLDER    where the packages go (build/package/packages); what it has of earlier ones is deleted
+  --out FOLDER    where the packages go (build/package/packages); earlier packages in it are deleted
   --no-python     without python3-backplane, which needs nanobind (scripts/setup.sh installs it) and python3-dev
 
 Exit status: 0 if every package was made.

@@ -9,14 +9,14 @@ it unchanged: in a scratch folder with the content of this tree, with a separate
 of a page share that folder; blocks of Python share their variables too, and run after the other blocks of the page. C++ is compiled by the
 test docs.guides.
 
-Comments in front of a block, which are not visible on the page, name what a reader has and the tree has not:
+Comments in front of a block, which are not visible on the page, name what a reader has and the tree lacks:
 
   <!-- run: model FILE INPUT[1,3] OUTPUT[1,4] -->   a model with this input and output; a name instead of an extent is a symbolic dimension
   <!-- run: npy FILE [1,3] -->                      an array of fp32
-  <!-- run: replace WORD VALUE -->                  a word that stands for something of the reader's
+  <!-- run: replace WORD VALUE -->                  a word that stands for something that the reader supplies
   <!-- run: before CODE -->                         code that runs before the block, in its language; for C, inside main
   <!-- run: after CODE -->                          code that runs after the block
-  <!-- run: needs NAME -->                          runs where this is: a file of $BACKPLANE_DATA, python:MODULE, or a program
+  <!-- run: needs NAME -->                          runs only if this is there: a file of $BACKPLANE_DATA, python:MODULE, or a program
   <!-- run: slow REASON -->                         runs with --slow only, in a clone of the tree: the block builds or installs
   <!-- run: skip REASON -->                         the block is not run
 
@@ -119,7 +119,7 @@ def run_shell(block, code):
     subprocess.run(["bash", "-euo", "pipefail", "-c", code], check=True, timeout=TIMEOUT)
 
 
-# What a reader of a block that builds has not: an installation.
+# The variables of an installation, which a reader of a block that builds does not have yet.
 INSTALLATION = ("CMAKE_PREFIX_PATH", "LD_LIBRARY_PATH", "PKG_CONFIG_PATH", "PYTHONPATH")
 
 

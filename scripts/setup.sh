@@ -14,7 +14,7 @@ and prepares the test data in $BACKPLANE_DATA (by default ~/.cache/backplane, ab
   --no-data      the packages of a full build only, no data
   --gates        everything, and the compilers and emulators of scripts/gates.sh
   --cuda         also CUDA's headers and run-time compiler, from the Python registry (about 150 MB; not if they are found already)
-  --with torch   also torch for its CPU build, with onnxscript, which the tests of torch.compile need (200 MB; where only the Python
+  --with torch   also torch in its CPU build, with onnxscript, which the tests of torch.compile need (200 MB; where only the Python
                  registry can be reached, its build with CUDA's libraries: 3 GB)
   --with spark   also PySpark, in an environment of its own, and Java where there is none: the sample of Spark needs them (700 MB)
   --no-browser   no Chromium (also with BACKPLANE_NO_BROWSER=1): the test that renders reports is skipped
@@ -157,7 +157,7 @@ data=${BACKPLANE_DATA:-${XDG_CACHE_HOME:-$HOME/.cache}/backplane}
 python=/usr/bin/python3
 [[ -x $python ]] || python=$(command -v python3 || true)
 
-# --- CUDA's headers and compiler, of which the build needs the headers ---
+# --- CUDA's headers and compiler: the build needs only the headers ---
 
 if [[ $with_cuda == yes && ! -e /usr/local/cuda/include/nvrtc.h && ! -e $data/cuda/nvidia/cu13/include/nvrtc.h ]]; then
     install_packages python3-pip

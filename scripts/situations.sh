@@ -9,8 +9,8 @@ scripts/situations.sh [SITUATION…]
 
 Builds the preset dev and runs its tests, without the gates, in these situations, or only in those named:
 
-  avx2      oneDNN and tiles limited to AVX2
-  sse41     oneDNN and tiles limited to SSE4.1
+  avx2      the CPU backend and oneDNN limited to AVX2
+  sse41     the CPU backend and oneDNN limited to SSE4.1
   opencl    PoCL with one thread and work-groups of at most 64
   one_core  one core
   busy      next to a busy process for each core

@@ -5,7 +5,8 @@
 Type and shape must be equal, texts too, and every number within 1e-3 of its own size plus 1e-7. An element near zero of an output that sums
 large terms (raw scores) carries the rounding errors of those terms, and has a wider bound: an fp32 sum of K terms has an error of about
 2^-24 * sqrt(K) times their magnitude, and the errors of L layers add up independently, to 2^-24 * sqrt(K * L). With K = 1024 and L = 128
-this is 2^-15.5 of the output's largest magnitude. Prints one line, with the number of elements that need it; exits with 1 if any differs.
+this is 2^-15.5 of the output's largest magnitude. Prints one line, with the number of elements that need the wider bound; exits with 1 if
+any differs.
 """
 import sys
 

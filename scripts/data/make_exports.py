@@ -38,7 +38,7 @@ def sklearn_pipeline(folder):
     inputs = [("numbers", FloatTensorType([None, 4])), ("words", StringTensorType([None, 2]))]
     model = to_onnx(pipeline, initial_types=inputs, target_opset={"": 18, "ai.onnx.ml": 3}, options={"zipmap": False})
     onnx.save(model, folder / "model.onnx")
-    words[3, 0] = "violet"  # which it has never seen
+    words[3, 0] = "violet"  # a word that the encoder has never seen
     return [numbers[:40], words[:40].astype(str)]
 
 

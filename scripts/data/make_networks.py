@@ -252,7 +252,7 @@ MODELS = [bert, gpt2, vit, mobilenet, control, pipeline]
 
 
 def save(folder, model, inputs):
-    """Writes model.onnx, input_<i>.npy and what the reference gives for them, output_<i>.npy."""
+    """Writes model.onnx, input_<i>.npy and, as output_<i>.npy, the reference's results for them."""
     folder.mkdir(parents=True, exist_ok=True)
     onnx.save(model, folder / "model.onnx")
     session = reference.open_model(folder / "model.onnx")

@@ -14,7 +14,7 @@ def embed_layer_norm(d):
     ids = lambda rows, *shape: d.array(shape or (batch, length), np.int32, 0, rows - 1)
     has_segments = d.chance(0.7)
     inputs = [ids(words), ids(segments) if has_segments and d.chance(0.8) else None, x(words, width), x(places, width),
-              x(segments, width) if has_segments else None, d.array([width], np.float32, 0.5, 1), d.array([width], np.float32, 8, 9)]  # results far from 0, where terms would cancel
+              x(segments, width) if has_segments else None, d.array([width], np.float32, 0.5, 1), d.array([width], np.float32, 8, 9)]  # results far from 0, because terms cancel near 0
     inputs.append(ids(3) if d.chance(0.5) else None)  # a mask, in which only elements equal to 1 count
     inputs.append(None if d.chance(0.6) else ids(places) if d.chance(0.5) else ids(places, 1, length))
     attributes = {"epsilon": d.one([1e-12, 1e-5, 0.25])} if d.chance(0.6) else {}
@@ -47,7 +47,7 @@ def key_mask(d, batch, length, keys):
 
 
 def qattention(d):
-    """Values are far from 0, where terms would cancel."""
+    """Values are far from 0, because terms cancel near 0."""
     batch, length, heads, size, inputs = d.size(1, 3), d.one([1, 2, 5, 9, 70]), d.size(1, 3), d.one([4, 8, 16]), d.one([5, 8, 24, 64])
     width, quantized = heads * size, d.op == "QAttention"
     past = d.size(0, 4) if d.chance(0.4) else None
@@ -119,7 +119,7 @@ def spelled_out(model):
 
 
 def gelu(d):
-    """Numbers above 0, as terms cancel below."""
+    """Numbers above 0, because terms cancel below 0."""
     x = d.array(d.shape(1, 4), np.float32, 0.5, 4)
     bias = d.array(x.shape[-1:], np.float32, 0, 1)
     inputs = [x, bias] if d.op == "BiasGelu" or (d.op == "FastGelu" and d.chance(0.5)) else [x]
@@ -160,7 +160,7 @@ def matmul_nbits(d):
 
 
 def multi_head_attention(d):
-    """Values are far from 0, where terms would cancel."""
+    """Values are far from 0, because terms cancel near 0."""
     batch, heads, length, keys, size = d.size(1, 3), d.size(1, 3), d.one([1, 2, 5, 70]), d.one([1, 3, 9]), d.one([4, 8])
     past = d.size(1, 4) if d.chance(0.3) else None
     values, total = size if past or d.chance(0.7) else 16, keys + (past or 0)

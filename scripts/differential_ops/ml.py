@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ai.onnx.ml."""
+"""Operators of ai.onnx.ml."""
 import numpy as np
 
 from .draw import ML, Node

@@ -4,7 +4,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 read_arguments "$@"
 tool=$(find_tool codespell) || exit $?
-# Leaves out tests of the suggestions "did you mean", which misspell words on purpose.
+# Leaves out words.txt, and tests of the suggestions "did you mean", which misspell words on purpose.
 mapfile -t texts < <(tracked '*.c' '*.cpp' '*.h' '*.hpp' '*.cl' '*.md' '*.sh' '*.py' '*.txt' '*.cmake' '*.in' '*.html' '*.json' |
     grep -vE '(cli/[a-z]*_test\.cpp|cli_test\.sh|scripts/gates/words\.txt)$')
 some "${#texts[@]}"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""In a bundle of scripts/gpu_check.sh: checks the CUDA backend on this machine's GPU, measures it beside PyTorch, and writes one report.
+"""In a bundle of scripts/gpu_check.sh: checks the CUDA backend on this machine's GPU, compares its times with PyTorch's, and writes one report.
 
 The driver's library is found as the dynamic linker does. NVRTC is in the bundle; cuBLASLt and cuDNN come from LD_LIBRARY_PATH, from PyTorch's packages, or
 from /usr/local/cuda. Exit status: 0 if no step failed, 1 if one did, 2 for wrong usage.
@@ -108,14 +108,14 @@ class Check:
         return "; ".join(f"{model}: {line}" for model, line in zip(MODELS, lines))
 
     def leaks(self):
-        """Runs in one process, which afterwards has hardly more memory than after the first tenth."""
+        """The peak memory of a process after all runs, which may hardly exceed that of another process after a tenth of them."""
         few, many = (self.bench("resnet50_fp16", "cuda", 1, runs, "--memory", "cuda")["peak_rss_mb"] for runs in (self.options.runs // 10, self.options.runs))
         if many > few + 32:
             raise Failed(f"peak memory {few:.0f} MiB after {self.options.runs // 10} runs, {many:.0f} after {self.options.runs}")
         return f"{self.options.runs} runs, peak memory {few:.0f} to {many:.0f} MiB"
 
     def speed(self):
-        """The table: medians in milliseconds, of Backplane before and after PyTorch the better one."""
+        """The table: medians in milliseconds. Backplane is measured before and after PyTorch, and the better of its two medians counts."""
         known = json.loads((HERE / "models/models.json").read_text())
         rates, failed = self.rates(), []
         self.table = ["| model | batch | Backplane, ms | PyTorch eager | compiled | ÷ eager | ÷ compiled | ÷ floor |", "|---|---|---|---|---|---|---|---|"]

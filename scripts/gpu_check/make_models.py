@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """make_models.py FOLDER [--tiny]: the models of gpu_check, without their weights, and models.json with what a run of each computes and reads.
 
-All weights of a model lie in one external file, weights32.bin or weights16.bin, which check.sh makes where the models run: a few kilobytes of
-model travel instead of hundreds of megabytes. Every weight begins at another place of that file, so that no two are equal. --tiny makes
+All weights of a model lie in one external file, weights32.bin or weights16.bin, which check.py makes where the models run: a few kilobytes
+of model travel instead of hundreds of megabytes. Every weight begins at its own offset in that file, so that no two are equal. --tiny makes
 small models of the same kinds, for a stand-in.
 """
 import argparse
@@ -24,7 +24,7 @@ ALIGNMENT = 4096
 
 
 class Weightless(Builder):
-    """A Builder whose weights are places in a file. `dtype` is that of all floating-point values."""
+    """A Builder whose weights are ranges of a file. `dtype` is that of all floating-point values."""
 
     def __init__(self, name, dtype):
         super().__init__(name)

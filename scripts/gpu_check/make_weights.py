@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""make_weights.py FOLDER: weights32.bin and weights16.bin for the models of models.json in FOLDER, of the size of the largest.
+"""make_weights.py FOLDER: weights32.bin and weights16.bin for the models of models.json in FOLDER, each as large as its largest model needs.
 
 A sequence of about a million normal numbers, of standard deviation 0.02, is repeated. Its length is a prime number, so that two weights of the
 same shape are not equal. Needs nothing but Python.
