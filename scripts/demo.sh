@@ -8,7 +8,7 @@ usage() {
 scripts/demo.sh
 
 Runs scripts/setup.sh --demo, builds the loader, the CPU backend, the program backplane and the sample read_text (preset dev), lists
-the backends that the loader found, reads sample pictures, and shows where a model's nodes run. It builds no tests and needs none of their
+the backends that the loader found, and reads sample pictures, naming the device that ran the model. It builds no tests and needs none of their
 data; scripts/test.sh continues from this build.
 Exit status: 0 if every picture was read correctly.
 END

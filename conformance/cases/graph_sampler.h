@@ -23,7 +23,7 @@ class GraphSampler {
   const Array& at(uint32_t value) const { return values_[value].value; }
   const Extents& shape(uint32_t value) const { return values_[value].value.extents; }
 
-  // A value of the recipe's type for which `suits` returns true, preferring later values; BP_NONE if there is none.
+  // A computed value or input of the recipe's type for which `suits` is true, preferring later ones; BP_NONE if none.
   uint32_t pick(const std::function<bool(uint32_t value)>& suits);
   uint32_t pick() {
     return pick([](uint32_t) { return true; });

@@ -43,7 +43,7 @@ Result with_fixture(Bench& bench, std::string (*check)(Bench&, Fixture&)) {
   return passed(1);
 }
 
-// The plugin's own text about its failure, as the end of a sentence; empty if it gave none.
+// The plugin's own text about its failure, as the end of a sentence; empty if there is none.
 std::string explained(const Answer& answer) {
   return answer.text.empty() ? "" : ": " + answer.text;
 }

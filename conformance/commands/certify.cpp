@@ -60,7 +60,8 @@ std::vector<LoadedFile> files_of(const Options& options) {
 // Waits until the current time, in whole seconds, is later than `time`, because `verify` requires each time to be later
 // than the one before.
 void wait_past(const std::string& time) {
-  if (time > utc_in(60)) throw std::runtime_error(fmt::format("the commitment's time {} is in the future", time));
+  if (time > utc_in(60))
+    throw std::runtime_error(fmt::format("{} is in the future: correct this machine's clock", time));
   while (utc_now() <= time) std::this_thread::sleep_for(std::chrono::milliseconds(20));
 }
 

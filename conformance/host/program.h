@@ -65,9 +65,9 @@ class Instance {
   // Passes `run` on unchanged and does not wait for the run to finish.
   Answer start(const bp_run_t& run);
 
-  // Binds the inputs, and new memory for scratch and for each output whose extents are known before the run. The memory
-  // lives until the next bind_all or the destructor. `extents` are the outputs' extents; they are needed if the graph
-  // leaves some unknown. Fails if the program computes other extents.
+  // Binds the inputs, and new memory for scratch and for each output that has no strings and whose extents are known
+  // before the run. The memory lives until the next bind_all or the destructor. `extents` are the outputs' extents,
+  // which are needed if the graph leaves some unknown. Fails if the program computes other extents.
   Answer bind_all(const std::vector<onnx::Tensor>& inputs, const std::vector<std::vector<int64_t>>& extents = {});
   Memory& input(uint32_t i) { return *inputs_[i]; }
   Memory& output(uint32_t i) { return *outputs_[i]; }
@@ -78,7 +78,7 @@ class Instance {
  private:
   Instance(const Program& program, bp_instance_t* raw) : program_(program), raw_(raw) {}
   const bp_instance_api_t& api() const { return *program_.device().plugin().instance; }
-  // Sets bound_: an output is to be bound if the graph has its extents or the program computes them before the run.
+  // Sets bound_: an output is to be bound unless it has strings or its extents are found only during the run.
   Answer find_bound(const std::vector<onnx::Tensor>& inputs, const std::vector<std::vector<int64_t>>& extents);
   static bp_status_t provide_output(void* self, uint32_t slot, uint32_t rank, const int64_t* extents, uint64_t bytes,
                                     bp_tensor_t* out_tensor);

@@ -231,7 +231,7 @@ struct End {
   std::optional<Result> crash;  // result of the case before `next` if it crashed; not reported yet
 };
 
-// Thrown through the code that judges a case if the child does not reply.
+// Thrown through the code that judges a case if the child does not reply or sends a forged record.
 struct NoReply {
   Child::Event event;
 };

@@ -169,7 +169,7 @@ TEST(Child, MemoryIsLimited) {
 }
 #endif
 
-// A process that a case left behind keeps the pipe open. It must be killed, or the run would wait for it.
+// A process that a case left behind keeps the pipe open. That process must be killed, or the run would wait for it.
 TEST(Child, ProcessesLeftByACaseAreEnded) {
   const auto start = std::chrono::steady_clock::now();
   EXPECT_THAT(states(run({"fork", "b"})), ElementsAre("fork pass", "b pass", "(end of process) timeout"));

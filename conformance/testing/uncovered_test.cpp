@@ -40,7 +40,7 @@ std::vector<Form> all_forms() {
     if (kind != "op") continue;
     words >> version >> inputs >> outputs >> flag;
     if (flag == "deprecated") continue;
-    // The file gives counts as MIN-MAX, and stoul reads MIN. A graph has at least one output.
+    // The file has counts as MIN-MAX, and stoul reads MIN. A graph has at least one output.
     forms.push_back({domain, name, version, std::stoul(inputs), std::max<size_t>(1, std::stoul(outputs))});
   }
   return forms;
