@@ -57,7 +57,8 @@ TEST(Judge, NanMatchesNanAlone) {
   }
 }
 
-// In a graph, the error of the node's inputs may change a comparison, but not to the poison of an unwritten output.
+// In a graph, the error of the node's inputs may change a comparison, but the result must still be a bool, not the
+// poison of an unwritten output.
 TEST(Judge, AnUncertainBoolIsStillTrueOrFalse) {
   Array array(BP_DTYPE_BOOL, {1});
   array.values = {1};

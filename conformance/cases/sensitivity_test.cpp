@@ -124,8 +124,8 @@ std::set<std::string> unnoticed(const std::string& op, const std::vector<const O
 }
 
 TEST(Cases, NoticeABackendThatIgnoresAnAttributeOrInput) {
-  // Those that have no effect in any of the cases, because they are for other types, for outputs that are not used or
-  // for training, because they repeat what a shape says, or because they only say what is not done anyway.
+  // Attributes and inputs that have no effect in any of the cases, because they are for other types, for outputs that
+  // are not used or for training, because they repeat what a shape says, or because they switch off what is off anyway.
   const std::set<std::string> right = {"Attention: qk_matmul_output_mode = 1",
                                        "BatchNormalization: momentum = 1.8",
                                        "BatchNormalization: training_mode = 1",

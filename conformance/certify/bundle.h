@@ -66,8 +66,8 @@ struct Proof {
 Proof verify(const Parts& parts);
 
 // The outcome on `day`, the day of verification. A waiver counts through its expiry day, and only if the certifier who
-// signed the waivers is known (`accepts_waivers`) and its pattern is not too wide (`is_wide`). A failure that no
-// counting waiver covers is a fault.
+// signed the waivers is known (`accepts_waivers`) and the waiver's pattern is not too wide (`is_wide`). A failure that
+// no counting waiver covers is a fault.
 RunOutcome outcome_on(const Proof& proof, const std::string& day, bool accepts_waivers);
 
 }  // namespace backplane::conform

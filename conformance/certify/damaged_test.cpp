@@ -298,7 +298,7 @@ TEST_F(Hostile, AKeyTwice) {
   EXPECT_THAT(refusal_of_statement(with_machine(R"({"cores": 2, "cores": 3})")), testing::HasSubstr("duplicate key"));
 }
 
-// The verifier draws up the list of cases again, so the time that takes must not depend on the vendor.
+// The verifier draws up the list of cases again, so the time for this must not depend on the vendor.
 TEST_F(Hostile, SelectionsThatTakeLong) {
   const auto refusal = [&](const std::function<void(Commitment&)>& change) {
     parts = bundle();

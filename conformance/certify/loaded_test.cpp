@@ -66,7 +66,7 @@ TEST(LoadedFiles, MoreFilesThanAreNotedAreNotHidden) {
   LoadedFiles others;
   others.note(getpid());
   EXPECT_THAT(unreadable(others), testing::ElementsAre("(more files than 4096)"));
-  files.note(getpid());  // of processes with few files each, there may be too many together
+  files.note(getpid());  // several processes with few files each may have too many together
   EXPECT_THAT(unreadable(files), testing::Contains("(more files than 4096)"));
 }
 

@@ -236,7 +236,8 @@ std::vector<onnx::Tensor> zeros_for(const GraphSpec& spec) {
   return inputs;
 }
 
-// Whether a call reports the graph as the plugin's own defect, or a run wrote outside its memory.
+// Whether a call reports the graph as the plugin's own defect, or a check of a run fails, such as the one for writes
+// outside its memory.
 bool is_defect(const Answer& answer) {
   return answer.status == BP_INTERNAL;
 }

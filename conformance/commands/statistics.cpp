@@ -39,7 +39,7 @@ bool is_draw(const view::Graph& graph, const view::Value& operand) {
          node.float_attribute("high", 1) == 1;
 }
 
-// Draws only in training mode; otherwise y is x and the mask is true.
+// Dropout draws only in training mode; otherwise y is x and the mask is true.
 std::optional<Draws> dropout(const view::Graph& graph, const view::Node& node, const std::vector<onnx::Value>& inputs) {
   const onnx::Tensor *const x = given(graph, node.input(0), inputs), *const ratio = given(graph, node.input(1), inputs),
                             *const training = given(graph, node.input(2), inputs);

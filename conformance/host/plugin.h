@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plugin's library, its descriptor, its backend and a device, each owned by a class whose destructor releases it.
+// A plugin's library, its backend and a device, each owned by a class whose destructor releases it.
 #pragma once
 
 #include <filesystem>

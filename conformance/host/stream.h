@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device's stream and semaphore, destroyed in their destructors, and the end of a run, reported by `done`.
+// A device's stream and semaphore, each destroyed by its class's destructor, and the end of a run, reported by `done`.
 #pragma once
 
 #include <condition_variable>

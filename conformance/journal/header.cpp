@@ -43,7 +43,7 @@ Json to_json(const Header& header) {
   return json;
 }
 
-// True if the text is as long as `form`, with a digit for each 0 of it and otherwise the same characters.
+// True if the text is as long as `form`, has a digit where `form` has a 0, and has otherwise the same characters.
 bool has_form(std::string_view text, std::string_view form) {
   return std::ranges::equal(text, form, [](char c, char f) { return f == '0' ? c >= '0' && c <= '9' : c == f; });
 }

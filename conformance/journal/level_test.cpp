@@ -61,7 +61,7 @@ TEST(Level, AMissingOperatorOfAClaimedProfileFails) {
   EXPECT_EQ(reached(results, {.claims_profile = true}), "L0L1L2L3");
 }
 
-// `extended` and `quant` have no graph cases, so L2 of these profiles depends on the other groups only.
+// For example, `extended` and `quant` have no graph cases, so L2 of these profiles depends on the other groups only.
 TEST(Level, AGroupWithoutACaseInTheProfileIsNotRequired) {
   std::vector<Result> results = good();
   std::erase_if(results, [](const Result& result) { return result.name == "graph/x"; });

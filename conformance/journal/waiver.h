@@ -28,8 +28,8 @@ struct Expectation {
 
 class Exceptions {
  public:
-  // The most entries of a file, and the most with wildcards in all files together. A bundle's files are untrusted, and
-  // each pattern costs time for each case.
+  // The most entries of a file, and the most entries with wildcards in all files together. A bundle's files are
+  // untrusted, and each pattern costs time for each case.
   static constexpr size_t kMaxEntries = 20'000, kMaxPatterns = 1000;
 
   Exceptions() = default;

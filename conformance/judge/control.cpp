@@ -60,7 +60,7 @@ const Estimate& needed(const Estimate* input) {
   return *input;
 }
 
-// Returns the only element. Throws if it has an error, because then its value is not certain.
+// Returns the only element. Throws if its error is not 0, because then the value is not certain.
 double single(const Estimate& value) {
   require(value.value.count() == 1 && value.error.size() == 1, "a condition or a count is not one element");
   require(value.error[0] == 0, "the value of a condition or a count is not certain");

@@ -89,7 +89,7 @@ Errors ends(std::string_view op, const Call& call, const Errors& errors, const R
   return spreads;
 }
 
-// A limit that moves by e moves what is clipped by at most e, in addition to what the data's own error does.
+// If a limit changes by e, a clipped result changes by at most e in addition to the change from the data's own error.
 Errors clip(std::string_view op, const Call& call, const Errors& errors, const References& result) {
   Errors spreads = ends<>(op, call, errors, result);
   double limits = 0;

@@ -74,8 +74,8 @@ std::vector<int64_t> Call::ints(std::string_view name, std::vector<int64_t> othe
 }
 
 std::optional<uint32_t> newest_form(const std::vector<uint32_t>& versions, uint32_t opset, bool brain) {
-  // No version before 13 supports BFLOAT16. If an operator has a version 22, it does so from that version on. Other
-  // operators do in every listed version from 13 on.
+  // No version before 13 supports BFLOAT16. If an operator has a version 22, that one and later ones do. Other
+  // operators support it in every listed version from 13 on.
   const auto since_22 = std::find(versions.begin(), versions.end(), 22u);
   const auto since_13 = std::lower_bound(versions.begin(), versions.end(), 13u);
   const auto first = !brain ? versions.begin() : since_22 != versions.end() ? since_22 : since_13;
@@ -89,7 +89,7 @@ void drop_newer_attributes(std::string_view op, uint32_t version, Attributes& at
     std::string_view op, attribute;
     uint32_t since;
   };
-  // The attributes of cases that some of the listed versions of their operators lack.
+  // Attributes that cases set and that some of the listed versions of their operators lack.
   constexpr Added kAdded[] = {
       {"Attention", "left_window_size", 25},
       {"Attention", "right_window_size", 25},

@@ -87,7 +87,7 @@ bool is_outside(const onnx::NodeProto& node, const Attributes& attributes) {
     }
     return int64_t{0};
   };
-  // True for attributes that calls cannot have, such as tensors and graphs.
+  // True if the node has attributes that calls cannot have, such as tensors and graphs.
   if (static_cast<int>(attributes.size()) < node.attribute_size()) return true;
   const std::string& op = node.op_type();
   if (op == "Pad") return node.input_size() > 3;

@@ -54,7 +54,7 @@ bool begin_later(const Network& candidate, const Attempt& attempt) {
   return false;
 }
 
-// Removes a node. Its readers instead read one of its inputs that has the same type and shape.
+// Removes a node. Its readers instead read an input of the removed node that has its output's type and shape.
 bool bypass_node(const Network& candidate, const Attempt& attempt) {
   const GraphSpec& graph = candidate.spec;
   for (const NodeSpec& node : graph.nodes) {

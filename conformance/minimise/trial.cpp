@@ -44,7 +44,7 @@ using Clock = std::chrono::steady_clock;
     if (size <= 0) break;
     done += static_cast<size_t>(size);
   }
-  _exit(0);  // does not unload the plugin's library, because other cases test that
+  _exit(0);  // does not unload the plugin's library, because other cases test unloading
 }
 
 // Reads until a line feed, the end of the stream or kMost bytes. Returns false if none of these comes before the

@@ -11,7 +11,7 @@ struct Row {
   double low, high;  // the function is defined and finite in this range, in every type
   std::vector<bp_dtype_t> types = {BP_DTYPE_FLOAT, BP_DTYPE_FLOAT16, BP_DTYPE_BFLOAT16};
   Attributes attributes = {};
-  uint32_t since_in_half = 0;  // for FLOAT16, the since member of Problem
+  uint32_t since_in_half = 0;  // Problem::since for FLOAT16
 };
 
 const std::vector<Row>& rows() {

@@ -76,7 +76,7 @@ References nhwc_conv(const Call& call) {
   return {result};
 }
 
-// Returns an element of a scale or zero point, which is one for all columns or one for each.
+// Returns a column's element of a scale or zero point, which has one value for all columns or one for each.
 double of_column(const Call& call, size_t slot, int64_t column) {
   if (!call.has(slot)) return 0;
   const Array& all = call.in(slot);

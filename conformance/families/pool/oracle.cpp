@@ -35,7 +35,8 @@ Array slide(const Call& call, const Window& window, F visit) {
   return result;
 }
 
-// ONNX defines no result for such a window: implementations return 0, NaN, -infinity or the lowest number.
+// ONNX defines no result for a window that has only padding: implementations return 0, NaN, -infinity or the lowest
+// number.
 constexpr char kNothing[] = "a window has only padding";
 
 References max_in(const Call& call, const Window& window) {

@@ -64,7 +64,7 @@ void add_scatter_cases(OpCases& cases) {
   for (const bp_dtype_t dtype : types) {
     for (const char* reduction : {"none", "add", "mul", "max", "min"}) {
       const bool is_sum = std::string_view(reduction) == "add" || std::string_view(reduction) == "mul";
-      // ONNX does not define sums and products in 8 bits, which wrap. Those of 16-bit floats are left out, too.
+      // Sums and products in 8 bits wrap, which ONNX does not define. Those of 16-bit floats are left out, too.
       if (is_sum && (dtype == BP_DTYPE_UINT8 || is_half(dtype))) continue;
       const bool repeats = std::string_view(reduction) != "none";
       // Integers are small, so that products of a few stay in range.

@@ -59,7 +59,7 @@ double absolute(const Call&, double x) {
 double negate(const Call&, double x) {
   return -x;
 }
-// Integers have no -0, so adding 0.0 turns it into 0.
+// Integers have no -0, so adding 0.0 turns -0 into 0.
 References neg(const Call& call) {
   References result = map<negate>(call, Rule::exact(), call.in(0).dtype);
   if (!is_float(call.in(0).dtype)) {
