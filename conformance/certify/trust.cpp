@@ -83,7 +83,7 @@ Trust Trust::read(const fs::path& path) {
   for (const fs::directory_entry& entry : fs::directory_iterator(path)) {
     if (entry.path().extension() == ".json") files.push_back(entry.path());
     if (files.size() > kMaxFiles)
-      throw std::runtime_error(fmt::format("'{}' has more than {} files", path.string(), kMaxFiles));
+      throw std::runtime_error(fmt::format("'{}' has more than {} .json files", path.string(), kMaxFiles));
   }
   for (const fs::path& file : files) read_file_into(trust, file);
   return trust;

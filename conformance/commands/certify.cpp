@@ -61,7 +61,7 @@ std::vector<LoadedFile> files_of(const Options& options) {
 // than the one before.
 void wait_past(const std::string& time) {
   if (time > utc_in(60))
-    throw std::runtime_error(fmt::format("{} is in the future: correct this machine's clock", time));
+    throw std::runtime_error(fmt::format("the recorded time {} is in the future: check this machine's clock", time));
   while (utc_now() <= time) std::this_thread::sleep_for(std::chrono::milliseconds(20));
 }
 
