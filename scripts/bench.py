@@ -71,7 +71,7 @@ def measure(row, ours, theirs, arguments, rates):
 
 @contextlib.contextmanager
 def busy_core():
-    """Runs a process that keeps the last core that we may use busy."""
+    """Keeps one core busy with another process: the last core that this process may use."""
     core = max(os.sched_getaffinity(0))
     other = subprocess.Popen([sys.executable, "-c", f"import os; os.sched_setaffinity(0, [{core}])\nwhile os.getppid() == {os.getpid()}:\n    for _ in range(10**6): pass"])
     try:

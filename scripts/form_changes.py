@@ -57,7 +57,7 @@ def main():
         for newer, older in zip(chain, chain[1:]):
             step = (*key, newer.since_version)
             if upgrades.get(step, "unchanged") != "unchanged":
-                break  # no node is shown in a form before a rewrite
+                break  # nodes in forms before a rewrite never reach a backend
             found = list(changes(older, newer))
             mark = f", limit {limits[step]}" if step in limits else ""
             if found:

@@ -109,8 +109,8 @@ gate_tsan() { export BACKPLANE_WHOLE_PROGRAMS=1 && configure tsan && build tsan 
 gate_grown() {
     export BACKPLANE_WHOLE_PROGRAMS=1
     need_dev && configure grown && build grown || return 1
-    # Runs the tests of everything that crosses the ABI. Left out are more models, which would add nothing, and tests that install, because
-    # that rewrites the folders in which libraries are searched.
+    # Runs the tests of everything that crosses the ABI. Left out are tests with further models, which would add nothing, and tests that
+    # install, because that rewrites the folders in which libraries are searched.
     api/abi/grown_test.sh build/dev build/grown -j "$(($(cores) + 1))" -E '^(abi\.layout|cpu_on_|cpu_networks_|opencl_models|opencl_tiles|opencl_oclgrind|models\.|sample\.04_out_of_tree|tools\.new_backend|conform_guide)'
 }
 gate_blocks() { need_dev && "$BACKPLANE_DATA/venv/bin/python" -B scripts/readme.py; }

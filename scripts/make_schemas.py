@@ -29,7 +29,7 @@ ATTRIBUTE_TYPES = {"TYPE_PROTO": "type", "TYPE_PROTOS": "types"}
 FORMULAS = {"AffineGrid", "BlackmanWindow", "DepthToSpace", "HammingWindow", "HannWindow", "Range", "SpaceToDepth"}
 # Element types that the ABI does not have.
 UNKNOWN_TYPES = {"float6e2m3", "float6e3m2"}
-# Forms that no longer allow types of the form before. They keep these types here, because the loader rewrites models of older operator
+# Forms that no longer allow some types of the previous form. They keep these types here, because the loader rewrites models of older operator
 # sets in the newest form.
 NARROWED = {("ReduceLogSum", 28), ("ReduceLogSumExp", 28)}
 CONTAINERS = {"seq": "sequence", "optional": "optional", "map": "map", "sparse_tensor": "sparse"}

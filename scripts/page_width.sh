@@ -10,7 +10,7 @@ done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# A window of Chromium cannot be as narrow as a phone, a frame in it can.
+# A window of Chromium cannot be as narrow as a phone, but a frame in it can.
 {
     echo '<!DOCTYPE html><body><pre id="found"></pre><script>let seen = 0; const found = [];'
     # shellcheck disable=SC2016 # for the browser

@@ -4,7 +4,7 @@
 
 sbom.py BUILD PACKAGE.deb...
 
-For each package: its digest, the packages that it needs when it runs (its Depends), and for all of them together what was compiled in:
+For each package: its digest, the packages that it needs when it runs (its Depends). For all of them together: what was compiled in,
 the Debian packages that own the headers that the compiler read, as ninja recorded them. The time is $SOURCE_DATE_EPOCH.
 """
 import datetime
@@ -30,7 +30,7 @@ def owners(files):
     """The Debian packages that the files belong to, by name, with versions."""
     names = set()
     for begin in range(0, len(files), 500):
-        # Files that no package owns (of a venv, of /usr/local) only lower the exit status.
+        # Files that no package owns (of a venv, of /usr/local) only make dpkg's exit status 1, which is not checked.
         found = subprocess.run(["dpkg", "-S", *files[begin:begin + 500]], capture_output=True, text=True, check=False).stdout
         for line in found.splitlines():
             names.update(re.sub(r":\w+$", "", name) for name in line.split(": ")[0].split(", "))

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the tests in situations that occur on other machines. Each situation takes about as long as the tests alone.
+# Runs the tests in situations that occur on other machines. Each situation takes about as long as an ordinary run of the tests.
 set -euo pipefail
 
 usage() {

@@ -58,12 +58,12 @@ if [[ -z $all && $# -eq 0 ]]; then
     left_out=$(ctest --preset "$preset" -N -R "$(long_tests)" | sed -nE 's/^Total Tests: //p')
     set -- -E "$(long_tests)"
 fi
-# Runs one test more than there are cores, because some tests only wait (for a device that hangs).
+# Runs one more test at a time than there are cores, because some tests only wait (for a device that hangs).
 ctest --preset "$preset" -j "$(($(cores) + 1))" --output-junit "$results" "$@" || status=$?
 [[ -f $results ]] || { echo "test: ctest wrote no results"; exit 1; }
 
 # A test that skips itself is skipped, and so is a disabled one. A test that could not be started did not skip: it failed.
-# In the file a test's own output has its angle brackets escaped, so these lines are ctest's.
+# In the file, the angle brackets of a test's own output are escaped, so these lines are ctest's.
 read -r passed failed skipped < <(awk '
     /^\t<testcase / { all++ }
     /^\t<testcase .* status="run"/ { passed++ }

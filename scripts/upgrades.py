@@ -171,7 +171,7 @@ def main():
     for case in upgrade_cases.CASES:
         for form in case.forms:
             given[case.domain, case.op, form].append(case)
-    # Optional has no case of its own, because cases cannot hold its result: it is in front of the operators that read one.
+    # Optional has no case of its own, because cases cannot hold its result: it is in front of the operators that read an optional.
     in_front = {node.op_type for case in upgrade_cases.CASES for node in case.before}
     with tempfile.TemporaryDirectory(prefix="upgrades-") as scratch:
         folder = arguments.keep or pathlib.Path(scratch) / "cases"

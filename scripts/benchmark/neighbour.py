@@ -26,7 +26,7 @@ def peak(instructions):
 
 @contextlib.contextmanager
 def busy(what):
-    """Runs the load `what` ("fma" or "l1") on the last core that we may use; does nothing if it is None."""
+    """Runs the load `what` ("fma" or "l1") on the last core that this process may use; does nothing if `what` is None."""
     if what is None:
         yield
         return

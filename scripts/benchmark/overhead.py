@@ -90,8 +90,8 @@ def read_cold(path):
 
 
 def gigabyte(ours, theirs, threads, rounds):
-    """For both sides, the time of loading a model of one gigabyte and of the first result, over the time of reading the uncached file and of one
-    run. Each is the least of some rounds, because disks are slow at times."""
+    """For each side, a ratio: the time until the first result of an uncached model of one gigabyte, over the time for reading that file plus that
+    for one run. Each time is the shortest of some rounds, because disks are slow at times."""
     with tempfile.TemporaryDirectory(dir=os.environ.get("BACKPLANE_DATA")) as scratch:
         folder = pathlib.Path(scratch)
         write_gigabyte(folder / "model.onnx")

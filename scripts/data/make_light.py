@@ -82,7 +82,7 @@ class Light:
         return session.run(None, dict(zip(names, arrays)))[0]
 
     def draw(self, tensor, make):
-        """Draws a tensor that has no value yet. `make` gets its generator and its shape."""
+        """Draws a tensor that has no value yet. `make` gets a generator and the tensor's shape."""
         if tensor not in self.drawn:
             if tensor not in self.shapes or self.users[tensor] != 1:
                 raise SystemExit(f"{self.name}: {tensor} is not a weight of one node")

@@ -3,7 +3,7 @@
 
     make_text.py DATA    reads DATA/text/ and DATA/ppocr/rec.onnx, as make_demo.py leaves them
 
-Readers resize in different ways, so each picture must be read right after every one of the ways below.
+Readers resize in different ways, so each picture must be read correctly with every one of the ways below.
 """
 import pathlib
 import sys

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What tidy.py's fingerprints depend on: a source that passed is checked again whenever its result could be another."""
+"""What tidy.py's fingerprints depend on: a source that passed is checked again whenever its result could differ."""
 import os
 import pathlib
 import tempfile

@@ -61,7 +61,7 @@ class Check:
         return done.stdout
 
     def device(self, name):
-        """What `backplane list` reports about a device, or None if there is none of this name."""
+        """What `backplane list` reports about a device, or None if there is none with this name."""
         devices = json.loads(self.run("backplane", "list", "--json", limit=60))["devices"]
         return next((device for device in devices if device["name"] == name), None)
 
@@ -209,7 +209,7 @@ def main():
         lines.append(f"| {name} | {state} | {time.monotonic() - start:.0f} s | {text.replace('|', '/')} |")
         options.report.write_text("\n".join([*lines, "", *check.table]) + "\n", encoding="utf-8")
         if name == "machine" and state == "FAILED":
-            break  # the rest would only repeat that
+            break  # the other steps would only fail for the same reason
     print(options.report)
     return 1 if failed else 0
 
