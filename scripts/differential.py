@@ -324,7 +324,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--conform", required=True, help="backplane-conform")
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--plugin", help="this backend's library alone, instead of --device")
+    parser.add_argument("--plugin", help="a backend's library, tested without the loader, instead of --device")
     parser.add_argument("--count", type=int, default=20200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--filter", default="", help="only operators whose name matches this expression")

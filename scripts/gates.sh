@@ -94,7 +94,7 @@ gate_headers() { need_dev && "$python" -B scripts/gates/headers.py build/dev; }
 gate_tidy() { need_dev && "$python" -B scripts/gates/tidy.py build/dev --all; }
 gate_cuda() {
     need_dev || return 1
-    [[ -x build/dev/tests/nvrtc_check ]] || { echo "skipped: CUDA's headers are not here (scripts/setup.sh --cuda)"; return 0; }
+    [[ -x build/dev/tests/nvrtc_check ]] || { echo "skipped: CUDA's headers are missing; scripts/setup.sh --cuda installs them"; return 0; }
     backends/cuda/testing/standin_test.sh build/dev/bin/backplane-conform build/dev/lib/backplane/libbackplane_cuda.so \
         build/dev/tests/standin build/dev/cuda_core_kernels | tail -3 || return 1
     scripts/gpu_check/gpu_check_test.sh build/dev | tail -20 || return 1
@@ -117,7 +117,7 @@ gate_blocks() { need_dev && "$BACKPLANE_DATA/venv/bin/python" -B scripts/readme.
 gate_site() { scripts/site.sh; }
 gate_packages() {
     scripts/package.sh && scripts/package.sh --build build/package --out build/package/again || return 1
-    diff -rq build/package/packages build/package/again || { echo "packages: two runs made different bytes"; return 1; }
+    diff -rq build/package/packages build/package/again || { echo "packages: two runs made different packages"; return 1; }
     local status=0
     conformance/container/container_test.sh build/package/packages || status=$?
     [[ $status -eq 0 || $status -eq 77 ]] || return 1

@@ -63,7 +63,7 @@ while [[ $# -gt 0 ]]; do
                 case $extra in
                     torch) with_torch=yes ;;
                     spark) with_spark=yes ;;
-                    *) echo "setup.sh: --with '$extra': torch and spark are known" >&2; exit 2 ;;
+                    *) echo "setup.sh: --with '$extra' is unknown: it takes torch and spark" >&2; exit 2 ;;
                 esac
             done
             shift ;;

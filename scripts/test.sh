@@ -34,7 +34,7 @@ export BACKPLANE_DATA
 source scripts/build.sh
 
 for word in "$@"; do
-    [[ $word != --preset* && $word != --all ]] || { echo "test.sh: $word comes first" >&2; exit 2; }
+    [[ $word != --preset* && $word != --all ]] || { echo "test.sh: $word must come first" >&2; exit 2; }
 done
 step "packages and data"
 if [[ $preset == asan ]]; then scripts/setup.sh --gates; else scripts/setup.sh; fi
@@ -87,7 +87,7 @@ if [[ $skipped -gt 0 ]]; then
         /: Skipped$/ { follows = 1 } # of GoogleTest: the reason is in the next line
         /skipped: / { reason = $0; sub(/.*skipped: /, "", reason); sub(/<\/system-out>.*/, "", reason) }
         /^\t<\/testcase>/ && skipped { print "  " name ": " (reason == "" ? "no reason was printed" : reason) }' "$results"
-    echo "Where a test lacks its data, this fetches it: scripts/setup.sh"
+    echo "If a test was skipped because its data is missing: scripts/setup.sh fetches it"
 fi
 [[ $left_out -eq 0 ]] || printf '\n%s tests that take long were left out: scripts/test.sh --all runs them too\n' "$left_out"
 summarise test "tests alone took $(minutes $((SECONDS - test_start))), all of it ended"

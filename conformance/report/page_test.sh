@@ -17,7 +17,7 @@ holds() {
     grep -qF -- "$1" "$work/dom" || { echo "the page lacks: $1"; exit 1; }
 }
 lacks() {
-    ! grep -qF -- "$1" "$work/dom" || { echo "the page has: $1"; exit 1; }
+    ! grep -qF -- "$1" "$work/dom" || { echo "the page must not contain: $1"; exit 1; }
 }
 
 "$program" --plugin "$plugin" --filter 'ops/Add/float/*' --out "$work/good" >/dev/null

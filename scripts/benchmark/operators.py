@@ -278,7 +278,7 @@ def run(words, program, threads, rounds):
     """Runs all cases whose names contain one of the words. The results are sorted by the ratio to onnxruntime's time, the slowest first."""
     chosen = [case for case in cases() if not words or any(word.lower() in case.name.lower() for word in words)]
     if not chosen:
-        raise SystemExit(f"bench: no operator's name has {' or '.join(words)} in it")
+        raise SystemExit(f"bench: no operator's name contains {' or '.join(words)}")
     results = []
     with tempfile.TemporaryDirectory() as scratch:
         for case in chosen:
@@ -288,5 +288,5 @@ def run(words, program, threads, rounds):
     for one in results:
         print(f"{one['operator']:30} {one['ours_ms']:10.4f} {one['theirs_ms']:10.4f} {one['ratio']:7.2f}" + ("" if one["met"] else "  missed"))
     mean = math.exp(statistics.mean(math.log(one["ratio"]) for one in results))
-    print(f"geometric mean {mean:.2f}; {sum(one['met'] for one in results)} of {len(results)} within {GOAL} of theirs; load average {os.getloadavg()[0]:.2f}")
+    print(f"geometric mean {mean:.2f}; {sum(one['met'] for one in results)} of {len(results)} at most {GOAL} times theirs; load average {os.getloadavg()[0]:.2f}")
     return {"operators": results, "operators_geometric_mean": mean}

@@ -128,7 +128,7 @@ def run(root, ours, theirs, arguments):
     if results:
         mean = math.exp(statistics.mean(math.log(r["ratio"]) for r in results))
         behind = sum(r["ratio"] > BEHIND for r in results)
-        print(f"{len(results)} models, geometric mean {mean:.3f}, {behind} above {BEHIND}, {sum(r['difference'] > SAME for r in results)} with other outputs")
+        print(f"{len(results)} models, geometric mean {mean:.3f}, {behind} above {BEHIND}, {sum(r['difference'] > SAME for r in results)} with different outputs")
     for line in failed:
         print(f"not run: {line}", file=sys.stderr)
     return {"unseen": results, "failed": failed}

@@ -35,7 +35,7 @@ for wheel in pathlib.Path(sys.argv[1]).glob("*.whl"):
                 print(f"{file.parent.name}/{file.name}: {file.stat().st_size >> 10} KB")
 PYTHON
     else
-        echo "no wheel of $package"
+        echo "$package has no wheel that pip can download"
     fi
     rm -rf "$folder"
 done

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts which operators the models of the test data use, as a table in Markdown: count_operators.py BACKPLANE [--top N]
 
-BACKPLANE is the program of that name: `backplane info` says what a backend is queried about, in the newest form of each operator and with bodies.
+BACKPLANE is the program of that name: `backplane info` counts the nodes after they are rewritten in the newest forms, including those in bodies.
 ONNX's own test cases, of one operator each, are left out.
 """
 import argparse

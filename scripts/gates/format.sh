@@ -6,7 +6,7 @@ read_arguments "$@"
 tool=$(find_tool clang-format) || exit $?
 release=$("$tool" --version | sed -nE 's/.*version ([0-9]+).*/\1/p')
 if [[ $release != 14 ]]; then
-    echo "skipped: clang-format $release formats differently from 14; scripts/setup.sh installs that one"
+    echo "skipped: clang-format $release formats differently from clang-format 14, which scripts/setup.sh installs"
     exit 77
 fi
 mapfile -t sources < <(tracked '*.c' '*.cpp' '*.h' '*.hpp')

@@ -195,7 +195,7 @@ def main(arguments: list[str]) -> int:
     print(*check.findings, sep="\n", end="\n" if check.findings else "", file=sys.stderr)
     count = sum(len(places) for places in check.arrows.values())
     known = sum(known for _, known in check.table.exceptions.values())
-    print(f"includes: {len(check.rooms):,} files, {len(check.table.rooms)} rooms, {count:,} arrows checked, {known} known exceptions"
+    print(f"includes: {len(check.rooms):,} files, {len(check.table.rooms)} rooms, {count:,} includes between rooms checked, {known} known exceptions"
           + (f", findings: {len(check.findings)}" if check.findings else ""))
     return 1 if check.findings else 0
 

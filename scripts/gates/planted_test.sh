@@ -23,7 +23,7 @@ plants() {
         skipped=$((skipped + 1))
         return
     fi
-    [[ $status -eq 0 ]] || { echo "FAILED: $name refuses a right file:"; cat "$work/out"; failures=$((failures + 1)); }
+    [[ $status -eq 0 ]] || { echo "FAILED: $name refuses a correct file:"; cat "$work/out"; failures=$((failures + 1)); }
     printf '%s\n' "$wrong" >"$work/tree/$file"
     status=0
     "$@" >"$work/out" 2>&1 || status=$?
@@ -59,7 +59,7 @@ if [[ $status -eq 77 ]]; then
     echo "definitions: $(cat "$work/out")"
     skipped=$((skipped + 1))
 else
-    [[ $status -eq 0 ]] || { echo "FAILED: definitions refuses a right unit:"; cat "$work/out"; failures=$((failures + 1)); }
+    [[ $status -eq 0 ]] || { echo "FAILED: definitions refuses a correct unit:"; cat "$work/out"; failures=$((failures + 1)); }
     mv "$work/tree/loader/planted.cpp" "$work/tree/loader/other.cpp"
     touch "$work/tree/loader/planted.cpp"
     if python3 -B "$here/definitions.py" --root "$work/tree" >"$work/out" || ! grep -q 'planted.h: n::f' "$work/out"; then
@@ -72,7 +72,7 @@ fi
 rm -rf "$work/tree"
 mkdir -p "$work/tree/planted"
 touch "$work/tree/planted/"{README.md,a.cpp,b.cpp,c.cpp,d.cpp}
-"$here/readmes.sh" --root "$work/tree" >"$work/out" || { echo "FAILED: readmes refuses a right folder:"; cat "$work/out"; failures=$((failures + 1)); }
+"$here/readmes.sh" --root "$work/tree" >"$work/out" || { echo "FAILED: readmes refuses a correct folder:"; cat "$work/out"; failures=$((failures + 1)); }
 rm "$work/tree/planted/README.md"
 if "$here/readmes.sh" --root "$work/tree" >"$work/out" || ! grep -q '^planted: ' "$work/out"; then
     echo "FAILED: readmes does not find what was planted:"

@@ -179,11 +179,11 @@ def last_line(text):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--report", type=pathlib.Path, default=HERE / "report.md", help="the report; next to it is out/ with each step's output")
-    parser.add_argument("--seconds", type=float, default=480, help="no step begins after this time")
+    parser.add_argument("--seconds", type=float, default=480, help="no step begins after this many seconds")
     parser.add_argument("--steps", nargs="+", default=STEPS, choices=STEPS, metavar="STEP", help="only these of: " + " ".join(STEPS))
     parser.add_argument("--cases", default="*", help="only these cases of the harness")
     parser.add_argument("--suite", default="*", help="only these of ONNX's node cases")
-    parser.add_argument("--checked", default="test_[a-c]*", help="those that run in compute-sanitizer")
+    parser.add_argument("--checked", default="test_[a-c]*", help="ONNX's node cases that run in compute-sanitizer")
     parser.add_argument("--batches", type=int, nargs="+", default=(1, 32))
     parser.add_argument("--bench", type=int, default=100, help="runs of each measurement")
     parser.add_argument("--runs", type=int, default=10000, help="runs of the search for leaks")
