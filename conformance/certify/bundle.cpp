@@ -294,7 +294,7 @@ Proof verify(const Parts& parts) {
       throw Refused(kLabSignature, "it was made with the vendor's own key; a countersignature needs another key");
     proof.lab_report = of_part(kLabReport, [&] {
       const Json json = parse_record(part(parts, kLabReport));
-      return fmt::format("{} of {} cases were run again until {}", json.at("again").get<uint64_t>(),
+      return fmt::format("{} of {} cases were run again (ended {})", json.at("again").get<uint64_t>(),
                          json.at("cases").get<uint64_t>(), json.at("ended").get<std::string>());
     });
   } else if (parts.count(kLabReport) != 0) {

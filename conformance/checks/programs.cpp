@@ -81,7 +81,8 @@ Result own_operator(Bench& bench) {
   std::vector<Claim> claims;
   if (const Answer answer = device.coverage(graph, claims); !answer.ok()) return failed(answer.describe());
   if (claims[0].answer != BP_ANSWER_YES) return not_supported("the device does not know the harness's operator");
-  if (device.plugin().coverage->infer == nullptr) return not_supported("types are those that the model declares");
+  if (device.plugin().coverage->infer == nullptr)
+    return not_supported("the plugin has no `infer`: types are those that the model declares");
   std::string types;
   const bp_infer_sink_t sink = {
       .size = sizeof sink,

@@ -91,7 +91,7 @@ std::string Draws::add_bernoulli(const onnx::Tensor& y) {
     const double x = number(x_, i), p = distribution_ == Distribution::kBernoulli ? x : 1 - x, seen = number(y, i);
     if (seen != 0 && seen != 1) return fmt::format("element {} is {}, neither 0 nor 1", i, seen);
     if ((p <= 0 && seen != 0) || (p >= 1 && seen != 1))
-      return fmt::format("element {} is {} with probability {}", i, seen, p);
+      return fmt::format("element {} is {}, but is 1 with probability {}", i, seen, p);
     seen_ += seen;
     mean_ += p;
     variance_ += p * (1 - p);

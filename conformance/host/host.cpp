@@ -44,7 +44,7 @@ struct Host::Slots {
                        ? nullptr
                        : std::aligned_alloc(std::max<uint64_t>(alignment, 8), std::max<uint64_t>(rounded, 8));
     const std::lock_guard lock(h.mutex_);
-    if (!sound) h.misuse_ = "requested memory of alignment " + std::to_string(alignment);
+    if (!sound) h.misuse_ = "requested memory with alignment " + std::to_string(alignment);
     if (memory == nullptr) {
       ++h.failures_;
       return nullptr;

@@ -24,7 +24,7 @@ void check_headers(const std::vector<Part>& parts) {
   std::map<uint32_t, std::string> shards;
   for (const auto& [name, part] : parts) {
     if (const std::string other = difference(first.header, part.header, true); !other.empty())
-      refuse("'{}' and '{}' are not of one run: {}", first_name, name, other);
+      refuse("'{}' and '{}' are from different runs: {}", first_name, name, other);
     const Shard shard = part.header.shard;
     const auto [before, is_new] = shards.emplace(shard.index, name);
     if (!is_new) refuse("shard {}/{} is duplicated: '{}' and '{}'", shard.index, shard.count, before->second, name);

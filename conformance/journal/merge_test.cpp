@@ -78,7 +78,7 @@ TEST(Merge, RefusesPartsOfDifferentRuns) {
   const auto differs = [](const std::string& why, void (*change)(Header & header)) {
     Parts parts = good();
     change(parts[2].second.header);
-    expect_refused(parts, "'part 1' and 'part 3' are not of one run: " + why);
+    expect_refused(parts, "'part 1' and 'part 3' are from different runs: " + why);
   };
   differs("plugin_sha256", [](Header& header) { header.plugin_sha256 = "q"; });
   differs("harness", [](Header& header) { header.harness = "h"; });

@@ -38,13 +38,13 @@ std::vector<Estimate> run_body(const GraphSpec& body, const std::vector<Estimate
   }
   require(inputs.size() == body.inputs.size(), "a body's number of inputs differs from what it receives");
   for (size_t i = 0; i < inputs.size(); ++i) {
-    require(body.inputs[i] < values.size(), "an input of a body is a value that it does not have");
+    require(body.inputs[i] < values.size(), "an input of a body is a value that the body does not have");
     values[body.inputs[i]] = inputs[i];
   }
   evaluate(body, values, flushes);
   std::vector<Estimate> outputs;
   for (const uint32_t output : body.outputs) {
-    require(output < values.size(), "an output of a body is a value that it does not have");
+    require(output < values.size(), "an output of a body is a value that the body does not have");
     require(values[output].is_computed(), "an output of a body is not computed");
     outputs.push_back(values[output]);
   }
@@ -137,7 +137,7 @@ std::vector<Estimate> run_loop(const NodeSpec& node, const std::vector<const Est
   std::vector<Estimate> outputs = carried;
   for (size_t i = 0; i < collected.size(); ++i) {
     const uint32_t one = body.outputs[1 + carried.size() + i];
-    require(one < body.values.size(), "an output of a body is a value that it does not have");
+    require(one < body.values.size(), "an output of a body is a value that the body does not have");
     outputs.push_back(stacked(collected[i], body.values[one]));
   }
   return outputs;
@@ -181,7 +181,8 @@ std::vector<Estimate> run_scan(const NodeSpec& node, const std::vector<const Est
   }
   std::vector<Estimate> outputs = carried;
   for (size_t i = 0; i < collects; ++i) {
-    require(body.outputs[states + i] < body.values.size(), "an output of a body is a value that it does not have");
+    require(body.outputs[states + i] < body.values.size(),
+            "an output of a body is a value that the body does not have");
     outputs.push_back(stacked(collected[i], body.values[body.outputs[states + i]]));
   }
   return outputs;

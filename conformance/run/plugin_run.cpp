@@ -143,7 +143,7 @@ Journal run_plugin(const RunOptions& options, const CaseOptions& case_options, c
     header.identity = identify(settings);
   } catch (const Unusable& error) {
     unusable = error.what();
-    fmt::print(stderr, "backplane-conform: '{}' cannot be used, only the group abi is run: {}\n", options.plugin,
+    fmt::print(stderr, "backplane-conform: '{}' cannot be used, so only the group abi is run: {}\n", options.plugin,
                cli::printable(unusable));
   }
   Journal journal(options.out, std::move(header), options.resume);

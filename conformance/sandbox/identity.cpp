@@ -17,7 +17,7 @@ Identity identify(const ChildSettings& settings) {
   } catch (const Fatal& error) {
     throw Unusable(error.what());
   }
-  if (answer.state == State::kCrash) throw Unusable("opening the device ends in " + answer.reason);
+  if (answer.state == State::kCrash) throw Unusable("opening the device failed: " + answer.reason);
   if (answer.state != State::kPass) throw Unusable(answer.reason);
   return identity;
 }

@@ -75,7 +75,7 @@ References attention(const Call& call) {
       elements.insert(elements.end(), static_cast<size_t>(v.extents[3]), Tracked(0.0));
       continue;
     }
-    require_known(std::isfinite(top), "the oracle defines rows in which every key is masked only with windows");
+    require_known(std::isfinite(top), "without windows, the oracle supports no rows in which every key is masked");
     TrackedSum total(q.dtype);
     for (size_t j = 0; j < weights.size(); ++j) {
       weights[j] = is_masked[j] ? Tracked(0.0) : exp(weights[j] - Tracked(top));

@@ -153,7 +153,7 @@ References one_hot_encoder(const Call& call) {
       result.values[i * categories.size() + c] = is_that;
       is_known = is_known || is_that;
     }
-    require(is_known || call.integer("zeros", 1) != 0, "an element is of no category");
+    require(is_known || call.integer("zeros", 1) != 0, "an element belongs to no category");
   }
   return {Reference(std::move(result), Rule::exact())};
 }
