@@ -103,6 +103,6 @@ if(TARGET _core)
   math(EXPR next "${version} + 1")
   backplane_add_package(python3-backplane SECTION python DOES "Backplane for Python 3"
     TEXT "Runs ONNX models from Python, with NumPy arrays and DLPack." NEEDS libbackplane1 "python3 (>= 3.${version})" "python3 (<< 3.${next})" python3-numpy
-    RECOMMENDS backplane-backend-cpu SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/python/prerm ${PROJECT_SOURCE_DIR}/cmake/python/postinst)
+    RECOMMENDS backplane-backend-cpu backplane-tools SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/python/prerm ${PROJECT_SOURCE_DIR}/cmake/python/postinst)
 endif()
 include(CPack)

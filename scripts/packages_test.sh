@@ -73,6 +73,7 @@ x = numpy.array([[-1, 0, 1], [2, 3, 4]], numpy.float32)
 y = backplane.load("/work/add_relu.onnx").compile().run({"a": x, "b": x})["y"]
 assert (y == numpy.maximum(2 * x, 0)).all(), y
 print("  python3-backplane:", y.tolist())'
+    inside python3 -m backplane run /work/add_relu.onnx --device cpu | grep -F "float[2,3]"
 fi
 
 step "purging"

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# Runs in the install step of the wheel: copies the loader, its programs and the backends from ${build} into the package.
+# Runs in the install step of the wheel: copies the loader, its programs, the backends and the program `backplane` from ${build} into the package.
 set(to ${CMAKE_INSTALL_PREFIX}/backplane)
 if(NOT EXISTS ${build}/lib/libbackplane.so.1)
   message(FATAL_ERROR "'${build}' is not a build of Backplane: it has no lib/libbackplane.so.1")
+elseif(NOT EXISTS ${build}/bin/backplane)
+  message(FATAL_ERROR "'${build}' has no bin/backplane: cmake --build ${build} --target backplane")
 endif()
 file(REAL_PATH ${build}/lib/libbackplane.so.1 loader)
 file(INSTALL ${loader} DESTINATION ${to}/lib RENAME libbackplane.so.1)
@@ -21,7 +23,12 @@ foreach(backend cpu null opencl cuda)
 endforeach()
 foreach(file ${files})
   file(RPATH_REMOVE FILE ${file})  # removes the paths of the build folder
-  if(strip)
-    execute_process(COMMAND ${strip} --strip-unneeded ${file})
-  endif()
 endforeach()
+# Finds the loader in the wheel. In the build it is `$ORIGIN/../lib:`, whose empty part is the working directory.
+file(INSTALL ${build}/bin/backplane DESTINATION ${to}/bin USE_SOURCE_PERMISSIONS)
+file(RPATH_SET FILE ${to}/bin/backplane NEW_RPATH $ORIGIN/../lib)
+if(strip)
+  foreach(file ${files} ${to}/bin/backplane)
+    execute_process(COMMAND ${strip} --strip-unneeded ${file})
+  endforeach()
+endif()

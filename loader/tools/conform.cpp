@@ -20,8 +20,10 @@ Outcome conform(const std::vector<std::string>& words) {
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   execv(program.c_str(), arguments.data());
-  throw Failure(fmt::format("'{}' cannot be run ({}): the harness is installed in the same folder as this program",
-                            program.string(), std::strerror(errno)));
+  throw Failure(fmt::format(
+      "'{}' cannot be run ({}): the harness must be in the folder of this program (Debian: apt install "
+      "backplane-conform; in a build: cmake --build BUILD --target backplane-conform); Python's package has none",
+      program.string(), std::strerror(errno)));
 }
 
 Action declare(cli::Command command) {

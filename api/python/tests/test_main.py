@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
+"""`python -m backplane`: the program, whose own tests are in loader/tools."""
+
 from __future__ import annotations
 
 import json
+import os
+import pathlib
+import subprocess
+import sys
 
 import numpy
 import onnx
@@ -9,97 +15,110 @@ import pytest
 
 import backplane
 import models
-from backplane.__main__ import main
+from backplane.__main__ import program
+
+PROGRAM = program(pathlib.Path(backplane.__file__).parent)
 
 
-@pytest.fixture
-def relu(tmp_path) -> str:
-    path = tmp_path / "relu.onnx"
-    onnx.save(models.relu(["n", 3]), path)
-    return str(path)
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch) -> None:
+    """A working directory with a model, an input and what the model computes from it."""
+    monkeypatch.chdir(tmp_path)
+    onnx.save(models.relu(["n", 3]), "relu.onnx")
+    numpy.save("x.npy", numpy.array([[-1, 0, 2]], numpy.float32))
+    numpy.save("x64.npy", numpy.array([[-1, 0, 2]], numpy.float64))
+    numpy.save("y.npy", numpy.array([[0, 0, 2]], numpy.float32))
 
 
-def test_list(capsys) -> None:
-    assert main(["list"]) == 0
-    assert "cpu" in capsys.readouterr().out
-    assert main(["list", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["loader"]["abi"] == backplane.abi_version()
+def run(*words: str, program: tuple[str, ...] = (sys.executable, "-m", "backplane")) -> tuple[int, str, str]:
+    done = subprocess.run([*program, *words], capture_output=True, text=True, timeout=100, check=False)
+    return done.returncode, done.stdout, done.stderr
 
 
-def test_info(relu: str, capsys) -> None:
-    assert main(["info", relu]) == 0
-    assert "x: float32[n,3]" in capsys.readouterr().out
-    assert main(["info", relu, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["operators"] == {"Relu": 1}
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        ("list", 0),
+        ("list --summary", 0),
+        ("why cpu", 0),
+        ("why nothing", 1),
+        ("info relu.onnx --json", 0),
+        ("info nowhere.onnx --json", 1),
+        ("explain relu.onnx --device cpu --dim n=4 --pin op=Relu=cpu", 0),
+        ("explain relu.onnx --device null", 1),  # the null backend supports no symbolic dimension
+        ("explain relu.onnx --pin x", 2),
+        ("run relu.onnx --device tpu", 2),
+        ("run relu.onnx --dim m=2", 2),
+        ("run relu.onnx --input x=1x3xf32=1,2", 2),
+        ("run relu.onnx --input x=x64.npy", 2),
+        ("nonsense", 2),
+        ("", 2),
+        ("--version", 0),
+    ],
+)
+def test_it_prints_and_returns_what_the_program_does(words: str, status: int) -> None:
+    printed = run(*words.split())
+    assert printed == run(*words.split(), program=(PROGRAM,))
+    assert printed[0] == status
 
 
-def test_explain(relu: str, capsys) -> None:
-    assert main(["explain", relu, "--device", "cpu", "--pin", "op=Relu=cpu"]) == 0
-    assert "Relu" in capsys.readouterr().out
-    assert main(["explain", relu, "--device", "null"]) == 1  # the null backend supports no symbolic dimension
+@pytest.mark.parametrize(
+    "words",
+    [
+        "run relu.onnx x.npy --expect y.npy --rtol 1e-6",
+        "run relu.onnx --input x=x64.npy --cast --expect y=y.npy",
+        "run relu.onnx --input x=1x3xf32=-1,0,2 --expect y.npy",
+        "run relu.onnx --dim n=4 --seed 2 --output y.npz",
+        "diff relu.onnx --device cpu,cpu",
+        "bench relu.onnx --runs 5 --streams 2 --json",
+        "trace relu.onnx --out trace.json",
+        "profile relu.onnx --device cpu",
+    ],
+)
+def test_commands_of_the_program(words: str, monkeypatch, tmp_path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    status, out, err = run(*words.split())
+    assert status == 0, out + err
 
 
-def test_run(relu: str, tmp_path, capsys) -> None:
-    numpy.save(tmp_path / "x.npy", numpy.array([[-1, 0, 2]], numpy.float32))
-    assert main(["run", relu, "--input", f"x={tmp_path}/x.npy", "--output", str(tmp_path / "out"), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["outputs"]["y"]["first"] == ["0.0", "0.0", "2.0"]
-    assert numpy.load(tmp_path / "out" / "y.npy").tolist() == [[0, 0, 2]]
-    assert main(["run", relu, "--input", f"{tmp_path}/x.npy"]) == 0
-    assert main(["run", relu, "--dim", "n=4"]) == 0
-    captured = capsys.readouterr()
-    assert "random, seed 1" in captured.err
-    assert "y: float32[4, 3]" in captured.out
+def test_outputs() -> None:
+    assert run("run", "relu.onnx", "x.npy", "--output", "y.npz")[0] == 0
+    assert numpy.load("y.npz")["y"].tolist() == [[0, 0, 2]]
+    numpy.save("y.npy", numpy.array([[0, 0, 3]], numpy.float32))
+    status, out, _ = run("run", "relu.onnx", "x.npy", "--expect", "y.npy", "--json")
+    assert (status, json.loads(out)["expected"][0]["matches"]) == (1, False)
 
 
-def test_bench(relu: str, capsys) -> None:
-    assert main(["bench", relu, "--runs", "5", "--json"]) == 0
-    report = json.loads(capsys.readouterr().out)
-    assert report["runs"] == 5
-    assert report["min_ms"] <= report["median_ms"] <= report["p90_ms"]
+def test_a_closed_pipe_ends_it() -> None:
+    """Python ignores SIGPIPE, and the program must not inherit that."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "wb") as closed:
+        both = [sys.executable, "-m", "backplane", "list"], [PROGRAM, "list"]
+        status = [subprocess.run(words, stdout=closed, stderr=subprocess.DEVNULL, check=False).returncode for words in both]
+    assert status[0] == status[1]
 
 
-def test_outputs_whose_files_would_have_the_same_name(tmp_path) -> None:
-    nodes = [onnx.helper.make_node("Relu", ["x"], ["a/b"]), onnx.helper.make_node("Neg", ["x"], ["a_b"])]
-    outputs = [models.value(name, shape=[1]) for name in ("a/b", "a_b")]
-    onnx.save(models.model(nodes, [models.value("x", shape=[1])], outputs), tmp_path / "m.onnx")
-    numpy.save(tmp_path / "x.npy", numpy.array([3], numpy.float32))
-    assert main(["run", f"{tmp_path}/m.onnx", "--input", f"{tmp_path}/x.npy", "--output", str(tmp_path / "out")]) == 0
-    assert [numpy.load(file).tolist() for file in sorted((tmp_path / "out").iterdir())] == [[3], [-3]]
+def test_conform_without_the_harness(tmp_path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "lib").symlink_to(pathlib.Path(PROGRAM).parent.parent / "lib")
+    (tmp_path / "bin/backplane").write_bytes(pathlib.Path(PROGRAM).read_bytes())
+    (tmp_path / "bin/backplane").chmod(0o755)
+    status, _, err = run("conform", "cpu", program=(str(tmp_path / "bin/backplane"),))
+    assert status == 1
+    assert "apt install backplane-conform" in err
 
 
-def test_names_cannot_control_a_terminal(tmp_path, capsys) -> None:
-    proto = models.relu()
-    proto.graph.input[0].name = proto.graph.node[0].input[0] = "x\x1b[2J"
-    onnx.save(proto, tmp_path / "m.onnx")
-    for command in ("info", "run"):
-        assert main([command, f"{tmp_path}/m.onnx"]) == 0
-        captured = capsys.readouterr()
-        assert "\x1b" not in captured.out + captured.err
-
-
-def test_failures(relu: str, tmp_path, capsys) -> None:
-    assert main(["info", "nowhere.onnx", "--json"]) == 1
-    assert json.loads(capsys.readouterr().out)["error"]["status"] == "BP_NOT_FOUND"
-    assert main(["run", relu, "--device", "tpu"]) == 1
-    assert "tpu" in capsys.readouterr().err
-    (tmp_path / "empty.npy").write_bytes(b"")
-    (tmp_path / "bad.npz").write_bytes(b"PK\3\4 and no archive")
-    for file in ("empty.npy", "bad.npz"):
-        assert main(["run", relu, "--input", f"x={tmp_path}/{file}"]) == 1
-        assert f"{file}' is not a .npy or .npz file" in capsys.readouterr().err
-    for words in (
-        ["nonsense"],
-        ["run", relu, "--dim", "n"],
-        ["run", relu, "--dim", "m=2"],
-        ["bench", relu, "--runs", "0"],
-        ["explain", relu, "--pin", "x"],
+def test_where_the_program_is(tmp_path) -> None:
+    for package, file in (
+        ("venv/lib/python3.12/site-packages/backplane", "venv/lib/python3.12/site-packages/backplane/bin/backplane"),
+        ("build/dev/python/backplane", "build/dev/bin/backplane"),
+        ("usr/lib/python3/dist-packages/backplane", "usr/bin/backplane"),
     ):
-        with pytest.raises(SystemExit) as status:
-            main(words)
-        assert status.value.code == 2
-
-
-def test_version(capsys) -> None:
-    with pytest.raises(SystemExit):
-        main(["--version"])
-    assert backplane.__version__ in capsys.readouterr().out
+        with pytest.raises(FileNotFoundError, match="apt install backplane-tools"):
+            program(tmp_path / package)
+        (tmp_path / file).parent.mkdir(parents=True)
+        (tmp_path / file).touch()
+        assert program(tmp_path / package) == str(tmp_path / file)
+    with pytest.raises(FileNotFoundError, match="is in none of"):
+        program(pathlib.Path("/backplane"))
