@@ -4,10 +4,21 @@
 from __future__ import annotations
 
 import os
+import threading
+
+from .errors import make_error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ._core import Environment
+
+_BAD_STATE = 0x0106
+_lock = threading.Lock()
+_running: dict[int, Trace] = {}  # by the address of the environment, which the trace keeps
+
+
+def _name(trace: Trace) -> str:
+    return "a trace" if trace._path is None else f"the trace '{os.fspath(trace._path)}'"
 
 
 class Trace:
@@ -16,7 +27,7 @@ class Trace:
     with backplane.environment().trace("trace.json"):
         session.run(inputs)
 
-    The file is for ui.perfetto.dev or chrome://tracing.
+    The file is for ui.perfetto.dev or chrome://tracing. An environment has one trace at a time: a second one raises BadState.
     """
 
     def __init__(self, environment: Environment, path: str | os.PathLike | None = None) -> None:
@@ -36,11 +47,20 @@ class Trace:
         return trace["traceEvents"] if isinstance(trace, dict) else trace
 
     def __enter__(self) -> Trace:
-        self._environment._start_trace()
+        with _lock:
+            other = _running.get(id(self._environment))
+            if other is not None:
+                raise make_error(
+                    _BAD_STATE, "BP_BAD_STATE", f"the environment has one trace at a time, and {_name(other)} has not ended: leave its with block first"
+                )
+            self._environment._start_trace()
+            _running[id(self._environment)] = self
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self.text = self._environment._stop_trace()
+        with _lock:
+            del _running[id(self._environment)]
+            self.text = self._environment._stop_trace()
         if self._path is not None:
             with open(self._path, "w", encoding="utf-8") as file:
                 file.write(self.text)

@@ -100,6 +100,21 @@ def test_trace(env: backplane.Environment, tmp_path) -> None:
     assert json.loads(path.read_text()) == json.loads(trace.text)
 
 
+def test_one_trace_at_a_time(env: backplane.Environment, tmp_path) -> None:
+    outer, inner = env.trace(tmp_path / "outer.json"), env.trace()
+    with outer:
+        for other in (inner, outer):
+            with pytest.raises(backplane.BadState, match=r"the trace '.*outer\.json' has not ended") as error, other:
+                pass
+            assert (error.value.status, error.value.code) == ("BP_BAD_STATE", 0x0106)
+        with backplane.Environment().trace():  # of another environment
+            pass
+    assert json.loads((tmp_path / "outer.json").read_text()) == json.loads(outer.text)
+    with inner:
+        pass
+    assert inner.text
+
+
 def test_importing_is_cheap() -> None:
     """Importing the package loads neither the loader nor rarely used modules."""
     code = (
