@@ -7,6 +7,8 @@ import html
 import json
 from typing import Any
 
+from .options import resolve
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ._core import Model
@@ -15,6 +17,23 @@ _COLORS = ("#4c78a8", "#f58518", "#54a24b", "#b279a2", "#e45756", "#72b7b2", "#9
 _NO_DEVICE = "#d62728"
 _SHOWN = 200  # rows of a table in a notebook or terminal
 _LONG = ("name", "not elsewhere, because")  # columns whose cells may be longer than a phone is wide
+
+
+# As cli/printable.cpp: controls and line separators become spaces, and what hides or reorders text becomes U+FFFD.
+_UNPRINTABLE = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029], " ")
+_UNPRINTABLE.update(
+    (code, "\ufffd")
+    for first, last in (
+        (0xAD, 0xAD), (0x61C, 0x61C), (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0xD800, 0xDFFF), (0xFEFF, 0xFEFF),
+        (0xFFF9, 0xFFFB), (0xE0000, 0xE007F),
+    )
+    for code in range(first, last + 1)
+)  # fmt: skip
+
+
+def _printable(text: str) -> str:
+    """Text of a model or a backend, which are not trusted, as one line that cannot control a terminal."""
+    return text.translate(_UNPRINTABLE)
 
 
 def _time(seconds: float | None) -> str:
@@ -32,9 +51,14 @@ def _count(items: list[dict], one: str, many: str) -> str:
 
 
 def _text_table(heads: list[str], rows: list[list[str]]) -> str:
-    widths = [max(len(row[i]) for row in [heads, *rows]) for i in range(len(heads))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in [heads, *rows]]
+    printed = [[_printable(cell) for cell in row] for row in [heads, *rows]]
+    widths = [max(len(row[i]) for row in printed) for i in range(len(heads))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in printed]
     return "\n".join(lines)
+
+
+def _escape(text: str) -> str:
+    return html.escape(_printable(text))
 
 
 def _html_table(heads: list[str], rows: list[list[str]], colors: list[str]) -> str:
@@ -42,10 +66,10 @@ def _html_table(heads: list[str], rows: list[list[str]], colors: list[str]) -> s
     broken = "text-align:left;overflow-wrap:anywhere;min-width:8em;max-width:24em"
     whole = "text-align:left;white-space:nowrap"
     styles = [broken if head in _LONG else whole for head in heads]
-    head = "".join(f"<th style='text-align:left'>{html.escape(text)}</th>" for text in heads)
+    head = "".join(f"<th style='text-align:left'>{_escape(text)}</th>" for text in heads)
     body = "".join(
         f"<tr style='border-left:4px solid {color}'>"
-        + "".join(f"<td style='{style}'>{html.escape(cell)}</td>" for cell, style in zip(row, styles, strict=True))
+        + "".join(f"<td style='{style}'>{_escape(cell)}</td>" for cell, style in zip(row, styles, strict=True))
         + "</tr>"
         for row, color in zip(rows, colors, strict=True)
     )
@@ -123,7 +147,7 @@ class Explanation:
         where = ", ".join(f"{device}: {count}" for device, count in counts.items()) or "none"
         expected = f", expected {_time(self.seconds)}" if self.seconds else ""
         nodes, islands = _count(self.nodes, "node", "nodes"), _count(self.islands, "island", "islands")
-        return f"{nodes} ({where}) in {islands}, {_count(self.copies, 'copy', 'copies')}{expected}"
+        return _printable(f"{nodes} ({where}) in {islands}, {_count(self.copies, 'copy', 'copies')}{expected}")
 
     def _notes(self) -> list[str]:
         """Lines below the summary: whether the model can run, and the extents that the expected times assume."""
@@ -132,7 +156,7 @@ class Explanation:
             lines.append(f"Cannot run: no device supports {len(self.uncovered)} of {_count(self.nodes, 'node', 'nodes')}")
         if self.report.get("assumed"):
             extents = ", ".join(f"{name} = {extent}" for name, extent in self.report["assumed"].items())
-            lines.append(f"Assumed: {extents}; choose with dims={{name: extent}}")
+            lines.append(f"Assumed: {_printable(extents)}; choose with dims={{name: extent}}")
         return lines
 
     def _more(self) -> str:
@@ -153,17 +177,17 @@ class Explanation:
         colors = [color_of.get(node["device"], "#888") for node in self.nodes[:_SHOWN]]
         total = max(1, len(self.nodes))
         bar = "".join(
-            f"<span title='{html.escape(device or 'no device')}' style='display:inline-block;height:10px;background:{color};"
+            f"<span title='{_escape(device or 'no device')}' style='display:inline-block;height:10px;background:{color};"
             f"width:{100 * sum(node['device'] == device for node in self.nodes) / total:.2f}%'></span>"
             for device, color in color_of.items()
         )
         legend = " ".join(
-            f"<span style='color:{color}'>■</span> {html.escape(device or 'no device')}" for device, color in color_of.items()
+            f"<span style='color:{color}'>■</span> {_escape(device or 'no device')}" for device, color in color_of.items()
         )
-        notes = "".join(f"<div>{html.escape(line)}</div>" for line in self._notes())
+        notes = "".join(f"<div>{_escape(line)}</div>" for line in self._notes())
         return (
-            f"<div><b>{html.escape(self._summary())}</b>{notes}<div style='width:100%;max-width:600px'>{bar}</div><div>{legend}</div>"
-            f"{_html_table(self._heads, self._rows(), colors)}<div>{html.escape(self._more())}</div></div>"
+            f"<div><b>{_escape(self._summary())}</b>{notes}<div style='width:100%;max-width:600px'>{bar}</div><div>{legend}</div>"
+            f"{_html_table(self._heads, self._rows(), colors)}<div>{_escape(self._more())}</div></div>"
         )
 
 
@@ -204,7 +228,7 @@ class Profile:
 
     def _summary(self) -> str:
         sums = ", ".join(f"{device}: {_time(self.seconds(device)) or 'nothing measured'}" for device in self.devices)
-        return f"{_count(self.nodes, 'node', 'nodes')}; {sums}"
+        return _printable(f"{_count(self.nodes, 'node', 'nodes')}; {sums}")
 
     def __repr__(self) -> str:
         return f"Profile({self._summary()})"
@@ -212,10 +236,11 @@ class Profile:
     def _repr_html_(self) -> str:
         rows = self._rows()
         table = _html_table(["node", "operator", *self.devices, "name"], rows, ["#888"] * len(rows))
-        return f"<div><b>{html.escape(self._summary())}</b>{table}</div>"
+        return f"<div><b>{_escape(self._summary())}</b>{table}</div>"
 
 
 def profile(model: Model, **options: Any) -> Profile:
     """Implements `Model.profile`."""
-    settings = {**(options.pop("settings", None) or {}), "loader.costs": "measure"}
-    return Profile(model.compile(**{**options, "settings": settings, "place_only": True}).explain().report)
+    chosen = resolve(options.pop("options", None), options)
+    settings = {**(chosen.settings or {}), "loader.costs": "measure"}
+    return Profile(model.compile(chosen.replace(settings=settings, place_only=True)).explain().report)

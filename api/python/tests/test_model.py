@@ -137,6 +137,18 @@ def test_html_is_escaped(env: backplane.Environment) -> None:
     assert "&lt;script&gt;" in page
 
 
+def test_names_cannot_control_a_terminal(env: backplane.Environment, monkeypatch, tmp_path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    proto = models.relu(["n\x1b[2J", 3])
+    proto.graph.node[0].name = "a\x1b[31m\nb\u202ec\x9d"
+    model = env.load(proto)
+    explanation = model.explain(devices="cpu")
+    for text in (str(explanation), repr(explanation), explanation._repr_html_(), str(model.profile(devices="cpu")), model.profile(devices="cpu")._repr_html_()):
+        assert not [each for each in text if each not in "\n" and not each.isprintable() and each != "\ufffd"]
+        assert "Explanation(" in text or "a [31m b\ufffdc" in text
+    assert len(str(explanation).splitlines()) == 4  # the summary, the assumed extent, the heads, the node
+
+
 def test_profile(env: backplane.Environment, monkeypatch, tmp_path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     profile = env.load(models.relu([64, 64])).profile(devices="cpu")
@@ -144,6 +156,17 @@ def test_profile(env: backplane.Environment, monkeypatch, tmp_path) -> None:
     assert profile.seconds("cpu") > 0
     assert "Relu" in str(profile)
     assert "Relu" in profile._repr_html_()
+
+
+def test_profile_keeps_settings(env: backplane.Environment, monkeypatch, tmp_path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    model = env.load(models.relu())
+    for wrong in ({"settings": {"loader.nonsense": 1}}, {"options": backplane.SessionOptions(settings={"loader.nonsense": 1})}):
+        with pytest.raises(backplane.NotFound, match="nonsense"):
+            model.profile(devices="cpu", **wrong)
+    options = backplane.SessionOptions(devices="null", settings={"loader.max_island_nodes": 1})
+    assert model.profile(options=options, devices="cpu").devices == ["cpu"]
+    assert options.settings == {"loader.max_island_nodes": 1}
 
 
 def test_options(env: backplane.Environment) -> None:
