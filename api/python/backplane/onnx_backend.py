@@ -47,6 +47,8 @@ class BackplaneRep(_BackendRep):
         if isinstance(inputs, Mapping):
             named = dict(inputs)
         elif isinstance(inputs, Sequence) and not isinstance(inputs, str | bytes):
+            if len(inputs) > len(self._inputs):
+                raise ValueError(f"there are {len(inputs)} inputs, but the model has {len(self._inputs)}: {', '.join(self._inputs)}")
             named = dict(zip(self._inputs, inputs, strict=False))
         else:
             named = {self._inputs[0]: inputs}
@@ -81,21 +83,29 @@ class BackplaneBackend(_Backend):
         outputs_info: Sequence[tuple[numpy.dtype, tuple[int, ...]]] | None = None,
         **options: Any,
     ) -> tuple[Any, ...]:
-        """Runs one operator of the newest operator set, or of `opset_version`, on arrays."""
+        """Runs one operator of the newest operator set, or of `opset_version`, on arrays. An optional input that is None is left out."""
         version = options.pop("opset_version", onnx.defs.onnx_opset_version())
-        arrays = [numpy.asarray(array) for array in (inputs if isinstance(inputs, Sequence) else [inputs])]
-        names = [name for name in node.input if name]
+        given = inputs if isinstance(inputs, Sequence) else [inputs]
+        names = list(node.input)
+        if len(given) != len(names):  # without those that the node leaves out
+            names = [name for name in names if name]
+        if len(given) != len(names):
+            raise ValueError(f"there are {len(given)} inputs, but the node has {len(names)}: {', '.join(names)}")
+        arrays = {name: numpy.asarray(array) for name, array in zip(names, given, strict=True) if name and array is not None}
+        kept = onnx.NodeProto()
+        kept.CopyFrom(node)
+        kept.input[:] = [name if name in arrays else "" for name in node.input]
         declared = [
             helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
-            for name, array in zip(names, arrays, strict=True)
+            for name, array in arrays.items()
         ]
         results = [onnx.ValueInfoProto(name=name) for name in node.output if name]
-        graph = helper.make_graph([node], "node", declared, results)
+        graph = helper.make_graph([kept], "node", declared, results)
         opsets = [helper.make_opsetid("", version)]
         if node.domain:
             opsets.append(helper.make_opsetid(node.domain, options.pop("domain_version", 1)))
         model = onnx.shape_inference.infer_shapes(helper.make_model(graph, opset_imports=opsets))
-        return cls.run_model(model, dict(zip(names, arrays, strict=True)), device, **options)
+        return cls.run_model(model, arrays, device, **options)
 
     @classmethod
     def supports_device(cls, device: str) -> bool:

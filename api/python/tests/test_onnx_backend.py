@@ -30,6 +30,25 @@ def test_run_node() -> None:
     assert numpy.array_equal(onnx_backend.run_node(add, [X, X], device="cpu")[0], X + X)
 
 
+def test_too_many_inputs() -> None:
+    with pytest.raises(ValueError, match="there are 3 inputs, but the model has 1: x"):
+        onnx_backend.prepare(models.relu()).run([X, X, X])
+    with pytest.raises(ValueError, match="there are 3 inputs, but the node has 2: a, b"):
+        onnx_backend.run_node(helper.make_node("Add", ["a", "b"], ["sum"]), [X, X, X])
+
+
+def test_inputs_that_are_left_out() -> None:
+    high = numpy.array(1, numpy.float32)
+    for names in (["x", "low", "high"], ["x", "", "high"]):
+        clip = helper.make_node("Clip", names, ["y"])
+        assert numpy.array_equal(onnx_backend.run_node(clip, [X, None, high])[0], numpy.minimum(X, 1))
+    assert list(clip.input) == ["x", "", "high"]
+    assert numpy.array_equal(onnx_backend.run_node(clip, [X, high])[0], numpy.minimum(X, 1))
+    clip = helper.make_node("Clip", ["x", "low", "high"], ["y"])
+    assert numpy.array_equal(onnx_backend.run_node(clip, [X, None, None])[0], X)
+    assert list(clip.input) == ["x", "low", "high"]
+
+
 def test_devices() -> None:
     assert onnx_backend.supports_device("CPU")
     assert onnx_backend.supports_device("cpu")
