@@ -2,6 +2,7 @@
 """`torch.compile(model, backend="backplane")`: each graph that Dynamo captures is exported by `torch.onnx` and compiled here.
 
     import torch
+    import backplane.torch_backend  # registers the backend; torch finds that of a wheel without it
     compiled = torch.compile(model.eval(), backend="backplane", options={"devices": "cpu"})
     with torch.inference_mode():
         y = compiled(x)
@@ -9,8 +10,9 @@
 `options` are those of `backplane.Model.compile`. A graph that cannot be exported or compiled runs in eager mode, and a warning of the
 logger "backplane.torch" says why: for example, it mutates inputs or has operators that ONNX lacks. A call that needs gradients runs in
 eager mode too, without a warning. With {"fallback_to_eager": False} both raise instead. Parameters and buffers become weights; when one
-has changed, the graph is compiled again. (In-place changes of tensors that were created in torch.inference_mode are not noticed.)
-Dimensions that Dynamo marks as dynamic become symbolic dimensions.
+has changed, the graph is compiled again. Torch does not count writes through `.data` or a NumPy view, or to tensors that were made in
+torch.inference_mode. Such a write to a whole tensor in the CPU's memory is noticed, because 16 of its elements are compared at each
+call; after a write to a few elements call `torch._dynamo.reset()`. Dimensions that Dynamo marks as dynamic become symbolic dimensions.
 """
 
 from __future__ import annotations
@@ -121,6 +123,7 @@ class _Graph:
         self.failed = False
         self.weights: dict[int, torch.Tensor] = {}
         self.versions: list[tuple[int, int]] = []
+        self.samples: list[tuple[numpy.ndarray, bytes]] = []  # of the weights, with what they held when the graph was exported
         self.names: list[str] = []
         self.graph, self.kept, self.shapes = self._without_symbols(graph)
 
@@ -174,6 +177,7 @@ class _Graph:
         }
         self.weights = {self.kept[index]: value for index, value in weights.items()}
         self.versions = self._versions(inputs)
+        self.samples = [(sample, sample.tobytes()) for sample in map(_sample, weights.values())]
         arguments = tuple(value.detach() for index, value in enumerate(kept) if index not in weights)
         dynamic = tuple(
             {axis: torch.export.Dim.AUTO for axis in self.shapes.get(position, ())}
@@ -201,11 +205,15 @@ class _Graph:
             versions.append((tensor.data_ptr(), 0 if tensor.is_inference() else tensor._version))
         return versions
 
+    def _has_changed(self, inputs: Sequence[Any]) -> bool:
+        """Whether a weight has changed since the graph was exported. Samples are read only of memory that is still the weight's."""
+        return self._versions(inputs) != self.versions or any(sample.tobytes() != before for sample, before in self.samples)
+
     def _prepare(self, inputs: Sequence[Any], again: bool = False) -> bool:
         """Exports the graph at the first call, after changes of weights, and if `again`. Returns whether it is exported; otherwise it runs
         in eager mode from now on."""
         try:
-            if again or self.session is None or self._versions(inputs) != self.versions:
+            if again or self.session is None or self._has_changed(inputs):
                 self.session = self._export(inputs)
         except Exception as reason:  # the exporter raises exceptions of many classes
             if not self.fallback_to_eager:
@@ -232,6 +240,29 @@ class _Graph:
                 return self.eager(*inputs)
             results = self.session.run(dict(zip(self.names, arguments, strict=True)))
         return tuple(_to_tensor(array) for array in results.values())
+
+
+_SAMPLED = 16  # elements of a weight
+
+
+def _sample(tensor: torch.Tensor) -> numpy.ndarray:
+    """A view of elements spread over a tensor of any type, as integers: all of a small one without gaps. Empty for one of another device."""
+    if tensor.device.type != "cpu" or tensor.numel() == 0:
+        return numpy.empty(0, numpy.uint8)
+    dimensions: list[tuple[int, int]] = []  # extent and stride; those without gaps between them are one
+    for stride, extent in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
+        if extent == 1 or stride == 0:
+            continue
+        if dimensions and stride == dimensions[-1][0] * dimensions[-1][1]:
+            dimensions[-1] = dimensions[-1][0] * extent, dimensions[-1][1]
+        else:
+            dimensions.append((extent, stride))
+    count = min(_SAMPLED, max((extent for extent, _ in dimensions), default=1))
+    step = sum((extent - 1) // (count - 1) * stride for extent, stride in dimensions)
+    size = min(tensor.element_size(), 8)  # of complex128, two integers are an element
+    parts = tensor.element_size() // size
+    integers = torch.empty(0, dtype={1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[size])
+    return integers.set_(tensor.untyped_storage(), tensor.storage_offset() * parts, (count, parts), (step * parts, 1)).numpy().squeeze()
 
 
 def _to_array(tensor: torch.Tensor) -> Any:
@@ -265,3 +296,7 @@ def compile_graph(graph: torch.fx.GraphModule, example_inputs: Sequence[Any], **
             raise
         _log.warning("a graph runs in eager mode: %s", reason)
         return graph.forward
+
+
+if "backplane" not in torch._dynamo.list_backends():  # torch finds the backend of a wheel by itself, and registers it then
+    torch._dynamo.register_backend(compile_graph, "backplane")

@@ -57,7 +57,6 @@ def test_block(heading: str, code: str, tmp_path, monkeypatch, env: backplane.En
     if "torch" in code:
         torch = pytest.importorskip("torch", minversion="2.6")
         names["model"], names["x"] = torch.nn.Linear(3, 4), torch.ones(8, 3)
-        code = code.replace('backend="backplane"', "backend=__import__('backplane.torch_backend').torch_backend.compile_graph")
     compiled = compile(code, str(GUIDE), "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
     pending = eval(compiled, names)
     if inspect.iscoroutine(pending):

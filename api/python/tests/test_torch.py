@@ -4,13 +4,17 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 
+import numpy
 import pytest
 
 torch = pytest.importorskip("torch", minversion="2.6", reason="torch 2.6 or later is missing: scripts/setup.sh --with torch")
 pytest.importorskip("onnxscript", reason="onnxscript is missing: scripts/setup.sh --with torch")
 
 import backplane
+from backplane import torch_backend
 from backplane.torch_backend import compile_graph
 
 STRICT = {"devices": "cpu", "fallback_to_eager": False}
@@ -120,6 +124,94 @@ def test_changed_weights_are_seen() -> None:
         same(run(x), model(x))
         model.weight.mul_(2)
         same(run(x), model(x))
+
+
+class Scaled(torch.nn.Module):
+    """x · w, with a weight that may have any strides."""
+
+    def __init__(self, weight: torch.Tensor) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(weight, requires_grad=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.weight
+
+
+WEIGHTS = {
+    "whole": lambda: torch.rand(40, 50) + 1,
+    "transposed": lambda: (torch.rand(50, 40) + 1).T,
+    "columns": lambda: (torch.rand(40, 90) + 1)[:, 20:70],
+    "every other": lambda: (torch.rand(40, 100) + 1)[:, ::2],
+    "one": lambda: torch.rand(1, 1) + 1,
+    "float16": lambda: (torch.rand(40, 50) + 1).half(),
+    "int8": lambda: torch.randint(1, 9, (40, 50), dtype=torch.int8),
+}
+
+
+@pytest.mark.parametrize("kind", ["whole", "every other"])
+def test_uncounted_writes_of_whole_weights_are_seen(kind: str) -> None:
+    model = Scaled(WEIGHTS[kind]()).eval()
+    run = compiled(model)
+    x = torch.rand(40, 50)
+    with torch.no_grad():
+        same(run(x), model(x))
+        model.weight.data.mul_(2)
+        same(run(x), model(x))
+        numpy.multiply(model.weight.numpy(), 2, out=model.weight.numpy())
+        same(run(x), model(x))
+
+
+@pytest.mark.parametrize("kind", WEIGHTS)
+def test_samples_see_writes(kind: str) -> None:
+    weight = WEIGHTS[kind]()
+    sample = torch_backend._sample(weight)
+    before = sample.tobytes()
+    weight.data.mul_(2)
+    assert sample.tobytes() != before
+
+
+def test_tensors_of_inference_mode_are_seen() -> None:
+    with torch.inference_mode():
+        model = Scaled(torch.ones(4, 4)).eval()
+        run = compiled(model)
+        same(run(torch.ones(4, 4)), torch.ones(4, 4))
+        model.weight.mul_(2)
+        same(run(torch.ones(4, 4)), 2 * torch.ones(4, 4))
+
+
+def test_samples() -> None:
+    def sample(tensor: torch.Tensor) -> list[int]:
+        return torch_backend._sample(tensor).ravel().tolist()
+
+    numbers = torch.arange(46, dtype=torch.int64)
+    assert sample(numbers) == list(range(0, 46, 3))
+    assert sample(numbers[:6].view(2, 3).T) == [0, 1, 2, 3, 4, 5]
+    assert sample(numbers[:45].view(5, 9)[:, :2]) == [0, 9, 18, 27, 36]
+    assert sample(numbers[7:8].expand(5)) == [7]
+    assert sample(numbers[:0]) == []
+    assert torch_backend._sample(torch.ones(2, dtype=torch.complex128)).tobytes() == numpy.ones(2, complex).tobytes()
+    assert torch_backend._sample(torch.ones(2, dtype=torch.bfloat16)).tolist() == [0x3F80, 0x3F80]
+    before = torch_backend._sample(numbers)
+    numbers.add_(1)
+    assert before[0] == 1  # it is a view
+
+
+def test_the_name_of_the_backend(tmp_path) -> None:
+    """With the entry point of a wheel, torch registers the backend itself; otherwise importing the module does it."""
+    model = torch.nn.Linear(3, 2).eval()
+    with torch.no_grad():
+        x = torch.randn(2, 3)
+        same(torch.compile(model, backend="backplane", fullgraph=True, options=STRICT)(x), model(x))
+    wheel = tmp_path / "backplane-0.dist-info"
+    wheel.mkdir()
+    (wheel / "METADATA").write_text("Name: backplane\nVersion: 0\n")
+    (wheel / "entry_points.txt").write_text("[torch_dynamo_backends]\nbackplane = backplane.torch_backend:compile_graph\n")
+    code = (
+        "import sys, torch; sys.path.append(sys.argv[1])\n"
+        "print(torch.compile(lambda x: x + 1, backend='backplane', options={'fallback_to_eager': False})(torch.ones(1)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, timeout=100, check=False)
+    assert done.stdout == "tensor([2.])\n", done.stderr
 
 
 def test_types() -> None:

@@ -34,6 +34,7 @@ def torch_backend(monkeypatch: pytest.MonkeyPatch) -> Iterator[types.ModuleType]
     torch.nn = types.SimpleNamespace(Module=object)
     torch.Tensor = Tensor
     torch.is_grad_enabled = lambda: False
+    torch._dynamo = types.SimpleNamespace(list_backends=lambda: ["backplane"])
     monkeypatch.setitem(sys.modules, "torch", torch)
     monkeypatch.delitem(sys.modules, "backplane.torch_backend", raising=False)
     yield importlib.import_module("backplane.torch_backend")
@@ -55,7 +56,8 @@ def graph_of(module: types.ModuleType, fallback_to_eager: bool) -> object:
         def __init__(self) -> None:
             self.eager = lambda x: ("eager", x)
             self.fallback_to_eager = fallback_to_eager
-            self.session, self.failed, self.weights, self.versions, self.names, self.kept = None, False, {}, [], ["x"], [0]
+            self.session, self.failed, self.weights, self.names, self.kept = None, False, {}, ["x"], [0]
+            self.versions, self.samples = [], []
 
         def _export(self, inputs: tuple) -> FixedExtents:
             if not exports:
