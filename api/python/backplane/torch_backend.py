@@ -17,8 +17,10 @@ call; after a write to a few elements call `torch._dynamo.reset()`. Dimensions t
 
 from __future__ import annotations
 
+import atexit
 import logging
 import warnings
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -112,6 +114,16 @@ class _Frozen(torch.nn.Module):
         return self.graph_module(*(getattr(self, self.names[i]) if i in self.names else next(given) for i in range(self.count)))
 
 
+_graphs: weakref.WeakSet[_Graph] = weakref.WeakSet()
+
+
+@atexit.register
+def _release() -> None:
+    """Ends the sessions before the interpreter does: Dynamo keeps the graphs of functions until after nanobind looks for leaks."""
+    for graph in list(_graphs):
+        graph.session = None
+
+
 class _Graph:
     """One captured graph. It is exported at its first call, when its inputs are real tensors."""
 
@@ -126,6 +138,7 @@ class _Graph:
         self.samples: list[tuple[numpy.ndarray, bytes]] = []  # of the weights, with what they held when the graph was exported
         self.names: list[str] = []
         self.graph, self.kept, self.shapes = self._without_symbols(graph)
+        _graphs.add(self)
 
     @staticmethod
     def _without_symbols(graph: torch.fx.GraphModule) -> tuple[torch.fx.GraphModule, list[int], dict[int, list[int]]]:
