@@ -222,7 +222,8 @@ void add_model(nb::module_& module) {
       .def(
           "report", [](const PyModel& self) { return imported("json", "loads")(self.model->report()); },
           nb::sig("def report(self) -> dict"),
-          "Operator sets, operators, weights, metadata and problems, as `backplane info --json` prints them.")
+          "Operator sets, operators, weights, metadata and problems: what `backplane info --json` prints, without "
+          "`uncovered`.")
       .def("compile", &compile, nb::arg("options").none() = nb::none(), nb::arg("changes"),
            nb::sig("def compile(self, options: SessionOptions | None = None, *, "
                    "devices: str | Sequence[str] = (), fallback: str = 'allow', compute_types: Sequence[str] = (), "
