@@ -50,9 +50,8 @@ class Trace:
         with _lock:
             other = _running.get(id(self._environment))
             if other is not None:
-                raise make_error(
-                    _BAD_STATE, "BP_BAD_STATE", f"the environment has one trace at a time, and {_name(other)} has not ended: leave its with block first"
-                )
+                text = f"the environment has one trace at a time, and {_name(other)} has not ended: leave its with block first"
+                raise make_error(_BAD_STATE, "BP_BAD_STATE", text)
             self._environment._start_trace()
             _running[id(self._environment)] = self
         return self
