@@ -46,9 +46,11 @@ class TestBackend : public Backend {
 
 struct Ended {
   std::promise<bp_status_t> promise;
-  uint64_t run = 0;  // bp_error_t.run
+  uint64_t run = 0;    // bp_error_t.run
+  uint32_t flags = 0;  // bp_error_t.flags
   static void done(void* self, bp_status_t status, const bp_error_t* error) {
     if (error != nullptr) static_cast<Ended*>(self)->run = error->run;
+    if (error != nullptr) static_cast<Ended*>(self)->flags = error->flags;
     static_cast<Ended*>(self)->promise.set_value(status);
   }
   bp_status_t status() { return promise.get_future().get(); }
@@ -70,6 +72,16 @@ struct Signalled {
   }
 };
 
+// The host's wait for a semaphore whose work, run 41, failed with its device.
+bp_status_t BP_CALL fail_wait(const bp_host_t*, bp_semaphore_t*, uint64_t, uint64_t, const bp_cancel_t*,
+                              bp_error_t* error) {
+  Error failure = Error::device_lost("the device is gone");
+  failure.status = BP_DEPENDENCY_FAILED;
+  failure.flags |= BP_ERROR_ABANDONED;
+  failure.run = 41;
+  return report(error, failure);
+}
+
 bp_status_t status_of_wait(Stream& stream, uint64_t* out_run = nullptr) {
   const auto failure = caught([&] { stream.wait(BP_FOREVER); });
   if (failure && out_run != nullptr) *out_run = failure->run;
@@ -82,6 +94,7 @@ class Streamed : public ::testing::Test {
     on_launch = nullptr;
     host_.size = sizeof host_;
     host_.semaphore_signal = Signalled::signal;
+    host_.semaphore_wait = fail_wait;
     how_.size = sizeof how_;
     how_.host = &host_;
     backend_ = std::make_unique<TestBackend>(how_);
@@ -276,6 +289,22 @@ TEST_F(Streamed, AFailureIsReportedByDoneOrByTheStream) {
   } catch (const Error& error) {
     EXPECT_THAT(error.text, HasSubstr("late"));
   }
+}
+
+// The framework must learn that a device was abandoned, whichever run reports it: memory must stay allocated.
+TEST_F(Streamed, TheFailureOfAHostPointKeepsItsFlagsAndItsRun) {
+  bind(*instance, 0, x);
+  bind(*instance, BP_SLOT_OUTPUT, y);
+  Ended ended;
+  Signalled awaited;  // `fail_wait` does not use it
+  const bp_point_t point = awaited.point();
+  bp_run_t run = Streamed::run(&ended);
+  run.waits = &point;
+  run.wait_count = 1;
+  instance->submit(run);
+  EXPECT_EQ(ended.status(), BP_DEPENDENCY_FAILED);
+  EXPECT_EQ(ended.flags, BP_ERROR_DEVICE_LOST | BP_ERROR_ABANDONED);
+  EXPECT_EQ(ended.run, 41u);
 }
 
 TEST_F(Streamed, AnUnboundSlotIsNamed) {

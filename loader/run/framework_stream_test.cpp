@@ -383,6 +383,7 @@ TEST(FrameworkStream, AFailureThatTheLoaderHasSeenIsReportedByTheNextRun) {
     const Error carried = failure([&] { ended.wait(1); });
     EXPECT_EQ(carried.status(), BP_DEPENDENCY_FAILED);
     EXPECT_THAT(carried.what(), HasSubstr("a scripted defect"));
+    EXPECT_EQ(carried.run(), 11u);
     if (by_done) {
       EXPECT_EQ(seen.status, BP_INTERNAL);
       EXPECT_EQ(seen.run, 11u);

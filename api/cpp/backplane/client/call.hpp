@@ -87,7 +87,7 @@ void call(bp_status_t(BP_CALL* slot)(Parameters...), Arguments... arguments) {
   std::string what(text, static_cast<size_t>(std::min<uint64_t>(error.text_size, sizeof text)));
   if (what.empty())
     what = slot == nullptr ? "this loader is too old for the call; install a newer one" : api().status_name(status);
-  throw Error(status, what, error.node, error.vendor_code, error.flags);
+  throw Error(status, what, error.node, error.vendor_code, error.flags, error.run);
 }
 
 // Calls a slot that writes text to a sink, and returns the text.

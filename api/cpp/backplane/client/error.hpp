@@ -15,8 +15,8 @@ inline namespace client {
 class Error : public std::runtime_error {
  public:
   Error(bp_status_t status, const std::string& text, uint64_t node = BP_NO_NODE, int64_t vendor_code = 0,
-        uint32_t flags = 0)
-      : std::runtime_error(text), status_(status), node_(node), vendor_code_(vendor_code), flags_(flags) {}
+        uint32_t flags = 0, uint64_t run = 0)
+      : std::runtime_error(text), status_(status), node_(node), vendor_code_(vendor_code), flags_(flags), run_(run) {}
 
   bp_status_t status() const { return status_; }
   uint32_t status_class() const { return BP_STATUS_CLASS(status_); }  // BP_CLASS_*: what to do next
@@ -28,12 +28,15 @@ class Error : public std::runtime_error {
   bool abandoned() const { return (flags_ & BP_ERROR_ABANDONED) != 0; }
   // Whether the failure is that of another run, which the call only reports, as Stream::wait does.
   bool of_run() const { return (flags_ & BP_ERROR_OF_RUN) != 0; }
+  // bp_run_t.id of the run that failed, if the call reports another run's failure; otherwise 0.
+  uint64_t run() const { return run_; }
 
  private:
   bp_status_t status_;
   uint64_t node_;
   int64_t vendor_code_;
   uint32_t flags_;
+  uint64_t run_;
 };
 
 }  // namespace client

@@ -90,7 +90,10 @@ class Detail {
   void check(bp_status_t status, std::string_view text) const {
     if (status == BP_OK) return;
     const std::string_view given(words_, std::min<uint64_t>(error_.text_size, sizeof words_));
-    throw Error(status, std::string(given.empty() ? text : given), error_.node, error_.vendor_code);
+    Error error(status, std::string(given.empty() ? text : given), error_.node, error_.vendor_code);
+    error.flags = error_.flags;
+    error.run = error_.run;
+    throw error;
   }
 
  private:
