@@ -68,6 +68,27 @@ TEST_F(Client, RunsAModelByNameAndFollowsNewData) {
   EXPECT_EQ(env.device(session.node(0).device).index, 1u);
 }
 
+// Returns the member of Tensor that owns its bytes.
+std::shared_ptr<char> Tensor::*owner_of_bytes();
+template <auto kMember>
+struct Expose {
+  friend std::shared_ptr<char> Tensor::*owner_of_bytes() { return kMember; }
+};
+template struct Expose<&Tensor::data_>;  // an explicit instantiation may name a private member
+
+TEST_F(Client, AnExecKeepsATensorAsLongAsItIsBound) {
+  auto exec = env.compile(env.open(kModelFile)).exec();
+  const Tensor tensor(BP_DTYPE_FLOAT, {2, 3}), other(BP_DTYPE_FLOAT, {2, 3});
+  const auto users = [&] { return (tensor.*owner_of_bytes()).use_count(); };
+  exec.bind("a", tensor);
+  exec.bind_output("y", tensor);
+  EXPECT_EQ(users(), 3);
+  exec.unbind(0);
+  EXPECT_EQ(users(), 2);
+  exec.bind_memory(BP_SLOT_OUTPUT, other.abi());
+  EXPECT_EQ(users(), 1);
+}
+
 TEST_F(Client, HandlesMayGoInAnyOrder) {
   auto exec = env.compile(env.open(kModelFile)).exec();  // the model and the session are temporaries
   env = backplane::Environment(null_alone());

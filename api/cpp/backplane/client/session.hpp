@@ -34,11 +34,14 @@ struct RunOptions {
 // A session's state for one run at a time. Use an Exec from one thread at a time; create one for each thread.
 class Exec {
  public:
-  // Binds a tensor to an input and shares its memory until the input is bound again. Write new data into that memory
-  // between runs.
+  // Binds a tensor to an input and shares its memory until the input is bound again or unbound. Write new data into
+  // that memory between runs.
   void bind(uint32_t input, const Tensor& tensor) { bind_slot(input, tensor); }
   // Binds any memory to input `slot`, or to output `slot - BP_SLOT_OUTPUT`. The caller keeps the memory alive.
-  void bind_memory(uint32_t slot, const bp_tensor_t& tensor) { detail::call(api().exec_bind, get(), slot, &tensor); }
+  void bind_memory(uint32_t slot, const bp_tensor_t& tensor) {
+    detail::call(api().exec_bind, get(), slot, &tensor);
+    bound_.erase(slot);
+  }
   void bind(std::string_view input, const Tensor& tensor) { bind_slot(find_input(input), tensor); }
   // The loader allocates outputs that are not bound.
   void bind_output(uint32_t output, const Tensor& tensor) {
@@ -66,7 +69,10 @@ class Exec {
   }
   // Makes the loader stop using the memory that is bound to `slot`. If that is an output, the loader allocates it
   // itself.
-  void unbind(uint32_t slot) { detail::call(api().exec_unbind, get(), slot); }
+  void unbind(uint32_t slot) {
+    detail::call(api().exec_unbind, get(), slot);
+    bound_.erase(slot);
+  }
 
   // Runs and returns when the run has ended. With `options.stream`, returns when the run is enqueued. If the run is
   // abandoned (Error::abandoned), the bound tensors are kept until the process ends, because the device may still use
