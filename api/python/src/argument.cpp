@@ -5,6 +5,8 @@
 
 #include <cstring>
 
+#include "literal.h"
+
 namespace backplane::python {
 namespace {
 
@@ -19,6 +21,10 @@ std::string subject(const Use& use) {
 
 bool is_numpy(nb::handle value) {
   return nb::hasattr(value, "__array_interface__") && nb::hasattr(value, "dtype");
+}
+
+std::string element_type(nb::handle array) {
+  return nb::hasattr(array, "dtype") ? nb::str(nb::object(array.attr("dtype"))).c_str() : "";
 }
 
 uint64_t count_of(const int64_t* extents, uint32_t rank) {
@@ -61,9 +67,11 @@ bool Argument::take_buffer(nb::handle value, const Use& use) {
     const bool is_big_endian = format.substr(0, 1) == ">" || format.substr(0, 1) == "!";
     if (dtype == BP_DTYPE_UNDEFINED && is_big_endian)
       refuse_type(use, value, "has big-endian elements: pass array.astype(array.dtype.newbyteorder('='))");
-    if (dtype == BP_DTYPE_UNDEFINED)
-      refuse_type(use, value, "has elements of format '" + format + "', which ONNX lacks");
-    take_strings(value);
+    if (dtype == BP_DTYPE_UNDEFINED) {
+      const std::string type = element_type(value);
+      refuse_type(use, value, "has elements of type '" + (type.empty() ? format : type) + "', which ONNX lacks");
+    }
+    take_strings(value, use);
     return true;
   }
   if (held_->readonly && use.writes) {
@@ -106,7 +114,7 @@ void Argument::take_view(nb::handle array, bp_dtype_t dtype, const Use& use) {
 }
 
 // Copies strings (or bytes, unchanged) to the ABI's layout: count + 1 offsets, then the bytes.
-void Argument::take_strings(nb::handle value) {
+void Argument::take_strings(nb::handle value, const Use& use) {
   nb::object array = imported("numpy", "asarray")(value);
   const auto extents = nb::cast<std::vector<int64_t>>(array.attr("shape"));
   set_extents(extents.data(), extents.size());
@@ -119,7 +127,7 @@ void Argument::take_strings(nb::handle value) {
     Py_ssize_t size = 0;
     if (!bytes.is_valid() || PyBytes_AsStringAndSize(bytes.ptr(), &data, &size) != 0) {
       PyErr_Clear();
-      refuse_type({}, element, "is neither text nor bytes");
+      refuse_type(use, element, "is neither text nor bytes, as elements of an array of type 'object' must be");
     }
     strings.emplace_back(data, static_cast<size_t>(size));
   }
@@ -140,18 +148,24 @@ void Argument::take_array(const Array& array, const Use& use) {
 }
 
 Argument Argument::of(const Environment& env, nb::handle value, const Use& use) {
+  if (value.is_none()) throw nb::type_error((subject(use) + " is None, not an array").c_str());
   Argument argument;
   argument.object_ = nb::borrow(value);
-  if (const Array * array; nb::try_cast<const Array*>(value, array)) {
+  if (nb::isinstance<Array>(value)) {
     argument.owner_ = argument.object_;
-    argument.take_array(*array, use);
+    argument.take_array(nb::cast<const Array&>(value), use);
     return argument;
   }
   if (argument.take_buffer(value, use)) return argument;
   if (is_numpy(value)) {
-    const bp_dtype_t dtype = dtype_of_name(nb::cast<std::string>(value.attr("dtype").attr("name")));
+    bp_dtype_t dtype = BP_DTYPE_UNDEFINED;
+    try {
+      dtype = dtype_of_name(utf8_of(nb::str(value.attr("dtype").attr("name"))));
+    } catch (const std::invalid_argument&) {
+      refuse_type(use, value, "has elements of type '" + element_type(value) + "', which ONNX lacks");
+    }
     if (dtype == BP_DTYPE_STRING) {
-      argument.take_strings(value);
+      argument.take_strings(value, use);
     } else if (!nb::isinstance(value, imported("numpy", "ndarray"))) {  // a scalar
       argument.owner_ = imported("numpy", "asarray")(value);
       argument.take_view(argument.owner_, dtype, use);
@@ -163,7 +177,7 @@ Argument Argument::of(const Environment& env, nb::handle value, const Use& use) 
   if (nb::hasattr(value, "__dlpack__")) {
     nb::object source = argument.object_;
     if (use.may_copy && nb::hasattr(source, "contiguous")) source = source.attr("contiguous")();
-    if (nb::hasattr(source, "requires_grad") && nb::cast<bool>(source.attr("requires_grad")))
+    if (nb::hasattr(source, "requires_grad") && PyObject_IsTrue(nb::object(source.attr("requires_grad")).ptr()) == 1)
       source = source.attr("detach")();
     argument.owner_ = import_dlpack(env, source);
     argument.take_array(nb::cast<const Array&>(argument.owner_), use);
@@ -172,10 +186,11 @@ Argument Argument::of(const Environment& env, nb::handle value, const Use& use) 
   if (!use.may_copy) refuse_type(use, value, "is not an array: it has neither a buffer nor __dlpack__");
   nb::object array;
   try {
-    array = use.dtype == BP_DTYPE_UNDEFINED || use.dtype == BP_DTYPE_STRING
-                ? imported("numpy", "asarray")(value)
-                : imported("numpy", "asarray")(value, numpy_dtype(use.dtype));
+    array = array_of(value, use.dtype, subject(use));
   } catch (nb::python_error& error) {
+    if (error.matches(PyExc_OverflowError))
+      throw std::invalid_argument(subject(use) + ": a number does not fit " + std::string(dtype_name(use.dtype)) +
+                                  " (" + nb::str(error.value()).c_str() + ")");
     refuse_type(use, value, std::string("cannot become an array: ") + nb::str(error.value()).c_str());
   }
   Argument result = of(env, array, use);

@@ -36,7 +36,7 @@ class Argument {
   };
   bool take_buffer(nb::handle value, const Use& use);
   void take_view(nb::handle array, bp_dtype_t dtype, const Use& use);
-  void take_strings(nb::handle value);
+  void take_strings(nb::handle value, const Use& use);
   void take_array(const Array& array, const Use& use);
   void set_extents(const int64_t* extents, size_t rank);
 

@@ -39,11 +39,24 @@ bool is_path(nb::handle object) {
   return nb::isinstance<nb::str>(object) || nb::hasattr(object, "__fspath__");
 }
 
-uint32_t fallback_of(const std::string& name) {
-  if (name == "allow") return BP_FALLBACK_ALLOW;
-  if (name == "prefer") return BP_FALLBACK_PREFER;
-  if (name == "forbid") return BP_FALLBACK_FORBID;
-  throw std::invalid_argument("fallback is '" + name + "': it must be allow, prefer or forbid");
+uint32_t fallback_of(nb::handle name) {
+  if (nb::isinstance<nb::str>(name)) {
+    const std::string text = utf8_of(name);
+    if (text == "allow") return BP_FALLBACK_ALLOW;
+    if (text == "prefer") return BP_FALLBACK_PREFER;
+    if (text == "forbid") return BP_FALLBACK_FORBID;
+  }
+  throw std::invalid_argument("fallback is " + shown(name) + ": it must be 'allow', 'prefer' or 'forbid'");
+}
+
+std::map<std::string, std::string> pins_of(nb::handle object) {
+  std::map<std::string, std::string> pins = options_of(object, "pins");
+  for (const auto& [pattern, device] : pins) {
+    if (pattern.rfind("op=", 0) != 0 && pattern.rfind("name=", 0) != 0)
+      throw std::invalid_argument("pins has the pattern '" + pattern +
+                                  "': it must begin with 'op=' (an operator) or 'name=' (a node)");
+  }
+  return pins;
 }
 
 uint32_t compute_types_of(nb::handle names) {
@@ -68,11 +81,12 @@ uint32_t compute_types_of(nb::handle names) {
 SessionOptions options_from(nb::handle from) {
   SessionOptions options;
   options.devices = strings_of(from.attr("devices"), "devices");
-  options.fallback = fallback_of(nb::cast<std::string>(from.attr("fallback")));
+  options.fallback = fallback_of(from.attr("fallback"));
   options.compute_types = compute_types_of(from.attr("compute_types"));
-  options.pins = options_of(from.attr("pins"), "pins");
+  options.pins = pins_of(from.attr("pins"));
   options.options = options_of(from.attr("settings"), "settings");
-  options.max_islands = nb::cast<uint32_t>(from.attr("max_islands"));
+  options.max_islands =
+      converted<uint32_t>(from.attr("max_islands"), "max_islands", "a number of islands (0: no limit)");
   nb::object dims = from.attr("dims");
   if (!dims.is_none()) {
     for (const auto& [name, value] : mapping_of(dims, "dims")) {
@@ -82,17 +96,16 @@ SessionOptions options_from(nb::handle from) {
         range = {extent, extent};
       } else if (!nb::isinstance<nb::sequence>(value) || nb::len(value) != 2 ||
                  !nb::try_cast<int64_t>(value[0], range.first) || !nb::try_cast<int64_t>(value[1], range.second)) {
-        const std::string text = "dims: the extent of '" + nb::cast<std::string>(name) +
-                                 "' must be a number, or a pair of the minimum and the maximum";
+        const std::string text = "dims: the extent of " + shown(name) + " is " + shown(value) +
+                                 ": it must be a number, or a pair of the minimum and the maximum";
         throw nb::type_error(text.c_str());
       }
-      options.symbols[nb::cast<std::string>(name)] = range;
+      options.symbols[utf8_of(name)] = range;
     }
   }
-  if (nb::cast<bool>(from.attr("refit"))) options.flags |= BP_SESSION_REFIT;
-  if (nb::cast<bool>(from.attr("place_only"))) options.flags |= BP_SESSION_PLACE_ONLY;
-  nb::object cancel = from.attr("cancel");
-  options.cancel = cancel.is_none() ? nullptr : nb::cast<const Cancel*>(cancel);
+  if (converted<bool>(from.attr("refit"), "refit", "True or False")) options.flags |= BP_SESSION_REFIT;
+  if (converted<bool>(from.attr("place_only"), "place_only", "True or False")) options.flags |= BP_SESSION_PLACE_ONLY;
+  options.cancel = converted<const Cancel*>(from.attr("cancel"), "cancel", "a backplane.Cancel or None");
   return options;
 }
 
@@ -176,7 +189,7 @@ nb::object load_model(const PyEnvironment& env, nb::handle source, nb::handle di
 
   if (!weights.is_none()) {
     for (const auto& [name, value] : mapping_of(weights, "weights")) {
-      kept->names.push_back(nb::cast<std::string>(name));
+      kept->names.push_back(utf8_of(name));
       const std::string label = "weight '" + kept->names.back() + "'";
       kept->weights.push_back(Argument::of(*env, value, {label, BP_DTYPE_UNDEFINED, false, true}));
     }

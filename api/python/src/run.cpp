@@ -116,7 +116,7 @@ class PyRun {
   void bind(nb::handle inputs, bool may_copy = false) {
     check_views();
     for (const auto& [name, value] : mapping_of(inputs, "inputs")) {
-      const uint32_t input = state().find_input(nb::cast<std::string_view>(name));
+      const uint32_t input = state().find_input(name_of(name));
       Binding binding = bind_input(state(), exec(), input, value, may_copy, stream_ != nullptr);
       replace(inputs_[input], std::move(binding));
     }
@@ -124,7 +124,7 @@ class PyRun {
   void bind_outputs(nb::handle outputs) {
     check_views();
     for (const auto& [name, value] : mapping_of(outputs, "outputs")) {
-      const uint32_t output = state().find_output(nb::cast<std::string_view>(name));
+      const uint32_t output = state().find_output(name_of(name));
       const Slot& slot = state().outputs()[output];
       if (!slot.is_tensor) {
         const std::string text =
@@ -155,7 +155,8 @@ class PyRun {
   void set_shape(std::string_view name, const nb::sequence& shape) {
     check_views();
     std::vector<int64_t> extents;
-    for (nb::handle extent : shape) extents.push_back(nb::cast<int64_t>(extent));
+    const std::string what = "an extent of '" + std::string(name) + "'";
+    for (nb::handle extent : shape) extents.push_back(converted<int64_t>(extent, what, "a number of elements"));
     const Waiting waiting(stream_ != nullptr);
     exec().extents(state().find_input(name), extents);
   }
@@ -199,6 +200,7 @@ class PyRun {
     return completion_->event();
   }
   void finish() {
+    if (!completion_ || !completion_->is_under_way()) throw Error(BP_BAD_STATE, "no run is under way: start one first");
     try {
       nb::gil_scoped_release unlocked;
       completion_->finish();

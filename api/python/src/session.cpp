@@ -58,7 +58,7 @@ Bindings bind_all(const SessionState& state, Lane& lane, nb::handle given) {
   bindings.inputs.reserve(nb::len(inputs));
   std::vector<bool> bound(state.inputs().size());
   for (const auto& [name, value] : inputs) {
-    const uint32_t input = state.find_input(nb::cast<std::string_view>(name));
+    const uint32_t input = state.find_input(name_of(name));
     bindings.inputs.push_back(bind_input(state, lane.exec, input, value, true));
     bound[input] = true;
   }
@@ -137,7 +137,7 @@ void refit(PySession& self, nb::handle weights) {
   std::vector<std::string> names;
   std::vector<Argument> arguments;
   for (const auto& [name, value] : mapping_of(weights, "weights")) {
-    names.push_back(nb::cast<std::string>(name));
+    names.push_back(utf8_of(name));
     const std::string label = "weight '" + names.back() + "'";
     arguments.push_back(Argument::of(self->env(), value, {label, BP_DTYPE_UNDEFINED, false, true}));
   }
@@ -286,8 +286,8 @@ void add_session(nb::module_& module) {
            "Runs the model once. The interpreter lock is released while it computes.\n\n"
            "Args:\n"
            "    inputs: values by name. Arrays of NumPy, and of any package by DLPack, are read without a copy if\n"
-           "        they are C-contiguous; lists and numbers become arrays of the declared type. Sequences are lists,\n"
-           "        optionals None or a value, maps dicts.\n"
+           "        they are C-contiguous; lists and numbers become arrays of the declared type if that keeps their\n"
+           "        values. Sequences are lists, optionals None or a value, maps dicts.\n"
            "    outputs: the names of the requested outputs; all by default.\n"
            "    timeout: in seconds.\n\n"
            "Returns:\n"

@@ -2,26 +2,43 @@
 // Cancel tokens and streams, and conversions of settings that several classes share.
 #include "sync.h"
 
+#include "environment.h"
+
 namespace backplane::python {
+
+std::string shown(nb::handle object) {
+  constexpr size_t kLongest = 80;
+  nb::object text = nb::steal(PyObject_ASCII(object.ptr()));
+  if (!text.is_valid()) throw nb::python_error();
+  std::string result(name_of(text));
+  if (result.size() > kLongest) result.replace(kLongest, std::string::npos, "…");
+  return result;
+}
 
 std::chrono::nanoseconds timeout_of(nb::handle seconds) {
   if (seconds.is_none()) return std::chrono::nanoseconds(0);
-  const auto value = nb::cast<double>(seconds);
-  if (!(value > 0)) throw std::invalid_argument("timeout is " + std::to_string(value) + ": it must be above 0 seconds");
+  const auto value = converted<double>(seconds, "timeout", "a number of seconds");
+  if (!(value > 0)) throw std::invalid_argument("timeout is " + shown(seconds) + ": it must be above 0 seconds");
   constexpr double kCentury = 3e9;
   return std::chrono::nanoseconds(static_cast<int64_t>(std::min(value, kCentury) * 1e9));
 }
 
 std::vector<std::string> strings_of(nb::handle object, const char* what) {
-  if (object.is_none()) return {};
-  if (nb::isinstance<nb::str>(object) || nb::hasattr(object, "__fspath__"))
-    return {nb::cast<std::string>(nb::str(object))};
-  std::vector<std::string> result;
-  try {
-    for (nb::handle element : object) result.push_back(nb::cast<std::string>(nb::str(element)));
-  } catch (nb::python_error&) {
-    const std::string text = std::string(what) + ": a str or a sequence of str is expected";
+  const auto is_text = [](nb::handle each) {
+    return nb::isinstance<nb::str>(each) || nb::isinstance<PyDevice>(each) || nb::hasattr(each, "__fspath__");
+  };
+  const auto refuse = [what](nb::handle seen) {
+    const std::string text =
+        std::string(what) + ": a str or a sequence of str is expected, and " + shown(seen) + " is not one";
     throw nb::type_error(text.c_str());
+  };
+  if (object.is_none()) return {};
+  if (is_text(object)) return {utf8_of(nb::str(object))};
+  if (PyBytes_Check(object.ptr()) || !nb::hasattr(object, "__iter__")) refuse(object);
+  std::vector<std::string> result;
+  for (nb::handle element : object) {
+    if (!is_text(element)) refuse(element);
+    result.push_back(utf8_of(nb::str(element)));
   }
   return result;
 }
@@ -49,11 +66,27 @@ nb::object text_of(std::string_view utf8) {
   return nb::steal(text);
 }
 
+namespace {
+
+[[noreturn]] void refuse_surrogates(nb::handle text) {
+  PyErr_Clear();
+  throw std::invalid_argument(shown(text) + " has a surrogate, which UTF-8 cannot have");
+}
+
+}  // namespace
+
 std::string utf8_of(nb::handle text) {
   PyObject* const encoded = PyUnicode_AsEncodedString(text.ptr(), "utf-8", "surrogateescape");
-  if (encoded == nullptr) throw nb::python_error();
+  if (encoded == nullptr) refuse_surrogates(text);
   const nb::bytes bytes = nb::steal<nb::bytes>(encoded);
   return {bytes.c_str(), bytes.size()};
+}
+
+std::string_view name_of(nb::handle text) {
+  Py_ssize_t size = 0;
+  const char* const utf8 = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
+  if (utf8 == nullptr) refuse_surrogates(text);
+  return {utf8, static_cast<size_t>(size)};
 }
 
 std::map<std::string, std::string> options_of(nb::handle object, const char* what) {
@@ -61,8 +94,7 @@ std::map<std::string, std::string> options_of(nb::handle object, const char* wha
   if (object.is_none()) return result;
   for (const auto& [name, value] : mapping_of(object, what)) {
     const bool is_bool = nb::isinstance<nb::bool_>(value);
-    result[nb::cast<std::string>(name)] =
-        is_bool ? (nb::cast<bool>(value) ? "1" : "0") : nb::cast<std::string>(nb::str(value));
+    result[utf8_of(name)] = is_bool ? (nb::cast<bool>(value) ? "1" : "0") : utf8_of(nb::str(value));
   }
   return result;
 }

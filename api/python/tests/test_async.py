@@ -137,6 +137,14 @@ def test_failures_are_raised(relu: backplane.Session) -> None:
     asyncio.run(main())
 
 
+def test_only_a_run_under_way_is_finished(relu: backplane.Session) -> None:
+    run = relu.bind({"x": X})
+    for _ in range(2):
+        with pytest.raises(backplane.BadState, match="no run is under way"):
+            run._finish()
+        asyncio.run(run.run_async())
+
+
 def test_a_run_that_is_dropped_is_waited_for(env: backplane.Environment) -> None:
     """An event loop ends while a run is in flight: the run's memory is released after the run has ended."""
     session = env.load(models.slow(200000)).compile(devices="cpu")

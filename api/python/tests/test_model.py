@@ -187,6 +187,27 @@ def test_options(env: backplane.Environment) -> None:
         model.compile(settings={"cpu.nonsense": 1})
 
 
+@pytest.mark.parametrize(
+    ("option", "kind", "text"),
+    [
+        ({"fallback": None}, ValueError, "fallback is None: it must be 'allow', 'prefer' or 'forbid'"),
+        ({"cancel": 3}, TypeError, "cancel is 3: a backplane.Cancel or None"),
+        ({"refit": "no"}, TypeError, "refit is 'no': True or False"),
+        ({"place_only": 2}, TypeError, "place_only is 2: True or False"),
+        ({"max_islands": -1}, ValueError, "max_islands is -1"),
+        ({"max_islands": "a"}, TypeError, "max_islands is 'a'"),
+        ({"devices": [3]}, TypeError, "devices: .* 3 is not one"),
+        ({"devices": b"cpu"}, TypeError, "devices: .* b'cpu' is not one"),
+        ({"devices": "\ud800"}, ValueError, r"'\\ud800' has a surrogate"),
+        ({"dims": {"n": "a"}}, TypeError, "dims: the extent of 'n' is 'a'"),
+        ({"pins": {"bad": "cpu"}}, ValueError, "pins has the pattern 'bad': it must begin with 'op=' .* or 'name='"),
+    ],
+)
+def test_an_option_that_cannot_be_converted_is_named(env: backplane.Environment, option: dict, kind: type, text: str) -> None:
+    with pytest.raises(kind, match=text):
+        env.load(models.relu()).compile(**option)
+
+
 def test_compiling_is_cancelled(env: backplane.Environment) -> None:
     cancel = backplane.Cancel()
     cancel.set()

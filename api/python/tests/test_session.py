@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import array
+import asyncio
 import collections
 import threading
 import time
@@ -201,6 +202,10 @@ def test_errors_name_the_input(relu: backplane.Session) -> None:
         ([("x", X)], TypeError, "inputs: a dict of names and values is expected, not 'list'"),
         ({"x": X.astype(">f4")}, TypeError, "has big-endian elements"),
         ({"x": numpy.zeros((2, 3), "V8")}, TypeError, "which ONNX lacks"),
+        ({"x": numpy.zeros((2, 3), numpy.longdouble)}, TypeError, "input 'x': .* elements of type '(longdouble|float128|float96)', which ONNX lacks"),
+        ({"x": numpy.zeros((2, 3), "M8[s]")}, TypeError, r"input 'x': .* elements of type 'datetime64\[s\]', which ONNX lacks"),
+        ({"x": numpy.array([1, None], object)}, TypeError, "input 'x': .* 'int' is neither text nor bytes"),
+        ({"\ud800": X}, ValueError, r"'\\ud800' has a surrogate"),
     ):
         with pytest.raises(kind, match=text):
             relu.run(inputs)
@@ -211,6 +216,80 @@ def test_errors_name_the_input(relu: backplane.Session) -> None:
     with pytest.raises(TypeError, match="input 'x' was passed both by position and by name"):
         relu(X, x=X)
     assert numpy.array_equal(relu(X), Y)  # the session still works
+
+
+def test_none_is_not_an_array(relu: backplane.Session, env: backplane.Environment) -> None:
+    for call in (
+        lambda: relu.run({"x": None}),
+        lambda: relu(None),
+        lambda: relu.bind({"x": None}),
+        lambda: relu.bind({"x": X})._bind_copies({"x": None}),
+        lambda: asyncio.run(relu.run_async({"x": None})),
+    ):
+        with pytest.raises(TypeError, match="input 'x' is None, not an array"):
+            call()
+    with pytest.raises(TypeError, match="output 'y' is None, not an array"):
+        relu.bind({"x": X}, {"y": None})
+    with pytest.raises(TypeError, match="weight 'w' is None, not an array"):
+        env.load(models.relu().SerializeToString(), weights={"w": None})
+    kind = helper.make_sequence_type_proto(helper.make_tensor_type_proto(TensorProto.FLOAT, None))
+    nodes = [helper.make_node("SequenceLength", ["s"], ["n"])]
+    proto = models.model(nodes, [helper.make_value_info("s", kind)], [models.value("n", TensorProto.INT64, [])])
+    with pytest.raises(TypeError, match="input 's' is None, not an array"):
+        env.load(proto).compile(devices="cpu").run({"s": [None]})
+
+
+I64, F32 = TensorProto.INT64, TensorProto.FLOAT
+
+
+@pytest.mark.parametrize(
+    ("onnx_type", "given", "kind", "text"),
+    [
+        (I64, [1.0], TypeError, "1.0 is of type 'float', and is not converted to int64"),
+        (I64, ["1", "2"], TypeError, "'1' is of type 'str', and is not converted to int64"),
+        (I64, [True], TypeError, "True is of type 'bool', and is not converted to int64"),
+        (I64, [2**63], ValueError, "a number does not fit int64"),
+        (TensorProto.INT8, [300], ValueError, "a number does not fit int8 .*300"),
+        (TensorProto.INT4, [100], ValueError, "100 is not a value of type int4"),
+        (TensorProto.BOOL, ["False", ""], TypeError, "'False' is of type 'str', and is not converted to bool"),
+        (TensorProto.BOOL, [1, 0], TypeError, "1 is of type 'int', and is not converted to bool"),
+        (F32, [numpy.zeros(1)], TypeError, "an object of type 'ndarray' has data type float64, and is not converted to float32"),
+        (F32, [numpy.float64(1)], TypeError, "has data type float64, and is not converted to float32"),
+        (F32, [None], TypeError, "an object of type 'NoneType' has data type object"),
+        (F32, [2**24 + 1], ValueError, "16777217 is not a value of type float32"),
+        (F32, [1j], TypeError, "1j is of type 'complex', and is not converted to float32"),
+        (TensorProto.FLOAT16, [70000.0], ValueError, "70000.0 is not a value of type float16"),
+        (TensorProto.BFLOAT16, [257], ValueError, "257 is not a value of type bfloat16"),
+        (TensorProto.STRING, ["a", 1], TypeError, "'int' is neither text nor bytes"),
+    ],
+)
+def test_lists_are_not_converted_to_other_values(
+    env: backplane.Environment, onnx_type: int, given: list, kind: type, text: str
+) -> None:
+    with pytest.raises(kind, match=f"input 'x': .*{text}|input 'x': {text}"):
+        env.load(models.identity(onnx_type, ["n"])).compile(devices="cpu").run({"x": given})
+
+
+@pytest.mark.parametrize(
+    ("onnx_type", "given", "values"),
+    [
+        (I64, [-(2**63), 2**63 - 1], [-(2**63), 2**63 - 1]),
+        (TensorProto.UINT64, [2**64 - 1], [2**64 - 1]),
+        (TensorProto.INT4, [-8, 7], [-8, 7]),
+        (TensorProto.BOOL, [True, False], [True, False]),
+        (F32, [0.1, 2], [numpy.float32(0.1), 2]),
+        (F32, [2**24, float("inf")], [2**24, float("inf")]),
+        (F32, [numpy.float32(0.1), numpy.ones((), numpy.float32)], [numpy.float32(0.1), 1]),
+        (F32, range(3), [0, 1, 2]),
+        (F32, [], []),
+        (TensorProto.BFLOAT16, [256, 0.5], [256, 0.5]),
+        (TensorProto.COMPLEX64, [1j, 2, 0.5], [1j, 2, 0.5]),
+    ],
+)
+def test_lists_become_arrays_of_the_declared_type(env: backplane.Environment, onnx_type: int, given: list, values: list) -> None:
+    y = env.load(models.identity(onnx_type, ["n"])).compile(devices="cpu")(given)
+    assert y.dtype == NUMPY_TYPES[onnx_type]
+    assert y.tolist() == values
 
 
 def test_an_input_that_is_left_out_is_not_that_of_the_run_before(env: backplane.Environment) -> None:
@@ -240,8 +319,10 @@ def test_timeout_and_cancel(env: backplane.Environment) -> None:
         session.run({"x": x}, cancel=cancel)
     timer.join()
     assert time.monotonic() - start < 20
-    with pytest.raises(ValueError, match="timeout"):
+    with pytest.raises(ValueError, match="timeout is -1"):
         session.run({"x": x}, timeout=-1)
+    with pytest.raises(TypeError, match="timeout is '1'"):
+        session.run({"x": x}, timeout="1")
 
 
 def test_threads_share_a_session(env: backplane.Environment) -> None:
