@@ -109,6 +109,17 @@ Status Session::refit_programs(const Replacements& wanted) const {
   return {};
 }
 
+namespace {
+
+std::string type_text(bp_dtype_t dtype, const int64_t* extents, size_t rank) {
+  std::string text(dtype_name(dtype));
+  text += '[';
+  for (size_t i = 0; i < rank; ++i) text += (i == 0 ? "" : ",") + std::to_string(extents[i]);
+  return text + ']';
+}
+
+}  // namespace
+
 Result<model::WeightId> Session::find_weight(std::string_view name, const bp_tensor_t& tensor) const {
   if (!refit_.possible || !compiled_)
     return Status(BP_BAD_STATE,
@@ -120,9 +131,13 @@ Result<model::WeightId> Session::find_weight(std::string_view name, const bp_ten
   const std::string called = "weight '" + std::string(name) + "'";
   if (value == graph.values.end()) return Status(BP_NOT_FOUND, "the model has no " + called);
   const model::Weight& weight = graph.weights[value->weight];
-  if (tensor.dtype != weight.dtype || tensor.layout != BP_LAYOUT_DENSE || (tensor.rank && !tensor.extents) ||
+  if (tensor.layout != BP_LAYOUT_DENSE || (tensor.rank && !tensor.extents))
+    return Status(BP_TYPE_MISMATCH, called + ": the tensor is not dense, or has no extents");
+  if (tensor.dtype != weight.dtype ||
       !std::equal(weight.dims.begin(), weight.dims.end(), tensor.extents, tensor.extents + tensor.rank))
-    return Status(BP_TYPE_MISMATCH, called + ": the tensor's type or extents differ from the model's");
+    return Status(BP_TYPE_MISMATCH, called + ": the tensor is " + type_text(tensor.dtype, tensor.extents, tensor.rank) +
+                                        ", but the model's is " +
+                                        type_text(weight.dtype, weight.dims.data(), weight.dims.size()));
   if (tensor.buffer.bytes < dense_bytes(tensor.dtype, tensor.rank, tensor.extents))
     return Status(BP_BUFFER_TOO_SMALL, called + ": the tensor's buffer has " + std::to_string(tensor.buffer.bytes) +
                                            " bytes, but its extents need more");

@@ -143,6 +143,20 @@ _CODES: dict[int, type[Error]] = {
 _FAMILIES: dict[int, type[Error]] = {0x0100: CallError, 0x0200: RetryError, 0x0300: LostError, 0x0400: FatalError}
 
 
+# Names of the C API in texts of the loader, and the words for them here. A text that begins with another comes first.
+_IN_PYTHON = (
+    ("call bp_exec_bind_container", "pass it to Session.run() or Run.bind()"),
+    ("call bp_exec_bind first", "pass it to Run.bind() first"),
+    ("call bp_exec_bind", "pass it to Session.run() or Run.bind()"),
+    ("call bp_exec_run first", "call run() first"),
+    ("call bp_trace_start first", "enter the block of Environment.trace() first"),
+    ("copy it with bp_memory_copy", "copy it with Array.numpy()"),
+    ("BP_SESSION_PLACE_ONLY", "place_only=True"),
+    ("BP_SESSION_REFIT", "refit=True"),
+    (" (BP_BUFFER_READ_ONLY)", ""),
+)
+
+
 def make_error(
     code: int,
     status: str,
@@ -153,6 +167,8 @@ def make_error(
     abandoned: bool = False,
 ) -> Error:
     """The exception of a status. For a code that this version does not know, it is of the class of the code's family."""
+    for words, ours in _IN_PYTHON:
+        text = text.replace(words, ours)
     error = _CODES.get(code, _FAMILIES.get(code & 0xFF00, Error))(text)
     error.code, error.status, error.node = code, status, node
     error.vendor_code, error.device_lost, error.abandoned = vendor_code, device_lost, abandoned

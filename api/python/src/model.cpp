@@ -171,6 +171,7 @@ nb::object load_model(const PyEnvironment& env, nb::handle source, nb::handle di
   auto kept = std::make_unique<Kept>();
   if (is_path(source)) {
     path = path_of(source);
+    if (path.empty()) throw std::invalid_argument("source is '': the path of a model is expected");
     what.path = view::text(path);
   } else {
     nb::object bytes =

@@ -42,6 +42,8 @@ def test_inputs_and_outputs(env: backplane.Environment) -> None:
 
 
 def test_errors_have_classes_and_codes(env: backplane.Environment, tmp_path) -> None:
+    with pytest.raises(ValueError, match="source is ''"):
+        env.load("")
     with pytest.raises(backplane.NotFound, match="nowhere.onnx") as error:
         env.load(tmp_path / "nowhere.onnx")
     assert isinstance(error.value, LookupError)
@@ -234,9 +236,9 @@ def test_refit(env: backplane.Environment) -> None:
     assert numpy.array_equal(session.read_weight("w"), weight * 2)
     with pytest.raises(backplane.NotFound):
         session.refit({"nothing": weight})
-    with pytest.raises(backplane.TypeMismatch):
+    with pytest.raises(backplane.TypeMismatch, match=r"'w': the tensor is float\[4\], but the model's is float\[3,4\]"):
         session.refit({"w": bias})
     with pytest.raises(backplane.NotFound, match="no weight 'nothing'"):
         session.read_weight("nothing")
-    with pytest.raises(backplane.BadState):
+    with pytest.raises(backplane.BadState, match="without refit=True"):
         env.load(models.affine(weight, bias)).compile(devices="cpu").refit({"w": weight})
