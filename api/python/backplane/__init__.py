@@ -12,6 +12,8 @@ that the whole process shares; make an `Environment` for settings of your own.
 
 from __future__ import annotations
 
+import os
+
 from ._core import (
     Array,
     Cancel,
@@ -57,7 +59,6 @@ from .options import SessionOptions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import os
     from collections.abc import Mapping
 
     import onnx
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 _shared: Environment | None = None
+_inherited: list[Environment | None] = []
 
 
 def environment() -> Environment:
@@ -77,6 +79,16 @@ def environment() -> Environment:
     if _shared is None:
         _shared = Environment(settings={"loader.load": "when_used"})
     return _shared
+
+
+def _forget_environment() -> None:
+    """In a process that was forked: the parent's environment is of no use here, and is kept, because destroying it is the parent's task."""
+    global _shared
+    _inherited.append(_shared)
+    _shared = None
+
+
+os.register_at_fork(after_in_child=_forget_environment)
 
 
 def devices() -> list[Device]:

@@ -26,6 +26,13 @@ class Argument {
   // The result points into this object.
   bp_tensor_t abi() const;
   const nb::object& object() const { return object_; }
+  uint64_t bytes() const { return buffer_.bytes; }
+  int traverse(visitproc visit, void* arg) const {
+    Py_VISIT(object_.ptr());
+    Py_VISIT(owner_.ptr());
+    if (held_) Py_VISIT(held_->obj);
+    return 0;
+  }
 
  private:
   struct Release {

@@ -65,6 +65,19 @@ Numbered number_device(const Environment& env, uint64_t id) {
   return {out.type, next, out.external};
 }
 
+// Raises why an object cannot be imported: the exception of its __dlpack__ becomes the cause.
+[[noreturn]] void refuse_import(nb::handle value) {
+  const std::string subject = "an object of type '" + std::string(nb::type_name(value.type()).c_str()) + "'";
+  if (!nb::hasattr(value, "__dlpack__"))
+    throw nb::type_error((subject + " is not an array: it has neither __dlpack__ nor a buffer").c_str());
+  try {
+    (void)value.attr("__dlpack__")();
+  } catch (nb::python_error& error) {
+    nb::raise_from(error, PyExc_BufferError, "%s cannot be imported: its __dlpack__ failed", subject.c_str());
+  }
+  throw nb::type_error((subject + " cannot be imported: its __dlpack__ returns no capsule of DLPack").c_str());
+}
+
 // A counted view of a run's output. Keeps the run alive.
 struct View {
   nb::object run;
@@ -93,12 +106,7 @@ std::string describe(const Array& array) {
 void Array::keep(nb::object run, Views views) {
   ++*views;
   owner_ = std::move(run);
-  views_ = nullptr;
-  owner_ = nb::capsule(new View{std::move(owner_), std::move(views)}, [](void* p) noexcept {
-    auto* view = static_cast<View*>(p);
-    --*view->views;
-    delete view;
-  });
+  views_ = std::move(views);
 }
 
 bp_tensor_t Array::abi() const {
@@ -112,8 +120,14 @@ bp_tensor_t Array::abi() const {
 }
 
 nb::object Array::owner() const {
-  if (owner_.is_valid()) return owner_;
-  return nb::find(*this);
+  if (!owner_.is_valid()) return nb::find(*this);
+  if (!views_) return owner_;
+  ++*views_;
+  return nb::capsule(new View{owner_, views_}, [](void* p) noexcept {
+    auto* view = static_cast<View*>(p);
+    --*view->views;
+    delete view;
+  });
 }
 
 nb::object Array::view(void* data, int device_type, int device_id) const {
@@ -143,7 +157,34 @@ std::pair<int, int> Array::dlpack_device() const {
   return {device.type, device.id};
 }
 
+nb::object Array::copy_on_host() const {
+  const HostMemory memory = allocate_host(bytes());
+  const bp_buffer_t to{0, 0, 0, nullptr, memory.data.get(), 0, memory.bytes};
+  if (memory.bytes != 0) {
+    nb::gil_scoped_release unlocked;
+    if (on_host()) {
+      std::memcpy(to.address, static_cast<const char*>(buffer_.address) + buffer_.offset, to.bytes);
+    } else {
+      env_->copy(buffer_, to, to.bytes);
+    }
+  }
+  auto array = std::make_unique<Array>(*env_, dtype_, extents_, to);
+  array->keep(nb::capsule(new HostMemory(memory), [](void* p) noexcept { delete static_cast<HostMemory*>(p); }));
+  return nb::cast(array.release(), nb::rv_policy::take_ownership);
+}
+
 nb::object Array::dlpack(const nb::kwargs& arguments) const {
+  const nb::object copy = arguments.attr("get")("copy"), wanted = arguments.attr("get")("dl_device");
+  std::pair<int, int> device = dlpack_device();
+  const bool is_moved = nb::try_cast<std::pair<int, int>>(wanted, device) && device != dlpack_device();
+  const bool must_copy = PyObject_IsTrue(copy.ptr()) == 1, may_copy = copy.is_none() || must_copy;
+  if (must_copy || (is_moved && may_copy)) {
+    if (device.first != nb::device::cpu::value)
+      throw nb::buffer_error("DLPack copies are made on the host only: ask for dl_device=(1, 0)");
+    auto rest = nb::borrow<nb::kwargs>(nb::object(arguments.attr("copy")()));
+    rest["copy"] = nb::none();
+    return nb::cast<const Array&>(copy_on_host()).dlpack(rest);
+  }
   nb::object view_object;
   if (on_host()) {
     view_object = view(static_cast<char*>(buffer_.address) + buffer_.offset, nb::device::cpu::value, 0);
@@ -177,11 +218,7 @@ nb::object import_dlpack(const Environment& env, nb::handle value) {
   nb::ndarray<nb::ro> readable;
   if (!nb::try_cast<nb::ndarray<>>(value, writable)) {
     read_only = true;
-    if (!nb::try_cast<nb::ndarray<nb::ro>>(value, readable)) {
-      const std::string text = "an object of type '" + std::string(nb::type_name(value.type()).c_str()) +
-                               "' is not an array: it has neither __dlpack__ nor a buffer";
-      throw nb::type_error(text.c_str());
-    }
+    if (!nb::try_cast<nb::ndarray<nb::ro>>(value, readable)) refuse_import(value);
   } else {
     readable = nb::ndarray<nb::ro>(writable);
   }
@@ -189,8 +226,9 @@ nb::object import_dlpack(const Environment& env, nb::handle value) {
   if (dtype == BP_DTYPE_UNDEFINED) throw nb::type_error("ONNX has no data type for the elements of this array");
   check_rank(readable.ndim());
   std::vector<int64_t> extents(readable.shape_ptr(), readable.shape_ptr() + readable.ndim());
+  const bool is_empty = std::find(extents.begin(), extents.end(), 0) != extents.end();
   int64_t expected = 1;
-  for (size_t i = extents.size(); i-- > 0;) {
+  for (size_t i = is_empty ? 0 : extents.size(); i-- > 0;) {
     if (extents[i] > 1 && readable.stride(i) != expected) {
       throw std::invalid_argument("the array is not C-contiguous: make a contiguous copy of it first");
     }
@@ -321,10 +359,17 @@ nb::object as_array(const Array& self, nb::handle dtype, nb::handle copy) {
   return converted;
 }
 
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  return nb::inst_ready(self) ? nb::inst_ptr<Array>(self)->traverse(visit, arg) : 0;
+}
+
+PyType_Slot kArraySlots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse)}, {0, nullptr}};
+
 }  // namespace
 
 void add_array(nb::module_& module) {
-  nb::class_<Array>(module, "Array",
+  nb::class_<Array>(module, "Array", nb::type_slots(kArraySlots),
                     "A dense tensor in memory of the loader, of a device, or of another package through DLPack.\n\n"
                     "On the host, `numpy()`, `numpy.asarray()` and DLPack see the memory itself; on a device DLPack\n"
                     "does, and `numpy()` copies.")
@@ -346,7 +391,8 @@ void add_array(nb::module_& module) {
       .def("__array__", &as_array, nb::arg("dtype").none() = nb::none(), nb::arg("copy").none() = nb::none(),
            nb::sig("def __array__(self, dtype: object = None, copy: bool | None = None) -> NDArray[Any]"))
       .def("__dlpack__", &Array::dlpack, nb::sig("def __dlpack__(self, **kwargs: object) -> object"),
-           "For `from_dlpack` of other packages: no copy is made.")
+           "For `from_dlpack` of other packages: no copy is made, except on the host with `copy=True`, or if\n"
+           "`dl_device` asks for a device's memory on the host.")
       .def("__dlpack_device__", &Array::dlpack_device, nb::sig("def __dlpack_device__(self) -> tuple[int, int]"))
       .def("__repr__", &describe);
 }

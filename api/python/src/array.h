@@ -27,6 +27,14 @@ class Array {
   void keep(nb::object owner) { owner_ = std::move(owner); }
   void keep(const Buffer& allocation) { allocation_ = std::make_unique<Unlocked<Buffer>>(allocation); }
   void keep(nb::object run, Views views);
+  ~Array() {
+    if (views_) --*views_;
+  }
+  // For the garbage collector: an array of a run's output may be bound to the run.
+  int traverse(visitproc visit, void* arg) const {
+    Py_VISIT(owner_.ptr());
+    return 0;
+  }
 
   bp_dtype_t dtype() const { return dtype_; }
   const std::vector<int64_t>& extents() const { return extents_; }
@@ -45,6 +53,7 @@ class Array {
 
  private:
   nb::object owner() const;  // what a view of the memory must keep alive
+  nb::object copy_on_host() const;
   nb::object view(void* data, int device_type, int device_id) const;
 
   Unlocked<Environment> env_;
@@ -52,7 +61,7 @@ class Array {
   std::vector<int64_t> extents_;
   bp_buffer_t buffer_;
   nb::object owner_;
-  Views views_;
+  Views views_;  // set if the owner is a run
   std::unique_ptr<Unlocked<Buffer>> allocation_;
 };
 

@@ -71,6 +71,7 @@ class SharedObject {
     object_.reset();
   }
   const nb::object& get() const { return object_; }
+  void clear() { const nb::object released = std::move(object_); }
 
  private:
   nb::object object_;

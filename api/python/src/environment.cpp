@@ -43,13 +43,15 @@ std::string_view log_level_name(uint32_t level) {
 
 // Calls a Python function with each line. No exception may cross the loader, so exceptions of the function are written
 // to standard error.
-std::function<void(uint32_t, std::string_view)> log_of(nb::object function) {
-  if (function.is_none()) return {};
-  return [held = std::make_shared<SharedObject>(std::move(function))](uint32_t level, std::string_view line) {
+std::function<void(uint32_t, std::string_view)> log_of(const std::shared_ptr<SharedObject>& function) {
+  if (!function) return {};
+  return [function](uint32_t level, std::string_view line) {
     if (!nb::is_alive()) return;
     nb::gil_scoped_acquire locked;
+    const nb::object called = function->get();
+    if (!called.is_valid()) return;
     try {
-      held->get()(log_level_name(level), line);
+      called(log_level_name(level), text_of(line));
     } catch (nb::python_error& error) {
       error.discard_as_unraisable("a log function of backplane.Environment");
     }
@@ -64,14 +66,44 @@ void create(PyEnvironment* self, nb::handle backend_files, nb::handle backend_fo
   what.only_given = only_given;
   what.options = options_of(settings, "settings");
   what.log_level = log_level_of(log_level);
-  what.log = log_of(std::move(log));
+  if (!log.is_none() && !PyCallable_Check(log.ptr()))
+    throw nb::type_error(("log is " + shown(log) + ": a function of a level and a line, or None, is expected").c_str());
+  const auto held = log.is_none() ? nullptr : std::make_shared<SharedObject>(std::move(log));
+  what.log = log_of(held);
   what.threads = threads;
   std::optional<Environment> env;
   {
     nb::gil_scoped_release unlocked;
     env.emplace(what);
   }
-  new (self) PyEnvironment(std::move(*env));
+  new (self) PyEnvironment(std::move(*env), held);
+}
+
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  return nb::inst_ready(self) ? nb::inst_ptr<PyEnvironment>(self)->traverse(visit, arg) : 0;
+}
+
+int clear(PyObject* self) {
+  if (nb::inst_ready(self)) nb::inst_ptr<PyEnvironment>(self)->clear();
+  return 0;
+}
+
+PyType_Slot kSlots[] = {
+    {Py_tp_traverse, reinterpret_cast<void*>(traverse)}, {Py_tp_clear, reinterpret_cast<void*>(clear)}, {0, nullptr}};
+
+// A device's name, from that name or a Device.
+std::string device_of(nb::handle device) {
+  if (nb::isinstance<PyDevice>(device)) return nb::cast<const PyDevice&>(device).device.name;
+  if (nb::isinstance<nb::str>(device)) return utf8_of(device);
+  throw nb::type_error(("device is " + shown(device) + ": a device's name or a Device is expected").c_str());
+}
+
+// A data type, from its name or anything that NumPy takes for a type.
+bp_dtype_t dtype_of(nb::handle dtype) {
+  if (nb::isinstance<nb::str>(dtype)) return dtype_of_name(utf8_of(dtype));
+  const nb::object known = imported("numpy", "dtype")(dtype);
+  return dtype_of_name(utf8_of(nb::object(known.attr("name"))));
 }
 
 Device find(const Environment& env, std::string_view name) {
@@ -85,11 +117,9 @@ Device find(const Environment& env, std::string_view name) {
                   (known.empty() ? "no backend was accepted: see Environment.candidates" : "there are: " + known));
 }
 
-nb::object allocate(const PyEnvironment& self, std::vector<int64_t> shape, std::string_view dtype,
-                    std::string_view device) {
+nb::object allocate(const PyEnvironment& self, std::vector<int64_t> shape, bp_dtype_t type, nb::handle device) {
   check_rank(shape.size());
-  const bp_dtype_t type = dtype_of_name(dtype);
-  const Device where = find(*self, device);
+  const Device where = find(*self, device_of(device));
   const auto bytes = view::dense_bytes(type, shape.data(), static_cast<uint32_t>(shape.size()));
   if (!bytes || view::dtype_bits(type) == 0)
     throw std::invalid_argument(
@@ -113,19 +143,19 @@ nb::object allocate(const PyEnvironment& self, std::vector<int64_t> shape, std::
   return nb::cast(array.release(), nb::rv_policy::take_ownership);
 }
 
-nb::object put(const PyEnvironment& self, nb::handle value, std::string_view device) {
+nb::object put(const PyEnvironment& self, nb::handle value, nb::handle device) {
   const Argument from = Argument::of(*self, value, {{}, BP_DTYPE_UNDEFINED, false, true});
   const bp_tensor_t tensor = from.abi();
-  nb::object result = allocate(self, std::vector<int64_t>(tensor.extents, tensor.extents + tensor.rank),
-                               dtype_name(tensor.dtype), device);
+  nb::object result =
+      allocate(self, std::vector<int64_t>(tensor.extents, tensor.extents + tensor.rank), tensor.dtype, device);
   const bp_buffer_t to = nb::cast<const Array&>(result).buffer();
   nb::gil_scoped_release unlocked;
   self->copy(tensor.buffer, to, tensor.buffer.bytes);
   return result;
 }
 
-nb::object stream(const PyEnvironment& self, std::string_view name, uint64_t native) {
-  const Device device = find(*self, name);
+nb::object stream(const PyEnvironment& self, nb::handle name, uint64_t native) {
+  const Device device = find(*self, device_of(name));
   std::optional<Stream> made;
   {
     nb::gil_scoped_release unlocked;
@@ -199,7 +229,7 @@ void add_environment(nb::module_& module) {
                ")";
       });
   nb::class_<PyEnvironment>(
-      module, "Environment",
+      module, "Environment", nb::type_slots(kSlots),
       "Backends that were found, and settings. Thread-safe.\n\n"
       "Args:\n"
       "    backend_files: libraries or manifests of backends, searched before all others.\n"
@@ -273,11 +303,16 @@ void add_environment(nb::module_& module) {
            "    InvalidModel: the model breaks ONNX's rules; the text names the node.\n"
            "    TypeMismatch: a weight does not fit what the model declares.\n"
            "    ResourceExhausted, TimedOut: the settings loader.import_bytes and loader.import_seconds.")
-      .def("allocate", &allocate, nb::arg("shape"), nb::arg("dtype"), nb::kw_only(), nb::arg("device"),
-           nb::sig("def allocate(self, shape: Sequence[int], dtype: str, *, device: str) -> Array"),
-           "Memory of a device, not initialized, released with the Array.")
+      .def(
+          "allocate",
+          [](const PyEnvironment& self, std::vector<int64_t> shape, nb::handle dtype, nb::handle device) {
+            return allocate(self, std::move(shape), dtype_of(dtype), device);
+          },
+          nb::arg("shape"), nb::arg("dtype"), nb::kw_only(), nb::arg("device"),
+          nb::sig("def allocate(self, shape: Sequence[int], dtype: DTypeLike, *, device: str | Device) -> Array"),
+          "Memory of a device, not initialized, released with the Array.")
       .def("put", &put, nb::arg("array"), nb::kw_only(), nb::arg("device"),
-           nb::sig("def put(self, array: Value, *, device: str) -> Array"), "A copy of an array on a device.")
+           nb::sig("def put(self, array: Value, *, device: str | Device) -> Array"), "A copy of an array on a device.")
       .def(
           "from_dlpack", [](const PyEnvironment& self, nb::handle value) { return import_dlpack(*self, value); },
           nb::arg("array"), nb::sig("def from_dlpack(self, array: SupportsDLPack) -> Array"),
@@ -286,7 +321,7 @@ void add_environment(nb::module_& module) {
           "    NotFound: no backend has the device.\n"
           "    Unsupported: the device cannot import the memory.")
       .def("stream", &stream, nb::arg("device"), nb::kw_only(), nb::arg("native") = 0,
-           nb::sig("def stream(self, device: str, *, native: int = 0) -> Stream"),
+           nb::sig("def stream(self, device: str | Device, *, native: int = 0) -> Stream"),
            "A stream of a device: new, or the application's own by the driver's handle (a cl_command_queue, a "
            "cudaStream_t).\n\n"
            "Raises:\n"

@@ -5,6 +5,9 @@
 
 NB_MODULE(_core, module) {
   using namespace backplane::python;
+#ifdef NDEBUG
+  nb::set_leak_warnings(false);
+#endif
   module.doc() = "The loader's classes. Import them from `backplane`.";
   add_errors(module);
   add_array(module);

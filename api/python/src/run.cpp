@@ -1,104 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Python class Run: memory that is bound once for many runs. Also the class Completion, with which asyncio awaits
-// the end of a run.
+// The Python class Run: memory that is bound once for many runs.
 #include "run.h"
 
-#include <sys/eventfd.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
-
+#include "completion.h"
 #include "sync.h"
 
 namespace backplane::python {
 namespace {
-
-// The end of a submitted run. `done` sets it on a thread of the loader, without the interpreter lock, and wakes the
-// event loop through a descriptor.
-class Completion {
- public:
-  Completion() : event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-    if (event_ < 0) throw Error(BP_IO_ERROR, std::string("eventfd: ") + std::strerror(errno));
-  }
-  Completion(Completion&&) = delete;
-  ~Completion() { close(event_); }
-
-  int event() const { return event_; }
-  bool is_under_way() const { return under_way_; }
-  // Whether the device of the last run was abandoned. Call this when the run has ended.
-  bool is_abandoned() const { return (flags_ & BP_ERROR_ABANDONED) != 0; }
-  // Returns the description of the next run, for Exec::submit. Keeps the run's cancel token alive.
-  bp_run_t begin(const RunOptions& how, const Cancel* cancel) {
-    if (cancel != nullptr) cancel_.emplace(*cancel);
-    status_ = BP_OK;
-    node_ = BP_NO_NODE;
-    vendor_code_ = 0;
-    flags_ = 0;
-    point_ = ended_.at(++value_);
-    bp_run_t run{};
-    run.size = sizeof run;
-    run.signals = &point_;
-    run.signal_count = 1;
-    if (how.timeout.count() > 0) {
-      const auto end = std::chrono::steady_clock::now().time_since_epoch() + how.timeout;
-      run.deadline = static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(end).count());
-    }
-    run.cancel = cancel == nullptr ? nullptr : cancel_->get();
-    run.self = this;
-    run.done = &done;
-    under_way_ = true;
-    return run;
-  }
-  void refused() {
-    under_way_ = false;
-    ended_.signal(value_);
-  }
-  // Waits for the run's point, by which the exec is free, and throws the run's failure. Once the descriptor is
-  // readable, this takes only microseconds: the loader signals the point soon after `done`.
-  void finish() {
-    uint64_t count = 0;
-    (void)!read(event_, &count, sizeof count);
-    try {
-      ended_.wait(value_);
-    } catch (const Error&) {  // status_ holds the failure
-    }
-    under_way_ = false;
-    cancel_.reset();
-    if (status_ != BP_OK) throw Error(status_, text_, node_, vendor_code_, flags_);
-  }
-
- private:
-  static void done(void* self, bp_status_t status, const bp_error_t* error) {
-    auto* completion = static_cast<Completion*>(self);
-    completion->status_ = status;
-    try {
-      completion->text_ = api().status_name(status);
-      if (error != nullptr) {
-        completion->node_ = error->node;
-        completion->vendor_code_ = error->vendor_code;
-        completion->flags_ = error->flags;
-        if (error->text != nullptr && error->text_size != 0)
-          completion->text_.assign(error->text, std::min(error->text_size, error->text_capacity));
-      }
-    } catch (const std::bad_alloc&) {  // only the status is reported
-    }
-    const uint64_t one = 1;
-    (void)!write(completion->event_, &one, sizeof one);
-  }
-
-  int event_;
-  Semaphore ended_;
-  bp_point_t point_{};
-  uint64_t value_ = 0;
-  std::optional<Cancel> cancel_;
-  bool under_way_ = false;
-  bp_status_t status_ = BP_OK;
-  std::string text_;
-  uint64_t node_ = BP_NO_NODE;
-  int64_t vendor_code_ = 0;
-  uint32_t flags_ = 0;
-};
 
 class PyRun {
  public:
@@ -115,6 +23,7 @@ class PyRun {
 
   void bind(nb::handle inputs, bool may_copy = false) {
     check_views();
+    quick_.reset();
     for (const auto& [name, value] : mapping_of(inputs, "inputs")) {
       const uint32_t input = state().find_input(name_of(name));
       Binding binding = bind_input(state(), exec(), input, value, may_copy, stream_ != nullptr);
@@ -155,6 +64,7 @@ class PyRun {
   void set_shape(std::string_view name, const nb::sequence& shape) {
     check_views();
     std::vector<int64_t> extents;
+    quick_.reset();
     const std::string what = "an extent of '" + std::string(name) + "'";
     for (nb::handle extent : shape) extents.push_back(converted<int64_t>(extent, what, "a number of elements"));
     const Waiting waiting(stream_ != nullptr);
@@ -162,6 +72,17 @@ class PyRun {
   }
   void set_dim(std::string_view name, int64_t extent) {
     check_views();
+    quick_.reset();
+    const bp_graph_t* graph = state().graph();
+    std::string known;
+    bool is_known = false;
+    for (uint32_t i = 0; i < graph->symbol_count; ++i) {
+      const std::string_view each = view::text(bp_graph_symbol(graph, i)->name);
+      is_known = is_known || each == name;
+      known += (known.empty() ? "" : ", ") + std::string(each);
+    }
+    if (!is_known)
+      throw Error(BP_NOT_FOUND, "the model has no dimension '" + std::string(name) + "'; it has: " + known);
     const Waiting waiting(stream_ != nullptr);
     exec().symbol(name, extent);
   }
@@ -172,11 +93,13 @@ class PyRun {
     if (!timeout.is_none()) how.timeout = timeout_of(timeout);
     how.cancel = cancel;
     how.stream = stream == nullptr ? nullptr : &*stream->stream;
+    if (stream != nullptr && stream->env->get() != state().env().get())
+      throw Error(BP_INVALID_ARGUMENT,
+                  "the stream belongs to another Environment than the session: make it with the session's");
     if (stream != nullptr && (!stream_ || (*stream_)->get() != stream->stream->get()))
       stream_ = std::make_unique<Unlocked<Stream>>(*stream->stream);
     try {
-      nb::gil_scoped_release unlocked;
-      exec().run(how);
+      run_exec(state(), exec(), how, 0, quick_);
     } catch (const Error& error) {
       if (error.abandoned()) abandon();
       throw;
@@ -235,9 +158,25 @@ class PyRun {
 
   // Returns the exec to the session for other calls. This Run must not be used afterwards.
   void give_back() {
-    Lane lane{exec(), std::vector<bool>(inputs_.size(), true), false};
+    Lane lane{exec(), std::vector<bool>(inputs_.size(), true), false, {}};
     exec_.reset();
     (*state_)->give_back(std::move(lane));
+  }
+
+  // For the garbage collector: bound arrays may refer to this object. Memory that a run may use is not released.
+  int traverse(visitproc visit, void* arg) const {
+    for (const std::vector<Binding>* bindings : {&inputs_, &outputs_}) {
+      for (const Binding& binding : *bindings) {
+        if (!binding.argument) continue;
+        if (const int result = binding.argument->traverse(visit, arg); result != 0) return result;
+      }
+    }
+    return 0;
+  }
+  void clear() {
+    if (!exec_ || stream_ || (completion_ && completion_->is_under_way())) return;
+    for (uint32_t i = 0; i < inputs_.size(); ++i) clear_slot(inputs_[i], i);
+    for (uint32_t i = 0; i < outputs_.size(); ++i) clear_slot(outputs_[i], BP_SLOT_OUTPUT + i);
   }
 
   const SessionState& state() const { return **state_; }
@@ -258,6 +197,16 @@ class PyRun {
   void unbind_slot(uint32_t slot) {
     const Waiting waiting(stream_ != nullptr);
     exec().unbind(slot);
+  }
+  void clear_slot(Binding& binding, uint32_t slot) {
+    if (!binding.argument) return;
+    try {
+      exec().unbind(slot);
+    } catch (const Error&) {
+      return;  // the binding is still in use
+    }
+    const Binding released = std::move(binding);
+    binding = {};
   }
   // Throws if arrays still view the outputs' memory. The loader allocated it, and the next run or bind may write or
   // release it.
@@ -295,10 +244,28 @@ class PyRun {
   Unlocked<std::shared_ptr<SessionState>> state_;
   std::vector<Binding> inputs_, outputs_;
   Views views_ = std::make_shared<std::atomic<int>>(0);
+  std::optional<uint64_t> quick_;  // see run_exec
   std::unique_ptr<Completion> completion_;
   std::unique_ptr<Unlocked<Stream>> stream_;  // the last one that a run was put into
   std::unique_ptr<Unlocked<Exec>> exec_;      // destroyed first: waits for a run in flight
 };
+
+}  // namespace
+
+namespace {
+
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  return nb::inst_ready(self) ? nb::inst_ptr<PyRun>(self)->traverse(visit, arg) : 0;
+}
+
+int clear(PyObject* self) {
+  if (nb::inst_ready(self)) nb::inst_ptr<PyRun>(self)->clear();
+  return 0;
+}
+
+PyType_Slot kSlots[] = {
+    {Py_tp_traverse, reinterpret_cast<void*>(traverse)}, {Py_tp_clear, reinterpret_cast<void*>(clear)}, {0, nullptr}};
 
 }  // namespace
 
@@ -329,7 +296,7 @@ nb::object take_run(std::shared_ptr<SessionState> state) {
 void add_run(nb::module_& module) {
   const char* run_text =
       "Runs with the bound memory, and returns when the results are available. The interpreter lock is released\n"
-      "meanwhile.\n\n"
+      "meanwhile. On the main thread, the exception of a signal's handler (Ctrl-C) cancels the run.\n\n"
       "Args:\n"
       "    timeout: in seconds.\n"
       "    cancel: ends the run when it is set.\n"
@@ -346,7 +313,7 @@ void add_run(nb::module_& module) {
       "def __call__(self, timeout: float | None = None, cancel: Cancel | None = None, stream: Stream | None = None) -> "
       "None");
   nb::class_<PyRun>(
-      module, "Run",
+      module, "Run", nb::type_slots(kSlots),
       "A session with memory bound to its inputs and outputs, made by `Session.bind`.\n\n"
       "Memory is used in place and kept alive: write new data into it between runs. The loader allocates\n"
       "outputs that are not bound. Use a Run from one thread at a time.")
@@ -387,7 +354,7 @@ void add_run(nb::module_& module) {
       .def("output_shape", &PyRun::output_shape, nb::arg("name"),
            nb::sig("def output_shape(self, name: str) -> tuple[int, ...]"), "The output's extents in the last run.")
       .def("copy_outputs", &PyRun::copy_outputs, nb::arg("names").none() = nb::none(),
-           nb::sig("def copy_outputs(self, names: str | Sequence[str] | None = None) -> dict[str, NDArray[Any]]"),
+           nb::sig("def copy_outputs(self, names: str | Sequence[str] | None = None) -> dict[str, Any]"),
            "New arrays with the outputs of the last run, by name. Raises NotFound if an output does not exist.")
       .def("_submit", &PyRun::submit, nb::arg("timeout").none(), nb::arg("cancel").none())
       .def("_finish", &PyRun::finish)

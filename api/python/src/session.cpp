@@ -2,7 +2,9 @@
 #include "session.h"
 
 #include <algorithm>
+#include <thread>
 
+#include "completion.h"
 #include "model.h"
 #include "run.h"
 
@@ -99,8 +101,9 @@ nb::dict run(PySession& self, nb::handle inputs, nb::handle outputs, nb::handle 
   Bindings bindings;
   try {
     bindings = bind_all(state, lane, inputs);
-    nb::gil_scoped_release unlocked;
-    lane.exec.run(how);
+    uint64_t bytes = 0;
+    for (const Binding& binding : bindings.inputs) bytes += binding.argument ? binding.argument->bytes() : 0;
+    run_exec(state, lane.exec, how, bytes, lane.quick);
   } catch (const Error& error) {
     // Leaks the bound memory, because an abandoned device may still write to it.
     if (error.abandoned()) (void)new Bindings(std::move(bindings));
@@ -180,6 +183,13 @@ nb::object read_weight(PySession& self, std::string_view name) {
   throw Error(BP_NOT_FOUND, "the model has no weight '" + std::string(name) + "'");
 }
 
+bool has_loop(const bp_graph_t* graph) {
+  for (const view::Node& node : view::Graph(graph).nodes()) {
+    if (node.op_type() == "Loop") return true;
+  }
+  return std::any_of(graph->subgraphs, graph->subgraphs + graph->subgraph_count, has_loop);
+}
+
 std::string describe(const PySession& self) {
   const auto list = [&](const std::vector<Slot>& slots) {
     std::string text;
@@ -199,6 +209,8 @@ SessionState::SessionState(Environment env, Model model, Session session)
   const view::Graph graph(graph_);
   inputs_ = slots_of(graph.inputs(), "input");
   outputs_ = slots_of(graph.outputs(), "output");
+  is_steady_ =
+      !has_loop(graph_) && std::all_of(inputs_.begin(), inputs_.end(), [](auto& slot) { return slot.is_tensor; });
 }
 
 uint32_t SessionState::find(const std::vector<Slot>& slots, std::string_view name, const char* kind) {
@@ -233,12 +245,20 @@ Lane SessionState::take() {
     }
   }
   nb::gil_scoped_release unlocked;
-  return {session_.exec(), std::vector<bool>(inputs_.size()), false};
+  return {session_.exec(), std::vector<bool>(inputs_.size()), false, {}};
 }
 
 void SessionState::give_back(Lane lane) {
-  const std::lock_guard lock(mutex_);
-  idle_.push_back(std::move(lane));
+  static const size_t most = std::max(4u, std::thread::hardware_concurrency());
+  {
+    const std::lock_guard lock(mutex_);
+    if (idle_.size() < most) {
+      idle_.push_back(std::move(lane));
+      return;
+    }
+  }
+  nb::gil_scoped_release unlocked;
+  const Lane released = std::move(lane);
 }
 
 Binding bind_input(const SessionState& state, Exec& exec, uint32_t input, nb::handle value, bool may_copy,
@@ -282,8 +302,10 @@ void add_session(nb::module_& module) {
       .def("run", &run, nb::arg("inputs"), nb::arg("outputs").none() = nb::none(), nb::kw_only(),
            nb::arg("timeout").none() = nb::none(), nb::arg("cancel").none() = nb::none(),
            nb::sig("def run(self, inputs: Mapping[str, Value], outputs: str | Sequence[str] | None = None, *, "
-                   "timeout: float | None = None, cancel: Cancel | None = None) -> dict[str, NDArray[Any]]"),
-           "Runs the model once. The interpreter lock is released while it computes.\n\n"
+                   "timeout: float | None = None, cancel: Cancel | None = None) -> dict[str, Any]"),
+           "Runs the model once. The interpreter lock is released while it computes. On the main thread, the exception "
+           "of\n"
+           "a signal's handler (Ctrl-C) cancels the run.\n\n"
            "Args:\n"
            "    inputs: values by name. Arrays of NumPy, and of any package by DLPack, are read without a copy if\n"
            "        they are C-contiguous; lists and numbers become arrays of the declared type if that keeps their\n"
@@ -298,9 +320,8 @@ void add_session(nb::module_& module) {
            "    NotFound: no input or output of that name.\n"
            "    BadState: an input is missing.\n"
            "    TimedOut, Cancelled, DeviceLost.")
-      .def("__call__", &call, nb::arg("arrays"), nb::arg("named"),
-           nb::sig("def __call__(self, *arrays: Value, **named: Value) -> "
-                   "NDArray[Any] | tuple[NDArray[Any], ...]"),
+      .def("__call__", &call,  // unnamed, because an input may be named "self"
+           nb::sig("def __call__(self, /, *arrays: Value, **named: Value) -> Any"),
            "`run` with inputs in the model's order or by name: returns the output, or a tuple of several.")
       .def(
           "run_async",
@@ -310,7 +331,7 @@ void add_session(nb::module_& module) {
           nb::arg("inputs"), nb::arg("outputs").none() = nb::none(), nb::kw_only(),
           nb::arg("timeout").none() = nb::none(),
           nb::sig("def run_async(self, inputs: Mapping[str, Value], outputs: str | Sequence[str] | None = None, *, "
-                  "timeout: float | None = None) -> Coroutine[object, object, dict[str, NDArray[Any]]]"),
+                  "timeout: float | None = None) -> Coroutine[object, object, dict[str, Any]]"),
           "An awaitable `run`. Cancelling the task cancels the run.")
       .def(
           "bind",

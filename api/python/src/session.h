@@ -25,7 +25,8 @@ struct Slot {
 struct Lane {
   Exec exec;
   std::vector<bool> inputs;
-  bool outputs = false;  // whether the outputs with a static shape were bound
+  bool outputs = false;           // whether the outputs with a static shape were bound
+  std::optional<uint64_t> quick;  // see run_exec
 };
 
 // A session, with the execs that no call uses. Holds no Python objects. Must be created and destroyed without the
@@ -39,6 +40,8 @@ class SessionState {
   const bp_graph_t* graph() const { return graph_; }
   const std::vector<Slot>& inputs() const { return inputs_; }
   const std::vector<Slot>& outputs() const { return outputs_; }
+  // Whether runs with inputs of the same size take about the same time: there is no loop, and all inputs are tensors.
+  bool is_steady() const { return is_steady_; }
   // Throw NotFound with a list of the known names.
   uint32_t find_input(std::string_view name) const { return find(inputs_, name, "input"); }
   uint32_t find_output(std::string_view name) const { return find(outputs_, name, "output"); }
@@ -48,6 +51,7 @@ class SessionState {
   // Returns an exec that no other call uses. The caller passes it to `give_back` after a run that succeeded. Blocks
   // only if an exec must be created.
   Lane take();
+  // Keeps the exec for later calls, unless as many are idle as there are processors. May release the interpreter lock.
   void give_back(Lane lane);
 
  private:
@@ -58,6 +62,7 @@ class SessionState {
   Session session_;
   const bp_graph_t* graph_;
   std::vector<Slot> inputs_, outputs_;
+  bool is_steady_ = true;
   std::mutex mutex_;
   std::vector<Lane> idle_;
 };

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import time
 
 import numpy
@@ -46,6 +47,19 @@ def test_many_at_once(relu: backplane.Session) -> None:
     for i, results in enumerate(asyncio.run(main())):
         assert numpy.array_equal(results["y"], numpy.maximum(X * i, 0))
     assert numpy.array_equal(relu(X), Y)  # on an exec that an async run used before
+
+
+def test_idle_execs_are_bounded(env: backplane.Environment) -> None:
+    session = env.load(models.slow(2000)).compile(devices="cpu")
+    x = numpy.ones((64, 64), numpy.float32)
+
+    async def main() -> None:
+        await asyncio.gather(*(session.run_async({"x": x}) for _ in range(most + 12)))
+
+    most = max(4, os.cpu_count() or 1)
+    before = len(os.listdir("/proc/self/task"))
+    asyncio.run(main())
+    assert len(os.listdir("/proc/self/task")) <= before + most + 2  # each exec that awaited a run has a thread
 
 
 def test_the_loop_goes_on_meanwhile(slow: backplane.Session) -> None:

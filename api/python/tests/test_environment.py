@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
 import sys
+import weakref
 
 import numpy
 import pytest
@@ -58,6 +60,10 @@ def test_settings_are_checked() -> None:
         backplane.Environment(settings={"loader.nonsense": 1})
     with pytest.raises(ValueError, match="log_level"):
         backplane.Environment(log_level="loud")
+    with pytest.raises(TypeError, match="log is 3: a function"):
+        backplane.Environment(log=3)
+    with pytest.raises(TypeError, match="backend_files: .* b'x' is not one"):
+        backplane.Environment(backend_files=b"x")
 
 
 def test_settings_reach_backends() -> None:
@@ -81,6 +87,31 @@ def test_a_log_function_that_raises_breaks_nothing(tmp_path, monkeypatch) -> Non
 
     backplane.Environment(backend_files=[tmp_path / "missing.json"], only_given=True, log_level="debug", log=log)
     assert raised
+
+
+def test_a_log_function_that_refers_to_its_environment_is_collected() -> None:
+    class Log:
+        def __call__(self, level: str, line: str) -> None: ...
+
+    log = Log()
+    log.environment = backplane.Environment(log=log, settings={"loader.select": "cpu"})
+    ended = weakref.ref(log)
+    del log
+    gc.collect()
+    assert ended() is None
+
+
+def test_a_forked_process_has_an_environment_of_its_own(env: backplane.Environment) -> None:
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            session = backplane.load(models.relu()).compile(devices="cpu")
+            status = 0 if session(numpy.ones((2, 3), numpy.float32)).all() and backplane.devices() else 2
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+    assert backplane.environment() is env
 
 
 def test_report_is_that_of_the_program(env: backplane.Environment) -> None:

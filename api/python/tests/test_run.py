@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import gc
+import os
+import signal
+import threading
 import time
 
 import ml_dtypes
@@ -107,8 +110,12 @@ def test_what_cannot_be_bound(env: backplane.Environment) -> None:
     with pytest.raises(backplane.NotFound):
         run.bind({"z": X})
     run.unbind("x")
-    with pytest.raises(backplane.BadState, match="'x'"):
+    with pytest.raises(backplane.BadState, match=r"'x' is not bound: pass it to Session.run\(\) or Run.bind\(\)"):
         run()
+    with pytest.raises(backplane.BadState, match=r"there is no result: call run\(\) first"):
+        run.output("y")
+    with pytest.raises(backplane.BadState, match=r"'x' is not bound to a tensor: pass it to Run.bind\(\) first"):
+        run.set_shape("x", [2, 3])
     with pytest.raises(ValueError, match="packed"):
         env.load(models.identity(TensorProto.INT4, [2])).compile(devices="cpu").bind({"x": numpy.ones(2, ml_dtypes.int4)})
 
@@ -132,7 +139,7 @@ def test_shapes_within_what_is_bound(env: backplane.Environment) -> None:
         run.set_shape("x", "ab")
     with pytest.raises(ValueError, match="an extent of 'x' is 1180591620717411303424"):
         run.set_shape("x", (2**70, 3))
-    with pytest.raises(backplane.NotFound):
+    with pytest.raises(backplane.NotFound, match="no dimension 'width'; it has: batch"):
         run.set_dim("width", 1)
 
 
@@ -141,6 +148,54 @@ def test_bfloat16_is_bound_without_a_copy(env: backplane.Environment) -> None:
     run = env.load(models.identity(TensorProto.BFLOAT16, [2, 3])).compile(devices="cpu").bind({"x": x}, {"y": y})
     run()
     assert numpy.array_equal(y.astype(numpy.float32), X)
+
+
+@pytest.mark.parametrize("how", ["session", "run", "run with a timeout", "run with a token"])
+def test_a_signal_ends_a_run(env: backplane.Environment, how: str) -> None:
+    session = env.load(models.slow()).compile(devices="cpu")
+    x = numpy.ones((64, 64), numpy.float32)
+    run, cancel = session.bind({"x": x}), backplane.Cancel()
+    calls = {
+        "session": lambda: session.run({"x": x}, timeout=60),  # the timeouts are for a run that no signal ends
+        "run": lambda: run(timeout=60),
+        "run with a timeout": lambda: run(timeout=50),
+        "run with a token": lambda: run(timeout=60, cancel=cancel),
+    }
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        calls[how]()
+    assert time.monotonic() - start < 20
+    timer.join()
+    with pytest.raises(backplane.TimedOut):  # the Run is of use again, and nobody's token is set
+        run(timeout=0.05, cancel=cancel)
+
+
+def test_a_signal_with_a_handler_that_returns_ends_no_run(env: backplane.Environment, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = env.load(models.slow()).compile(devices="cpu").bind({"x": numpy.ones((64, 64), numpy.float32)})
+    seen = []
+    old = signal.signal(signal.SIGUSR1, lambda *_: seen.append(time.monotonic()))
+    timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGUSR1))
+    timer.start()
+    try:
+        with pytest.raises(backplane.TimedOut):
+            run(timeout=1)
+    finally:
+        end = time.monotonic()
+        timer.join()
+        signal.signal(signal.SIGUSR1, old)
+    assert end - seen[0] > 0.5
+
+
+def test_a_token_ends_a_run_on_the_main_thread(env: backplane.Environment) -> None:
+    run = env.load(models.slow()).compile(devices="cpu").bind({"x": numpy.ones((64, 64), numpy.float32)})
+    cancel = backplane.Cancel()
+    timer = threading.Timer(0.1, cancel.set)
+    timer.start()
+    with pytest.raises(backplane.Cancelled):
+        run(timeout=60, cancel=cancel)
+    timer.join()
 
 
 def test_timeout_and_cancel(env: backplane.Environment) -> None:
@@ -219,7 +274,32 @@ def test_arrays_have_at_most_as_many_dimensions_as_tensors(env: backplane.Enviro
             compiled(env).run({"x": given})
 
 
+def test_dlpack_copies(env: backplane.Environment) -> None:
+    array = backplane.from_dlpack(X.copy())
+    copy = numpy.from_dlpack(array, copy=True)
+    copy[:] = 9
+    assert numpy.array_equal(array.numpy(), X)
+    assert numpy.from_dlpack(array, copy=False).ctypes.data == array.address
+    assert backplane.from_dlpack(numpy.zeros((0, 3), numpy.float32)).shape == (0, 3)
+
+
+def test_dlpack_of_device_memory_on_the_host(env: backplane.Environment, opencl: str) -> None:
+    array = env.put(X, device=opencl)
+    for copy in (None, True):
+        assert numpy.array_equal(numpy.from_dlpack(array, device="cpu", copy=copy), X)
+    with pytest.raises(BufferError, match="copies are made on the host only"):
+        array.__dlpack__(copy=True)
+
+
+class Broken(Foreign):
+    def __dlpack__(self, **kwargs: object) -> object:
+        raise BufferError("it is on fire")
+
+
 def test_dlpack_refusals(env: backplane.Environment) -> None:
+    with pytest.raises(BufferError, match="'.*Broken' cannot be imported") as error:
+        backplane.from_dlpack(Broken(X))
+    assert str(error.value.__cause__) == "it is on fire"
     with pytest.raises(ValueError, match="not C-contiguous"):
         backplane.from_dlpack(Foreign(numpy.asfortranarray(X)))
     with pytest.raises(TypeError, match="is not an array"):
@@ -235,8 +315,13 @@ def test_device_memory(env: backplane.Environment, opencl: str) -> None:
     assert array.__dlpack_device__()[0] == 4
     with pytest.raises(ValueError, match="without a copy"):
         array.__array__(copy=False)
-    new = env.allocate([2, 3], "float32", device=opencl)
-    assert new.shape == (2, 3)
+    for dtype in ("float32", numpy.float32, numpy.dtype("f4")):
+        new = env.allocate([2, 3], dtype, device=env.device(opencl))
+        assert new.shape == (2, 3)
+        assert new.dtype == "float32"
+    assert env.put(X, device=env.device(opencl)).device == env.stream(env.device(opencl)).device == opencl
+    with pytest.raises(TypeError, match="device is 3"):
+        env.put(X, device=3)
     assert env.allocate([0, 3], "float32", device=opencl).nbytes == 0
 
 
@@ -267,3 +352,5 @@ def test_streams(env: backplane.Environment, opencl: str) -> None:
     assert numpy.array_equal(y.numpy(), Y)
     with pytest.raises(backplane.Unsupported):
         env.stream("cpu")
+    with pytest.raises(backplane.InvalidArgument, match="another Environment"):
+        run(stream=backplane.Environment().stream(opencl))

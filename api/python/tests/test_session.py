@@ -61,6 +61,11 @@ def test_run(relu: backplane.Session) -> None:
     assert repr(relu) == "Session(x: float32[2,3] -> y: float32[2,3])"
 
 
+def test_an_input_may_have_any_name(env: backplane.Environment) -> None:
+    proto = models.model([helper.make_node("Relu", ["self"], ["y"])], [models.value("self", shape=[2])], [models.value("y", shape=[2])])
+    assert env.load(proto).compile(devices="cpu")(**{"self": numpy.ones(2, numpy.float32)}).tolist() == [1, 1]
+
+
 def test_an_output_that_is_requested_twice(env: backplane.Environment) -> None:
     session = env.load(models.relu([1 << 20])).compile(devices="cpu")
     x = numpy.arange(1 << 20, dtype=numpy.float32)
