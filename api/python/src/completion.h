@@ -18,13 +18,13 @@ class Completion {
 
   int event() const { return event_; }
   bool is_under_way() const { return under_way_; }
-  // Whether the device of the last run was given up. Call this when the run has ended.
+  // Whether the device of the last run was abandoned. The run must have ended.
   bool is_abandoned() const { return (flags_ & BP_ERROR_ABANDONED) != 0; }
   // Returns the description of the next run, for Exec::submit. Keeps the run's cancel token alive.
   bp_run_t begin(const RunOptions& how, const Cancel* cancel);
   void refused();
-  // Call this when the descriptor is readable. Throws the run's failure. Waits for the run's point, because the exec is
-  // free only then; the loader signals it within microseconds after `done`.
+  // Waits for the run's point, by which the exec is free, and throws the run's failure. Once the descriptor is
+  // readable, this takes only microseconds: the loader signals the point soon after `done`.
   void finish();
   // Runs on a thread of the loader, while this one handles signals. The exception of a signal's handler cancels the
   // run, and is thrown when the run has ended. Called with the interpreter lock held.
