@@ -367,8 +367,14 @@ Planner::State& Planner::state(const sdk::Value& value) {
   if (!state.known() && value.weight() != nullptr) {
     uint64_t hash[2] = {};
     const bp_graph_t* graph = value.graph();
-    const bp_status_t status = graph->api->weight_hash(graph, value.raw().weight, hash, nullptr);
-    if (status != BP_OK) throw sdk::Error(status, "weight '" + std::string(value.name()) + "' cannot be read");
+    sdk::Detail detail;
+    const bp_status_t status = graph->api->weight_hash(graph, value.raw().weight, hash, detail.get());
+    try {
+      detail.check(status, "its bytes cannot be read");
+    } catch (sdk::Error& error) {
+      error.text = "weight '" + std::string(value.name()) + "': " + error.text;
+      throw;
+    }
     state.tensor = add_tensor(value.dtype(), value.extents(),
                               {.place = Storage::Place::kConstant,
                                .weight = value.raw().weight,

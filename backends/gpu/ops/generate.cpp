@@ -84,7 +84,7 @@ template <class N>
 template <class T>
 void emit_range_of(Emit& e, bp_dtype_t dtype) {
   const double start = e.numbers(0).at(0), limit = e.numbers(1).at(0), delta = e.numbers(2).at(0);
-  const double count = delta == 0 ? -1 : std::max(0.0, std::ceil((limit - start) / delta));
+  const double count = delta == 0 ? -1 : std::max(std::ceil((limit - start) / delta), 0.0);  // NaN stays NaN
   if (!(count >= 0 && count <= static_cast<double>(kMaxTaps))) refuse_range(start, limit, delta);
   emit_sequence<T>(e, dtype, static_cast<int64_t>(count), [&](int64_t i) {
     return static_cast<T>(static_cast<T>(start) + static_cast<T>(i) * static_cast<T>(delta));
