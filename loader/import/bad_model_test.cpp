@@ -36,6 +36,8 @@ struct BadModel {
 std::vector<BadModel> bad_models() {
   const Texts x{tensor_value("x", kFloat, {2})};
   const Texts y{tensor_value("y", kFloat, {2})};
+  std::string torn = tensor_head("w", kFloat, {2});
+  Writer(torn).add_bytes(field::tensor::kFloatData, "1234567", 7);
   const auto plain = [&](const Texts& nodes, const Texts& weights = {}) {
     return model_bytes({{"", 17}}, graph(nodes, x, y, weights));
   };
@@ -101,6 +103,8 @@ std::vector<BadModel> bad_models() {
        plain({node("Relu", {"x"}, {"y"})},
              {tensor("w", kFloat, {1}, std::vector<float>{1}), tensor("w", kFloat, {1}, std::vector<float>{1})}),
        bad, "two initializers 'w'"},
+      {"packed data of a part of an element", plain({node("Relu", {"x"}, {"y"})}, {torn}), bad,
+       "tensor 'w' has 7 bytes of packed data, not a multiple of 4"},
       {"no opset", model_bytes({}, graph({node("Relu", {"x"}, {"y"})}, x, y)), bad, "imports no opset of ai.onnx"},
       {"an opset of the future", model_bytes({{"", 99}}, graph({node("Relu", {"x"}, {"y"})}, x, y)), BP_UNSUPPORTED,
        "opset 99 of ai.onnx is newer than"},

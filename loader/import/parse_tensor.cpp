@@ -69,13 +69,17 @@ void append(std::vector<char>& out, uint64_t entry, uint32_t bytes) {
   out.insert(out.end(), low, low + bytes);
 }
 
-void read_typed(Reader reader, const TypedField& typed, std::vector<char>& out) {
+void read_typed(Reader reader, const TypedField& typed, Message& message) {
   namespace f = field::tensor;
+  std::vector<char>& out = message.typed;
   while (reader.next(typed.number)) {
     if (typed.number == f::kFloatData || typed.number == f::kDoubleData) {
       if (is_bytes(reader)) {
         const std::string_view packed = reader.get_view();
-        if (packed.size() % typed.bytes != 0) malformed("a packed field is truncated");
+        if (packed.size() % typed.bytes != 0)
+          malformed(message.label() + " has " + std::to_string(packed.size()) +
+                    " bytes of packed data, not a multiple of " + std::to_string(typed.bytes) +
+                    ": is the file truncated?");
         out.insert(out.end(), packed.begin(), packed.end());
       } else if (is_fixed32(reader) && typed.bytes == 4) {
         append(out, reader.get_fixed32(), 4);
@@ -161,7 +165,7 @@ Message read_message(const Reader& source) {
   if (!element_count(message.dims))
     malformed(message.label() + " has impossible extents: one is negative, or their product is too large");
   if (!message.has_raw && !message.external) {
-    if (const TypedField typed = typed_field(message.dtype); typed.bytes) read_typed(source, typed, message.typed);
+    if (const TypedField typed = typed_field(message.dtype); typed.bytes) read_typed(source, typed, message);
   }
   return message;
 }
