@@ -93,6 +93,15 @@ TEST_F(SearchTest, RefusesWhatIsNoFile) {
               ElementsAre("!libonnxifi-folder.so", "!libonnxifi-gone.so", "!libonnxifi-x.so", "!c"));
 }
 
+TEST_F(SearchTest, ReportsWhyAPathCannotBeReached) {
+  const fs::path below = fs::path(file("a/libonnxifi-one.so")) / "libonnxifi-x.so", loop = root_ / "b/libonnxifi-l.so";
+  fs::create_symlink(loop, loop);
+  const auto refusal = [](const fs::path& path) { return find_libraries(path.native(), "/nowhere").front().refusal; };
+  EXPECT_EQ(refusal(root_ / "c"), (root_ / "c").native() + " does not exist");
+  EXPECT_EQ(refusal(below), below.native() + " cannot be reached: Not a directory");
+  EXPECT_EQ(refusal(root_ / "b"), loop.native() + " cannot be reached: Too many levels of symbolic links");
+}
+
 TEST_F(SearchTest, TakesAFileOnce) {
   fs::create_symlink(file("a/libonnxifi-one.so"), root_ / "b/libonnxifi-other.so");
   EXPECT_THAT(found((root_ / "b").native() + "::" + (root_ / "a").native()), ElementsAre("libonnxifi-other.so"));

@@ -87,6 +87,11 @@ std::string writable_by_all(const fs::path& path) {
   return {};
 }
 
+// Why `stat` failed, by its errno.
+std::string unreachable(int error) {
+  return error == ENOENT ? "does not exist" : std::string("cannot be reached: ") + std::strerror(error);
+}
+
 class Search {
  public:
   // Adds the libraries in a folder, in the order of their names. Returns 0, or the errno if the folder cannot be read.
@@ -104,7 +109,7 @@ class Search {
   void named(const std::string& path) {
     struct stat info {};
     if (path.front() != '/') return refuse(path, "is not an absolute path");
-    if (stat(path.c_str(), &info) != 0) return refuse(path, "does not exist or cannot be reached");
+    if (stat(path.c_str(), &info) != 0) return refuse(path, unreachable(errno));
     if (S_ISDIR(info.st_mode)) {
       if (const int error = folder(path); error != 0)
         refuse(path, std::string("cannot be read: ") + std::strerror(error));
@@ -118,7 +123,8 @@ class Search {
  private:
   void add(const std::string& path) {
     struct stat info {};
-    if (stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return refuse(path, "is not a file");
+    if (stat(path.c_str(), &info) != 0) return refuse(path, unreachable(errno));
+    if (!S_ISREG(info.st_mode)) return refuse(path, "is not a file");
     if (const std::string open = writable_by_all(path); !open.empty())
       return refuse(path, "is not used: " + open + " is world-writable; chmod o-w fixes that");
     if (seen_.emplace(info.st_dev, info.st_ino).second) found_.push_back({path, {}});
