@@ -43,7 +43,7 @@ std::string refusal_text(const Json& verdict) {
 std::string others_text(const Json& node) {
   std::string text;
   for (const Json& verdict : node.at("verdicts")) {
-    if (verdict.at("device") == node.at("device") || verdict.at("answer") == "yes") continue;
+    if (verdict.at("device") == node.at("device") || verdict.at("answer") != "no") continue;
     text += (text.empty() ? "" : "; ") + refusal_text(verdict);
   }
   return text;

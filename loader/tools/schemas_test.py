@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The output of every command with --json conforms to its schema.
 
-schemas_test.py BACKPLANE SCHEMAS MODEL MANIFEST...
+schemas_test.py BACKPLANE SCHEMAS MODEL FAKE MANIFEST...
 
 The validator in this file supports only the keywords that the schemas use, and rejects all others.
 """
@@ -12,6 +12,9 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "testing" / "hostile"))
+import wire as w
 
 TYPES = {"object": dict, "array": list, "string": str, "integer": int, "number": (int, float), "boolean": bool, "null": type(None)}
 WORDS = {"$schema", "$comment", "title", "description", "type", "properties", "required", "items", "enum", "const", "minimum", "maximum",
@@ -66,8 +69,24 @@ def check_validator():
         assert list(mistakes(wrong, schema, "")), wrong
 
 
+def conditional_mistakes(program, schema, fake, env, work):
+    """A device that supports a node only within ranges, which hold, counts as one that supports it."""
+    model = work + "/conditional.onnx"
+    pathlib.Path(model).write_bytes(w.simple([w.node("Relu", ["x"], ["y"], "r")], [w.value("x", w.FLOAT, ["n"])]))
+    command = [program, "explain", model, "--backend", fake, "--set", "fake.ops=Relu", "--set", "fake.most=4", "--dim", "n=4", "--pin", "op=Relu=cpu"]
+    done = subprocess.run([*command, "--json"], env=env, capture_output=True, text=True, check=False)
+    report = json.loads(done.stdout)
+    yield from mistakes(report, schema, "explain")
+    answers = {verdict["device"]: verdict["answer"] for verdict in report["nodes"][0]["verdicts"]}
+    if answers.get("fake") != "conditional":
+        yield f"the answers are {answers}"
+    text = subprocess.run(command, env=env, capture_output=True, text=True, check=False).stdout
+    if "fake:" in text:
+        yield f"the text has a refusal:\n{text}"
+
+
 def main():
-    program, folder, model, *manifests = sys.argv[1:]
+    program, folder, model, fake, *manifests = sys.argv[1:]
     check_validator()
     schemas = {path.stem: json.loads(path.read_text()) for path in pathlib.Path(folder).glob("*.json")}
     tried, failures = set(), 0
@@ -94,6 +113,9 @@ def main():
             for mistake in found:
                 print(f"{' '.join(command)}: {mistake}\n{done.stderr}", end="")
             failures += len(found)
+        for mistake in conditional_mistakes(program, schemas["explain"], fake, env, work):
+            print(f"explain, of a conditional verdict: {mistake}")
+            failures += 1
     for name in sorted(set(schemas) - tried):
         print(f"{name}: no command was tried with this schema")
         failures += 1
