@@ -152,7 +152,7 @@ bp_status_t bp_session_node(const bp_session_t* session, uint32_t i, bp_placed_n
     out.island = placement.island[i];
     out.seconds = placement.seconds[i * s.coverage().size() + chosen];
     if (!placement.pin[i].empty())
-      out.reason = abi::text("pinned by the user");
+      out.reason = abi::text("pinned by the framework");
     else if (chosen > 0) {
       const NodeVerdict before = s.verdict(i, chosen - 1);
       out.reason = before.usable() ? abi::text("cheaper, copies and launches included")

@@ -129,7 +129,7 @@ void Device::abandon(bp_device_t* opened) const {
 }
 
 Status Device::lost() const {
-  return Status(BP_DEVICE_LOST, fmt::format("device {} {} and was given up", name_, why_))
+  return Status(BP_DEVICE_LOST, fmt::format("device {} {} and was abandoned", name_, why_))
       .with_flags(BP_ERROR_DEVICE_LOST);
 }
 
