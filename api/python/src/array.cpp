@@ -243,7 +243,8 @@ nb::object import_dlpack(const Environment& env, nb::handle value) {
     auto array = std::make_unique<Array>(env, dtype, std::move(extents), buffer);
     // the Array owns the reference to the producer's memory
     array->keep(nb::capsule(new nb::ndarray<nb::ro>(readable),
-                            [](void* p) noexcept { delete static_cast<nb::ndarray<nb::ro>*>(p); }));
+                            [](void* p) noexcept { delete static_cast<nb::ndarray<nb::ro>*>(p); }),
+                PyCapsule_CheckExact(value.ptr()) ? nb::handle() : value);
     return nb::cast(array.release(), nb::rv_policy::take_ownership);
   }
   Outside out;

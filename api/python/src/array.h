@@ -25,14 +25,21 @@ class Array {
   // Each `keep` makes this object keep the owner of the memory alive: a Python object, an allocation, or a run with its
   // count of views.
   void keep(nb::object owner) { owner_ = std::move(owner); }
+  // `owner` is a capsule with one reference to `source`.
+  void keep(nb::object owner, nb::handle source) {
+    owner_ = std::move(owner);
+    source_ = source;
+  }
   void keep(const Buffer& allocation) { allocation_ = std::make_unique<Unlocked<Buffer>>(allocation); }
   void keep(nb::object run, Views views);
   ~Array() {
     if (views_) --*views_;
   }
-  // For the garbage collector: an array of a run's output may be bound to the run.
+  // For the garbage collector: an array of a run's output may be bound to the run, and an object whose memory this is
+  // may refer to a run. The collector does not see into a capsule; it is seen through while only this object holds it.
   int traverse(visitproc visit, void* arg) const {
     Py_VISIT(owner_.ptr());
+    if (source_.is_valid() && Py_REFCNT(owner_.ptr()) == 1) Py_VISIT(source_.ptr());
     return 0;
   }
 
@@ -61,6 +68,7 @@ class Array {
   std::vector<int64_t> extents_;
   bp_buffer_t buffer_;
   nb::object owner_;
+  nb::handle source_;
   Views views_;  // set if the owner is a run
   std::unique_ptr<Unlocked<Buffer>> allocation_;
 };

@@ -82,7 +82,8 @@ class PyRun {
       known += (known.empty() ? "" : ", ") + std::string(each);
     }
     if (!is_known)
-      throw Error(BP_NOT_FOUND, "the model has no dimension '" + std::string(name) + "'; it has: " + known);
+      throw Error(BP_NOT_FOUND, "the model has no dimension '" + std::string(name) + "'; " +
+                                    (known.empty() ? "it names none" : "it has: " + known));
     const Waiting waiting(stream_ != nullptr);
     exec().symbol(name, extent);
   }

@@ -155,6 +155,22 @@ def test_importing_is_cheap() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_nothing_is_leaked_at_the_end_of_a_script() -> None:
+    code = (
+        "import backplane, models, numpy\n"
+        "def log(level, line): print(line)\n"
+        "env = backplane.Environment(log=log)\n"
+        "class Memory:\n"
+        "    array = numpy.ones((2, 3), numpy.float32)\n"
+        "    def __dlpack__(self, **kwargs): return self.array.__dlpack__(**kwargs)\n"
+        "    def __dlpack_device__(self): return self.array.__dlpack_device__()\n"
+        "run = env.load(models.relu()).compile(devices='cpu').bind({'x': Memory()})\n"
+        "run()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=os.path.dirname(__file__), check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_process_ends_cleanly_with_everything_alive() -> None:
     code = (
         "import backplane, models, numpy\n"

@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 import time
+import weakref
 
 import ml_dtypes
 import numpy
@@ -141,6 +142,8 @@ def test_shapes_within_what_is_bound(env: backplane.Environment) -> None:
         run.set_shape("x", (2**70, 3))
     with pytest.raises(backplane.NotFound, match="no dimension 'width'; it has: batch"):
         run.set_dim("width", 1)
+    with pytest.raises(backplane.NotFound, match="no dimension 'width'; it names none"):
+        compiled(env).bind().set_dim("width", 1)
 
 
 def test_bfloat16_is_bound_without_a_copy(env: backplane.Environment) -> None:
@@ -196,6 +199,20 @@ def test_a_token_ends_a_run_on_the_main_thread(env: backplane.Environment) -> No
     with pytest.raises(backplane.Cancelled):
         run(timeout=60, cancel=cancel)
     timer.join()
+
+
+def test_a_cycle_of_a_run_and_what_is_bound_is_collected(env: backplane.Environment) -> None:
+    run = compiled(env).bind({"x": X})
+    run()
+    output, memory = run.output("y"), Foreign(X.copy())
+    memory.run = compiled(env).bind({"x": memory})  # a cycle through an attribute
+    memory.run()
+    other = compiled(env).bind({"x": output})  # no cycle: an output of one run is the input of another
+    other()
+    ended = weakref.ref(memory)
+    del memory, output, other
+    gc.collect()
+    assert ended() is None
 
 
 def test_timeout_and_cancel(env: backplane.Environment) -> None:
