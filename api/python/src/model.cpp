@@ -49,16 +49,6 @@ uint32_t fallback_of(nb::handle name) {
   throw std::invalid_argument("fallback is " + shown(name) + ": it must be 'allow', 'prefer' or 'forbid'");
 }
 
-std::map<std::string, std::string> pins_of(nb::handle object) {
-  std::map<std::string, std::string> pins = options_of(object, "pins");
-  for (const auto& [pattern, device] : pins) {
-    if (pattern.rfind("op=", 0) != 0 && pattern.rfind("name=", 0) != 0)
-      throw std::invalid_argument("pins has the pattern '" + pattern +
-                                  "': it must begin with 'op=' (an operator) or 'name=' (a node)");
-  }
-  return pins;
-}
-
 uint32_t compute_types_of(nb::handle names) {
   constexpr std::pair<std::string_view, uint32_t> kTypes[] = {{"tf32", BP_COMPUTE_TF32},
                                                               {"bf16", BP_COMPUTE_BF16},

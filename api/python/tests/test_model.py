@@ -202,7 +202,6 @@ def test_options(env: backplane.Environment) -> None:
         ({"devices": b"cpu"}, TypeError, "devices: .* b'cpu' is not one"),
         ({"devices": "\ud800"}, ValueError, r"'\\ud800' has a surrogate"),
         ({"dims": {"n": "a"}}, TypeError, "dims: the extent of 'n' is 'a'"),
-        ({"pins": {"bad": "cpu"}}, ValueError, "pins has the pattern 'bad': it must begin with 'op=' .* or 'name='"),
     ],
 )
 def test_an_option_that_cannot_be_converted_is_named(env: backplane.Environment, option: dict, kind: type, text: str) -> None:
