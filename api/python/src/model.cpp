@@ -73,7 +73,7 @@ SessionOptions options_from(nb::handle from) {
   options.devices = strings_of(from.attr("devices"), "devices");
   options.fallback = fallback_of(from.attr("fallback"));
   options.compute_types = compute_types_of(from.attr("compute_types"));
-  options.pins = pins_of(from.attr("pins"));
+  options.pins = options_of(from.attr("pins"), "pins");
   options.options = options_of(from.attr("settings"), "settings");
   options.max_islands =
       converted<uint32_t>(from.attr("max_islands"), "max_islands", "a number of islands (0: no limit)");
