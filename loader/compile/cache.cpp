@@ -12,6 +12,7 @@
 #include "discover/file.h"
 #include "discover/writers.h"
 #include "host/cache.h"
+#include "view/serialize.h"
 
 namespace backplane {
 namespace {
@@ -68,16 +69,8 @@ Result<std::string> cache_key(const Device& device, const model::View& island, c
     const bp_option_t option = abi::element(what.options, i, what.option_stride);
     digest.add(abi::view(option.name)), digest.add(abi::view(option.value));
   }
-  const bp_graph_t& graph = *island.abi();
-  constexpr uint64_t kInside = 1024;  // bytes; larger weights in files are represented only by their hashes
-  PluginError error;
   const auto sink = [](void* self, bp_text_t piece) { static_cast<Digest*>(self)->add(abi::view(piece)); };
-  BP_TRY(error.status(graph.api->serialize(&graph, kInside, sink, &digest, error.get()), "hash of an island"));
-  for (uint32_t w = 0; w < graph.weight_count; ++w) {
-    uint64_t hash[2];
-    BP_TRY(error.status(graph.api->weight_hash(&graph, w, hash, error.get()), "hash of a weight"));
-    digest.mix(hash[0]), digest.mix(hash[1]);
-  }
+  BP_TRY(model::serialize_identity(*island.abi(), sink, &digest));
   return digest.text();
 }
 

@@ -98,6 +98,36 @@ TEST_F(ProgramCacheTest, TheKeyHasAllThatAffectsThePrograms) {
   EXPECT_EQ(entries().size(), 3u);
 }
 
+// `y = x + w` with 400 elements, which the file holds; within a branch of an If, if `in_branch`.
+std::string sum_in_file(float weight, bool in_branch) {
+  using namespace backplane::testing::onnx;
+  const std::string sum = node("Add", {"x", "w"}, {in_branch ? "t" : "y"});
+  const Texts w{tensor("w", BP_DTYPE_FLOAT, {400}, std::vector<float>(400, weight))};
+  const std::string x = tensor_value("x", BP_DTYPE_FLOAT, {400}), c = tensor_value("c", BP_DTYPE_BOOL, {});
+  if (!in_branch) return model_bytes({{"", 17}}, graph({sum}, {x}, {value("y")}, w));
+  const std::string other = graph({node("Neg", {"x"}, {"e"})}, {}, {value("e")});
+  const std::string both =
+      node("If", {"c"}, {"y"},
+           {graph_attribute("then_branch", graph({sum}, {}, {value("t")}, w)), graph_attribute("else_branch", other)});
+  return model_bytes({{"", 17}}, graph({both}, {x, c}, {value("y")}));
+}
+
+TEST_F(ProgramCacheTest, TheKeyDependsOnAFilesContentAndNotOnItsPath) {
+  for (const bool in_branch : {false, true}) {
+    const auto cached = [&](const char* name, float weight) {
+      std::ofstream(root_ / name, std::ios::binary) << sum_in_file(weight, in_branch);
+      const Environment here = env();
+      const std::string report = here.compile(here.open((root_ / name).string())).report();
+      const size_t begin = report.find("\"cache\":\"") + 9;
+      return report.substr(begin, report.find('"', begin) - begin);
+    };
+    EXPECT_EQ(cached("one.onnx", 1), "stored");
+    EXPECT_EQ(cached("one.onnx", 1), "exact");
+    EXPECT_EQ(cached("copy.onnx", 1), "exact");
+    EXPECT_EQ(cached("one.onnx", 2), "stored") << "in a branch: " << in_branch;
+  }
+}
+
 // The key identifies the kind of device; the plugin decides whether a program fits one device only.
 TEST_F(ProgramCacheTest, DevicesOfOneKindShareEntries) {
   const Environment both =

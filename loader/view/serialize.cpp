@@ -41,9 +41,15 @@ void write_tag(std::string& out, uint32_t field, uint64_t length) {
   protozero::write_varint(std::back_inserter(out), length);
 }
 
+// How weights are written.
+struct Weights {
+  bool hashes = false;          // their indices and hashes in place of their bytes
+  uint64_t external_above = 0;  // otherwise: larger weights in files as references to the files
+};
+
 class Serializer {
  public:
-  Serializer(const bp_graph_t& graph, uint64_t external_above) : graph_(graph), external_above_(external_above) {}
+  Serializer(const bp_graph_t& graph, Weights weights) : graph_(graph), weights_(weights) {}
 
   // Writes the graph. ONNX identifies values by name, so values with a missing or duplicate name get a number. `outer`
   // holds the names of the enclosing graph's values, by value; `taken` holds all names used so far.
@@ -64,7 +70,8 @@ class Serializer {
     for (uint32_t v = 0; v < graph_.value_count; ++v) {
       const bp_value_t& value = *bp_graph_value(&graph_, v);
       if (value.weight != BP_NONE && (value.use_count > 0 || value.flags & BP_VALUE_OUTPUT)) {
-        out.tails.push_back(tensor(field::graph::kInitializer, *bp_graph_weight(&graph_, value.weight), names_[v]));
+        BP_ASSIGN(Message::Tail tail, tensor(field::graph::kInitializer, value.weight, names_[v]));
+        out.tails.push_back(std::move(tail));
       }
     }
     return {};
@@ -139,14 +146,14 @@ class Serializer {
         case BP_ATTR_TENSOR:
         case BP_ATTR_TENSORS: {
           const uint32_t field = attribute.type == BP_ATTR_TENSOR ? f::kT : f::kTensors;
-          const Message::Tail whole = tensor(field, *bp_graph_weight(&graph_, indices[i]), {});
+          BP_ASSIGN(const Message::Tail whole, tensor(field, indices[i], {}));
           append(writer, field, whole);
           break;
         }
         case BP_ATTR_GRAPH:
         case BP_ATTR_GRAPHS: {
           Message body;
-          BP_TRY(Serializer(*graph_.subgraphs[indices[i]], external_above_).write(body, &names_, taken));
+          BP_TRY(Serializer(*graph_.subgraphs[indices[i]], weights_).write(body, &names_, taken));
           if (body.size() > kMost)
             return Status(BP_UNSUPPORTED, "a sub-graph takes more than 2 GB, the limit of a protobuf message");
           std::string bytes = std::move(body.head);
@@ -162,8 +169,8 @@ class Serializer {
         }
         case BP_ATTR_SPARSE_TENSOR:
         case BP_ATTR_SPARSE_TENSORS:
-          write_sparse(writer, attribute.type == BP_ATTR_SPARSE_TENSOR ? f::kSparseTensor : f::kSparseTensors,
-                       indices + uint64_t{i} * 3);
+          BP_TRY(write_sparse(writer, attribute.type == BP_ATTR_SPARSE_TENSOR ? f::kSparseTensor : f::kSparseTensors,
+                              indices + uint64_t{i} * 3));
           break;
         default:
           return Status(BP_UNSUPPORTED, "attribute '" + std::string(view(attribute.name)) + "' has type " +
@@ -174,14 +181,17 @@ class Serializer {
   }
 
   // `parts`: the three indices of a sparse tensor (bp_attribute_t).
-  void write_sparse(Writer& attribute, uint32_t field, const uint32_t* parts) const {
+  Status write_sparse(Writer& attribute, uint32_t field, const uint32_t* parts) const {
     namespace f = field::sparse;
     Writer writer(attribute, field);
-    append(writer, f::kValues, tensor(f::kValues, *bp_graph_weight(&graph_, parts[0]), {}));
-    append(writer, f::kIndices, tensor(f::kIndices, *bp_graph_weight(&graph_, parts[1]), {}));
+    for (const auto& [part, at] : {std::pair{f::kValues, parts[0]}, {f::kIndices, parts[1]}}) {
+      BP_ASSIGN(const Message::Tail whole, tensor(part, at, {}));
+      append(writer, part, whole);
+    }
     const bp_type_t& dense = *bp_graph_type(&graph_, parts[2]);
     for (int32_t i = 0; i < dense.rank; ++i)
       writer.add_int64(f::kDims, graph_.dims[dense.first_dim + static_cast<uint32_t>(i)].extent);
+    return {};
   }
 
   // Appends `whole`, the message of a tensor, as a field.
@@ -239,8 +249,9 @@ class Serializer {
     write_type(element, *bp_graph_type(&graph_, type.element));
   }
 
-  Message::Tail tensor(uint32_t field, const bp_weight_t& weight, std::string_view name) const {
+  Result<Message::Tail> tensor(uint32_t field, uint32_t index, std::string_view name) const {
     namespace f = field::tensor;
+    const bp_weight_t& weight = *bp_graph_weight(&graph_, index);
     std::string head;
     std::string_view bytes;
     Writer writer(head);
@@ -251,7 +262,12 @@ class Serializer {
     }
     writer.add_int32(f::kDataType, static_cast<int32_t>(weight.dtype));
     if (!name.empty()) writer.add_string(f::kName, name);
-    if (weight.dtype == BP_DTYPE_STRING) {
+    if (weights_.hashes) {
+      uint64_t parts[3] = {index};
+      PluginError error;
+      BP_TRY(error.status(graph_.api->weight_hash(&graph_, index, parts + 1, error.get()), "hash of a weight"));
+      writer.add_bytes(f::kRawData, reinterpret_cast<const char*>(parts), sizeof parts);
+    } else if (weight.dtype == BP_DTYPE_STRING) {
       const char* offsets = static_cast<const char*>(weight.data);
       const char* text = offsets + (count + 1) * sizeof(int64_t);
       for (uint64_t i = 0; i < count; ++i) {
@@ -259,7 +275,7 @@ class Serializer {
         std::memcpy(ends, offsets + i * sizeof(int64_t), sizeof ends);
         writer.add_string(f::kStringData, std::string_view(text + ends[0], static_cast<size_t>(ends[1] - ends[0])));
       }
-    } else if (weight.bytes > external_above_ && weight.file.size) {
+    } else if (weight.bytes > weights_.external_above && weight.file.size) {
       const auto entry = [&](const char* key, std::string_view value) {
         Writer pair(writer, f::kExternalData);
         pair.add_string(field::entry::kKey, key);
@@ -275,21 +291,19 @@ class Serializer {
     }
     std::string outer;
     write_tag(outer, field, head.size() + bytes.size());
-    return {outer + head, bytes};
+    return Message::Tail{outer + head, bytes};
   }
 
   const bp_graph_t& graph_;
-  const uint64_t external_above_;
+  const Weights weights_;
   std::vector<std::string> names_;
   uint64_t next_ = 0;
 };
 
-}  // namespace
-
-Status serialize(const bp_graph_t& graph, uint64_t external_above, bp_text_sink_t sink, void* context) {
+Status send_model(const bp_graph_t& graph, Weights weights, bp_text_sink_t sink, void* context) {
   Message body;
   std::set<std::string> taken;
-  BP_TRY(Serializer(graph, external_above).write(body, nullptr, taken));
+  BP_TRY(Serializer(graph, weights).write(body, nullptr, taken));
   if (body.size() > kMost) {
     return Status(BP_UNSUPPORTED, "the graph is " + std::to_string(body.size()) +
                                       " bytes long in one message, more than ONNX's 2 GB; request external weights");
@@ -310,6 +324,16 @@ Status serialize(const bp_graph_t& graph, uint64_t external_above, bp_text_sink_
     send(tail.bytes);
   }
   return {};
+}
+
+}  // namespace
+
+Status serialize(const bp_graph_t& graph, uint64_t external_above, bp_text_sink_t sink, void* context) {
+  return send_model(graph, {.external_above = external_above}, sink, context);
+}
+
+Status serialize_identity(const bp_graph_t& graph, bp_text_sink_t sink, void* context) {
+  return send_model(graph, {.hashes = true}, sink, context);
 }
 
 }  // namespace backplane::model
