@@ -120,6 +120,13 @@ TEST(Isolate, AManifestAsksForIt) {
   EXPECT_EQ(processes().size(), before);
 }
 
+TEST(Isolate, ADeviceThatCannotBeDescribedIsReportedWithThePluginsText) {
+  const Environment env = isolated({kFault}, "fault", {{"fault.ops", "Neg"}, {"fault.what", "fails_when_open"}});
+  const Error error = failure([&] { env.compile(one_node("Neg")); });
+  EXPECT_EQ(error.status(), BP_IO_ERROR);
+  EXPECT_THAT(error.text(), HasSubstr("the firmware does not respond"));
+}
+
 TEST(Isolate, ResultsAreThoseOfTheSameBackendInProcess) {
   for (const int64_t columns : {8, 20'000}) {
     std::vector<std::vector<float>> results;

@@ -292,8 +292,9 @@ Status Server::open(Reader& in, Writer& out) {
   bp_device_info_t info{};
   info.size = sizeof info;
   PluginError info_error;
-  if (call_plugin(info_error, [&] { return api.info(backend_, index, &info, info_error.get()); }) != BP_OK)
-    return {BP_INTERNAL, "the device cannot be described"};
+  const bp_status_t described =
+      call_plugin(info_error, [&] { return api.info(backend_, index, &info, info_error.get()); });
+  if (described != BP_OK) return Status::reported(described, info_error.get());
   device->synchronous = info.flags & BP_DEVICE_SYNCHRONOUS;
   BP_ASSIGN(device->memory, DeviceMemory::of(tables_->plugin, info, handle, id));
   out.put(devices_.add(std::move(device)));

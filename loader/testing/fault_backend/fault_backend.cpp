@@ -9,6 +9,7 @@
 //   opens_socket, opens_file, starts_program, leaves_group
 //                  attempted in `create`, which fails if the sandbox allows it
 //   maps_weights   not a fault: maps all weights when compiling
+//   fails_when_open   `info` fails, with a text, once a device was opened
 //   loses_first    the first device is missing while the folder in "fault.path" contains a file named lost
 // "fault.run_us" is the minimum time of each run in microseconds. "fault.first" is the number of runs without a fault
 // before a fault in `run`. The options of the fake backend apply too, as "fault.ops" and so on.
@@ -43,6 +44,7 @@ bp_instance_api_t instance;
 std::string what, path;
 long run_us = 0;
 std::atomic<long> good_runs{0};
+std::atomic<bool> was_opened{false};
 
 template <size_t kSize>
 constexpr bp_text_t text(const char (&literal)[kSize]) {
@@ -125,6 +127,11 @@ bp_status_t count(bp_backend_t* backend, uint32_t* out, bp_error_t* error) {
 
 bp_status_t info(bp_backend_t* backend, uint32_t index, bp_device_info_t* out, bp_error_t* error) {
   misbehave("info");
+  if (is("fails_when_open") && was_opened) {
+    constexpr std::string_view kWhy = "the firmware does not respond";
+    error->text_size = kWhy.copy(error->text, error->text_capacity);
+    return error->status = BP_IO_ERROR;
+  }
   const bp_status_t code = fake->device->info(backend, index + missing(), out, error);
   if (is("many_in_info")) out->name.size = UINT64_MAX / 2;
   if (is_asynchronous()) out->flags &= ~BP_DEVICE_SYNCHRONOUS;
@@ -134,6 +141,7 @@ bp_status_t info(bp_backend_t* backend, uint32_t index, bp_device_info_t* out, b
 bp_status_t open_device(bp_backend_t* backend, uint32_t index, const bp_device_open_t* how, bp_device_t** out,
                         bp_error_t* error) {
   misbehave("open");
+  was_opened = true;
   if (is("nothing_in_open")) return BP_OK;
   return fake->device->open(backend, index + missing(), how, out, error);
 }
