@@ -130,12 +130,12 @@ Plugin::Plugin(std::string threads, std::map<std::string, std::string> options) 
   ErrorText failure;
   status = api->create == nullptr ? BP_UNSUPPORTED : api->create(&how, &backend, &failure.error);
   error = failure.str();
+  if (api->create == nullptr) error.assign(api->refusal_text.data, api->refusal_text.size);
   if (status != BP_OK && may_fail) return;
-  if (status != BP_OK || api->device->open(backend, 0, nullptr, &device, nullptr) != BP_OK) {
-    std::fprintf(stderr, "the plugin refuses: %.*s\n", static_cast<int>(api->refusal_text.size),
-                 api->refusal_text.data);
-    std::abort();
-  }
+  if (status == BP_OK && api->device->open(backend, 0, nullptr, &device, &failure.error) == BP_OK) return;
+  std::fprintf(stderr, "%s: %s\n", status == BP_OK ? "the device cannot be opened" : "the plugin refuses",
+               (status == BP_OK ? failure.str() : error).c_str());
+  std::abort();
 }
 
 Plugin::~Plugin() {
