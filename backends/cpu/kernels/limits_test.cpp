@@ -99,6 +99,20 @@ TEST(PRelu, OfASlopeThatWouldEnlargeXIsRefused) {
   EXPECT_NE(larger.text.find("slope [2,2] does not broadcast to x [1,2]"), std::string::npos) << larger.text;
 }
 
+TEST(Sum, OfShapesThatDoNotBroadcastNamesAllOfThem) {
+  GraphBuilder graph;
+  graph.input("a", BP_DTYPE_FLOAT, {-2}).input("b", BP_DTYPE_FLOAT, {-3}).input("c", BP_DTYPE_FLOAT, {-4});
+  graph.node("Sum", 13, {"a", "b", "c"}, {"y"}).output("y");
+  Plugin plugin;
+  Compiled program(plugin, graph.graph());
+  const auto zeros = [](int64_t n) {
+    return HostTensor::of(BP_DTYPE_FLOAT, {n}, std::vector<float>(static_cast<size_t>(n)));
+  };
+  const Outcome seen = program.run({zeros(2), zeros(3), zeros(2)});
+  EXPECT_EQ(seen.status, BP_TYPE_MISMATCH);
+  EXPECT_NE(seen.text.find("shapes [2], [3] and [2] do not broadcast"), std::string::npos) << seen.text;
+}
+
 // Results of ONNX Runtime.
 TEST(Pad, RemovesElementsBeforeItAddsOthers) {
   const auto padded = [](const char* mode, const std::vector<int64_t>& pads) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "kernels/common/broadcast.h"
@@ -94,8 +95,11 @@ void compute(const Loop& loop, const Broadcast<2>& walk, const void* a, const vo
   });
 }
 
-Plan unequal_shapes(const Shape& a, const Shape& b) {
-  return fail("shapes " + to_string(a) + " and " + to_string(b) + " do not broadcast");
+// The error of two or more shapes.
+Plan unequal_shapes(std::span<const Shape> shapes) {
+  std::string list = to_string(shapes.front());
+  for (const Shape& shape : shapes.subspan(1)) list += (&shape == &shapes.back() ? " and " : ", ") + to_string(shape);
+  return fail("shapes " + list + " do not broadcast");
 }
 
 // How to read two operands, one of which is blocked and has the extents of the result. The other has these extents too,
@@ -123,7 +127,7 @@ std::optional<BlockedOperands> blocked_operands(Tensors inputs, const Shape& res
 Plan plan_binary(Tensors inputs, const Loop& loop) {
   const Shape shapes[] = {inputs[0].shape, inputs[1].shape};
   const auto shape = broadcast_shape(shapes);
-  if (!shape) return unequal_shapes(shapes[0], shapes[1]);
+  if (!shape) return unequal_shapes(shapes);
   if (loop.floats) {
     if (auto blocked = blocked_operands(inputs, *shape)) {
       Plan plan = make_plan({*shape},
@@ -200,7 +204,7 @@ Plan plan_variadic(Tensors inputs, const Loop& loop, Divide divide) {
   std::vector<Shape> shapes;
   for (const Tensor& input : inputs) shapes.push_back(input.shape);
   const auto shape = broadcast_shape(shapes);
-  if (!shape) return unequal_shapes(shapes.front(), shapes.back());
+  if (!shape) return unequal_shapes(shapes);
   if (divide == nullptr && inputs.size() == 2) return plan_binary(inputs, loop);
   const Broadcast<2> first(*shape, {shapes[0], shapes[shapes.size() > 1 ? 1 : 0]});
   std::vector<Broadcast<2>> rest;
@@ -381,9 +385,7 @@ std::unique_ptr<Kernel> create_where(const Node&) {
   return make_kernel([](Tensors inputs) -> Plan {
     const std::array shapes = {inputs[0].shape, inputs[1].shape, inputs[2].shape};
     const auto shape = broadcast_shape(shapes);
-    if (!shape)
-      return fail("shapes " + to_string(shapes[0]) + ", " + to_string(shapes[1]) + " and " + to_string(shapes[2]) +
-                  " do not broadcast");
+    if (!shape) return unequal_shapes(shapes);
     return make_plan(
         {*shape}, [walk = Broadcast<3>(*shape, shapes), size = bytes_of(inputs[1].dtype, 1)](Tensors in, Tensors out) {
           parallel(walk.elements, kCheapGrain, [&](int64_t begin, int64_t end) {
