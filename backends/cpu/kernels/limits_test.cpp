@@ -99,6 +99,27 @@ TEST(PRelu, OfASlopeThatWouldEnlargeXIsRefused) {
   EXPECT_NE(larger.text.find("slope [2,2] does not broadcast to x [1,2]"), std::string::npos) << larger.text;
 }
 
+// As in numpy.arange, which ONNX's reference calls.
+TEST(Range, WithoutANumberOfElementsIsRefused) {
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN(), kInfinity = std::numeric_limits<float>::infinity();
+  GraphBuilder graph;
+  graph.input("start", BP_DTYPE_FLOAT, {}).input("limit", BP_DTYPE_FLOAT, {}).input("delta", BP_DTYPE_FLOAT, {});
+  graph.node("Range", 11, {"start", "limit", "delta"}, {"y"}).output("y");
+  Plugin plugin;
+  Compiled program(plugin, graph.graph());
+  const auto run = [&](float start, float limit, float delta) {
+    const auto scalar = [](float x) { return HostTensor::of(BP_DTYPE_FLOAT, {}, std::vector<float>{x}); };
+    return program.run({scalar(start), scalar(limit), scalar(delta)});
+  };
+  EXPECT_EQ(run(0, -4, 1).outputs[0].extents, (std::vector<int64_t>{0}));
+  for (const auto& [start, limit, delta] :
+       {std::array{kNan, 4.0f, 1.0f}, {0.0f, kNan, 1.0f}, {0.0f, 4.0f, kNan}, {kInfinity, kInfinity, 1.0f}}) {
+    const Outcome seen = run(start, limit, delta);
+    EXPECT_EQ(seen.status, BP_TYPE_MISMATCH);
+    EXPECT_NE(seen.text.find("has no number of elements"), std::string::npos) << seen.text;
+  }
+}
+
 TEST(Sum, OfShapesThatDoNotBroadcastNamesAllOfThem) {
   GraphBuilder graph;
   graph.input("a", BP_DTYPE_FLOAT, {-2}).input("b", BP_DTYPE_FLOAT, {-3}).input("c", BP_DTYPE_FLOAT, {-4});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that create a tensor from attributes, extents or a few numbers.
+#include <cmath>
 #include <cstring>
 
 #include "kernels/common/function_kernel.h"
@@ -159,8 +160,11 @@ Plan plan_range(Tensors inputs) {
     const __int128 span = static_cast<__int128>(limit) - start, step = delta;
     count = static_cast<double>(std::max<__int128>(0, (span + step + (step > 0 ? -1 : 1)) / step));
   } else {
-    count = std::max(0.0, std::ceil((static_cast<double>(limit) - start) / delta));
+    count = std::max(std::ceil((static_cast<double>(limit) - start) / delta), 0.0);  // NaN stays NaN
   }
+  if (std::isnan(count))
+    return fail("a range from " + std::to_string(start) + " to " + std::to_string(limit) + " by " +
+                std::to_string(delta) + " has no number of elements");
   if (!(count < 0x1p48)) return fail("the result would have " + std::to_string(count) + " elements, which is too many");
   const auto n = static_cast<int64_t>(count);
   return make_plan({{n}}, [n, start, delta](Tensors, Tensors out) {
