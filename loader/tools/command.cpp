@@ -64,7 +64,7 @@ Environment EnvironmentFlags::make(bool only_lists) const {
   options.threads = threads;
   if (verbose) {
     options.log_level = BP_LOG_INFO;
-  } else if (std::getenv("BACKPLANE_LOG") == nullptr) {
+  } else if (secure_getenv("BACKPLANE_LOG") == nullptr) {
     options.log_level = BP_LOG_WARNING;
   }
   const std::map<std::string, std::string> given = last_of_each("--set", "NAME=VALUE", settings, false);
