@@ -365,12 +365,12 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   return nb::inst_ready(self) ? nb::inst_ptr<Array>(self)->traverse(visit, arg) : 0;
 }
 
-PyType_Slot kArraySlots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse)}, {0, nullptr}};
+PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse)}, {0, nullptr}};
 
 }  // namespace
 
 void add_array(nb::module_& module) {
-  nb::class_<Array>(module, "Array", nb::type_slots(kArraySlots),
+  nb::class_<Array>(module, "Array", nb::type_slots(slots),
                     "A dense tensor in memory of the loader, of a device, or of another package through DLPack.\n\n"
                     "On the host, `numpy()`, `numpy.asarray()` and DLPack see the memory itself; on a device DLPack\n"
                     "does, and `numpy()` copies.")

@@ -20,8 +20,8 @@ uint64_t nanoseconds_of(Clock::time_point time) {
 }
 
 bool is_main_thread() {
-  static const auto main = nb::cast<unsigned long>(imported("threading", "main_thread")().attr("ident"));
-  return PyThread_get_thread_ident() == main;
+  static const auto kMain = nb::cast<unsigned long>(imported("threading", "main_thread")().attr("ident"));
+  return PyThread_get_thread_ident() == kMain;
 }
 
 }  // namespace

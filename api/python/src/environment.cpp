@@ -89,7 +89,7 @@ int clear(PyObject* self) {
   return 0;
 }
 
-PyType_Slot kSlots[] = {
+PyType_Slot slots[] = {
     {Py_tp_traverse, reinterpret_cast<void*>(traverse)}, {Py_tp_clear, reinterpret_cast<void*>(clear)}, {0, nullptr}};
 
 // A device's name, from that name or a Device.
@@ -229,7 +229,7 @@ void add_environment(nb::module_& module) {
                ")";
       });
   nb::class_<PyEnvironment>(
-      module, "Environment", nb::type_slots(kSlots),
+      module, "Environment", nb::type_slots(slots),
       "Backends that were found, and settings. Thread-safe.\n\n"
       "Args:\n"
       "    backend_files: libraries or manifests of backends, searched before all others.\n"

@@ -265,7 +265,7 @@ int clear(PyObject* self) {
   return 0;
 }
 
-PyType_Slot kSlots[] = {
+PyType_Slot slots[] = {
     {Py_tp_traverse, reinterpret_cast<void*>(traverse)}, {Py_tp_clear, reinterpret_cast<void*>(clear)}, {0, nullptr}};
 
 }  // namespace
@@ -314,7 +314,7 @@ void add_run(nb::module_& module) {
       "def __call__(self, timeout: float | None = None, cancel: Cancel | None = None, stream: Stream | None = None) -> "
       "None");
   nb::class_<PyRun>(
-      module, "Run", nb::type_slots(kSlots),
+      module, "Run", nb::type_slots(slots),
       "A session with memory bound to its inputs and outputs, made by `Session.bind`.\n\n"
       "Memory is used in place and kept alive: write new data into it between runs. The loader allocates\n"
       "outputs that are not bound. Use a Run from one thread at a time.")

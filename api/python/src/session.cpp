@@ -249,10 +249,10 @@ Lane SessionState::take() {
 }
 
 void SessionState::give_back(Lane lane) {
-  static const size_t most = std::max(4u, std::thread::hardware_concurrency());
+  static const size_t kMost = std::max(4u, std::thread::hardware_concurrency());
   {
     const std::lock_guard lock(mutex_);
-    if (idle_.size() < most) {
+    if (idle_.size() < kMost) {
       idle_.push_back(std::move(lane));
       return;
     }

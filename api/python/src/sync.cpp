@@ -61,7 +61,8 @@ nb::dict mapping_of(nb::handle object, const char* what) {
 
 nb::object text_of(std::string_view utf8) {
   const auto size = static_cast<Py_ssize_t>(utf8.size());
-  PyObject* const text = PyUnicode_DecodeUTF8(utf8.data(), size, "surrogateescape");
+  const char* const begin = utf8.data();
+  PyObject* const text = PyUnicode_DecodeUTF8(begin, size, "surrogateescape");
   if (text == nullptr) throw nb::python_error();
   return nb::steal(text);
 }
