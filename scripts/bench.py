@@ -102,7 +102,7 @@ def run_models(chosen, arguments):
         summary["geometric_mean"] = math.exp(statistics.mean(map(math.log, exact)))
         print(f"geometric mean of the fp32 ratios: {summary['geometric_mean']:.3f} (goal {LOAD_GOAL if arguments.load else MEAN_GOAL})")
     over = [r["model"] for r in results if r["memory_ratio"] > MEMORY_GOAL]
-    print(f"peak memory: {len(results) - len(over)} of {len(results)} at most {MEMORY_GOAL} times theirs" + (f"; not {', '.join(over)}" if over else ""))
+    print(f"peak memory: {len(results) - len(over)} of {len(results)} models need at most {MEMORY_GOAL} times the memory of ONNX Runtime" + (f"; not {', '.join(over)}" if over else ""))
     print(f"{sum(r['met'] for r in results)} of {len(results)} rows met their goals")
     return summary
 

@@ -25,7 +25,7 @@ def prepare(model):
 
 def compute(rows, results, reasons, places):
     """Runs rows, at most BATCH of them, and writes each result to its place in `results`. A row that the model refuses has the reason in
-    `reasons` instead: it is found by running the halves of a batch that was refused."""
+    `reasons` instead: a refused batch is run in halves to find it."""
     import backplane
     run, x, y = _run
     x[: len(rows)] = rows

@@ -360,17 +360,10 @@ nb::object as_array(const Array& self, nb::handle dtype, nb::handle copy) {
   return converted;
 }
 
-int traverse(PyObject* self, visitproc visit, void* arg) {
-  Py_VISIT(Py_TYPE(self));
-  return nb::inst_ready(self) ? nb::inst_ptr<Array>(self)->traverse(visit, arg) : 0;
-}
-
-PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse)}, {0, nullptr}};
-
 }  // namespace
 
 void add_array(nb::module_& module) {
-  nb::class_<Array>(module, "Array", nb::type_slots(slots),
+  nb::class_<Array>(module, "Array", nb::type_slots(Collected<Array>::slots),
                     "A dense tensor in memory of the loader, of a device, or of another package through DLPack.\n\n"
                     "On the host, `numpy()`, `numpy.asarray()` and DLPack see the memory itself; on a device DLPack\n"
                     "does, and `numpy()` copies.")

@@ -77,6 +77,24 @@ class SharedObject {
   nb::object object_;
 };
 
+// What Python's garbage collector calls for objects that may refer to themselves: T::traverse and, if there is one,
+// T::clear.
+template <class T>
+struct Collected {
+  static int traverse(PyObject* self, visitproc visit, void* arg) {
+    Py_VISIT(Py_TYPE(self));
+    return nb::inst_ready(self) ? nb::inst_ptr<T>(self)->traverse(visit, arg) : 0;
+  }
+  static int clear(PyObject* self) {
+    if constexpr (requires(T & object) { object.clear(); }) {
+      if (nb::inst_ready(self)) nb::inst_ptr<T>(self)->clear();
+    }
+    return 0;
+  }
+  static inline PyType_Slot slots[] = {
+      {Py_tp_traverse, reinterpret_cast<void*>(traverse)}, {Py_tp_clear, reinterpret_cast<void*>(clear)}, {0, nullptr}};
+};
+
 // Imports a Python module and returns one of its attributes.
 inline nb::object imported(const char* module, const char* name) {
   return nb::module_::import_(module).attr(name);

@@ -79,19 +79,6 @@ void create(PyEnvironment* self, nb::handle backend_files, nb::handle backend_fo
   new (self) PyEnvironment(std::move(*env), held);
 }
 
-int traverse(PyObject* self, visitproc visit, void* arg) {
-  Py_VISIT(Py_TYPE(self));
-  return nb::inst_ready(self) ? nb::inst_ptr<PyEnvironment>(self)->traverse(visit, arg) : 0;
-}
-
-int clear(PyObject* self) {
-  if (nb::inst_ready(self)) nb::inst_ptr<PyEnvironment>(self)->clear();
-  return 0;
-}
-
-PyType_Slot slots[] = {
-    {Py_tp_traverse, reinterpret_cast<void*>(traverse)}, {Py_tp_clear, reinterpret_cast<void*>(clear)}, {0, nullptr}};
-
 // A device's name, from that name or a Device.
 std::string device_of(nb::handle device) {
   if (nb::isinstance<PyDevice>(device)) return nb::cast<const PyDevice&>(device).device.name;
@@ -229,7 +216,7 @@ void add_environment(nb::module_& module) {
                ")";
       });
   nb::class_<PyEnvironment>(
-      module, "Environment", nb::type_slots(slots),
+      module, "Environment", nb::type_slots(Collected<PyEnvironment>::slots),
       "Backends that were found, and settings. Thread-safe.\n\n"
       "Args:\n"
       "    backend_files: libraries or manifests of backends, searched before all others.\n"

@@ -253,23 +253,6 @@ class PyRun {
 
 }  // namespace
 
-namespace {
-
-int traverse(PyObject* self, visitproc visit, void* arg) {
-  Py_VISIT(Py_TYPE(self));
-  return nb::inst_ready(self) ? nb::inst_ptr<PyRun>(self)->traverse(visit, arg) : 0;
-}
-
-int clear(PyObject* self) {
-  if (nb::inst_ready(self)) nb::inst_ptr<PyRun>(self)->clear();
-  return 0;
-}
-
-PyType_Slot slots[] = {
-    {Py_tp_traverse, reinterpret_cast<void*>(traverse)}, {Py_tp_clear, reinterpret_cast<void*>(clear)}, {0, nullptr}};
-
-}  // namespace
-
 nb::object make_run(std::shared_ptr<SessionState> state, nb::handle inputs, nb::handle outputs) {
   std::optional<Exec> exec;
   {
@@ -314,7 +297,7 @@ void add_run(nb::module_& module) {
       "def __call__(self, timeout: float | None = None, cancel: Cancel | None = None, stream: Stream | None = None) -> "
       "None");
   nb::class_<PyRun>(
-      module, "Run", nb::type_slots(slots),
+      module, "Run", nb::type_slots(Collected<PyRun>::slots),
       "A session with memory bound to its inputs and outputs, made by `Session.bind`.\n\n"
       "Memory is used in place and kept alive: write new data into it between runs. The loader allocates\n"
       "outputs that are not bound. Use a Run from one thread at a time.")

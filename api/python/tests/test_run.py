@@ -171,7 +171,7 @@ def test_a_signal_ends_a_run(env: backplane.Environment, how: str) -> None:
         calls[how]()
     assert time.monotonic() - start < 20
     timer.join()
-    with pytest.raises(backplane.TimedOut):  # the Run is of use again, and nobody's token is set
+    with pytest.raises(backplane.TimedOut):  # the Run can be used again, and the caller's token is not set
         run(timeout=0.05, cancel=cancel)
 
 
