@@ -363,7 +363,7 @@ nb::object as_array(const Array& self, nb::handle dtype, nb::handle copy) {
 }  // namespace
 
 void add_array(nb::module_& module) {
-  nb::class_<Array>(module, "Array", nb::type_slots(Collected<Array>::slots),
+  nb::class_<Array>(module, "Array", nb::type_slots(Collected<Array>::kSlots),
                     "A dense tensor in memory of the loader, of a device, or of another package through DLPack.\n\n"
                     "On the host, `numpy()`, `numpy.asarray()` and DLPack see the memory itself; on a device DLPack\n"
                     "does, and `numpy()` copies.")

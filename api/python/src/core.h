@@ -91,7 +91,7 @@ struct Collected {
     }
     return 0;
   }
-  static inline PyType_Slot slots[] = {
+  static inline const PyType_Slot kSlots[] = {
       {Py_tp_traverse, reinterpret_cast<void*>(traverse)}, {Py_tp_clear, reinterpret_cast<void*>(clear)}, {0, nullptr}};
 };
 

@@ -216,7 +216,7 @@ void add_environment(nb::module_& module) {
                ")";
       });
   nb::class_<PyEnvironment>(
-      module, "Environment", nb::type_slots(Collected<PyEnvironment>::slots),
+      module, "Environment", nb::type_slots(Collected<PyEnvironment>::kSlots),
       "Backends that were found, and settings. Thread-safe.\n\n"
       "Args:\n"
       "    backend_files: libraries or manifests of backends, searched before all others.\n"
