@@ -44,8 +44,8 @@ void add_type(const model::Graph& graph, model::ValueId id, std::string& out) {
   if (value.type.rank < 0) return;
   out += '[';
   for (size_t i = 0; i < value.type.dims.size(); ++i) {
-    const int64_t extent = value.type.dims[i].extent;
-    out += (i ? "," : "") + (extent < 0 ? std::string("?") : std::to_string(extent));
+    const bp_dim_t& dim = value.type.dims[i];
+    out += (i ? "," : "") + std::string(dim.extent < 0 ? "?" : "") + std::to_string(expected_extent(graph, dim));
   }
   out += ']';
 }
@@ -141,6 +141,11 @@ bool Profile::save() const {
   std::string content = std::string(kFirstLine) + '\n' + identity_ + '\n';
   for (const auto& [key, seconds] : now.seconds_) content += number(seconds) + '\t' + key + '\n';
   return write_whole(path_, content);
+}
+
+int64_t expected_extent(const model::Graph& graph, const bp_dim_t& dim) {
+  if (dim.extent >= 0) return dim.extent;
+  return dim.symbol < graph.symbols.size() ? graph.symbols[dim.symbol].expected : model::kOpenExtent;
 }
 
 std::string profile_key(const model::Graph& graph, const model::Node& node, uint32_t compute_types) {

@@ -43,9 +43,12 @@ class Profile {
   std::map<std::string, double, std::less<>> fresh_;  // set by `set`, not read from the file
 };
 
-// The node's operator, attributes, types and shapes: on one device, nodes with the same key take the same time. Extents
-// that the model leaves open are written "?"; place/cost.h says which number they count as. Empty for nodes with
-// sub-graphs.
+// The number of elements that costs are based on for a dimension: its extent, or if the model leaves that open, what
+// its symbol is expected to be (ir/formula.h).
+int64_t expected_extent(const model::Graph& graph, const bp_dim_t& dim);
+
+// The node's operator, attributes, types and shapes: on one device, nodes with the same key take the same time. An
+// extent that the model leaves open is written as "?" and the expected one. Empty for nodes with sub-graphs.
 std::string profile_key(const model::Graph& graph, const model::Node& node, uint32_t compute_types);
 // The key of a copy of `bytes` bytes; `from` and `to` are names of devices or "host".
 std::string profile_key_of_copy(std::string_view from, std::string_view to, uint64_t bytes);

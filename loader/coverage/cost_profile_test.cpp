@@ -125,6 +125,12 @@ TEST(ProfileKey, DiffersWhereCostsDiffer) {
   EXPECT_EQ(key(plain), key(same));
   EXPECT_NE(key(plain), key(two_inputs({{5, BP_NONE, 0}})));
   EXPECT_NE(key(plain), key(plain, BP_COMPUTE_TF32));
+  model::Graph open = two_inputs({{-1, 0, 0}});
+  open.symbols.emplace_back().expected = 4;
+  EXPECT_NE(key(plain), key(open));
+  const std::string expects_4 = key(open);
+  open.symbols[0].expected = 4000;
+  EXPECT_NE(key(open), expects_4);
   same.nodes[0].set(model::Attribute::of("transA", int64_t{1}));
   EXPECT_NE(key(plain), key(same));
   same = two_inputs({{4, BP_NONE, 0}});

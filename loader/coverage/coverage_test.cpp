@@ -262,6 +262,25 @@ TEST_F(CoverageCosts, WhatWasMeasuredCountsInLaterSessionsUnlessForbidden) {
   EXPECT_THAT(error.text(), HasSubstr("'guessed': it must be reported, known or measure"));
 }
 
+// A time that was measured with one extent says nothing about sessions that fix another.
+TEST_F(CoverageCosts, MeasuredTimesHoldForTheExtentsOfTheMeasurement) {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {-1, 1000}, {"n", ""});
+  const Model model = graph.finish({graph.node("Abs", "y", {x})});
+  const Environment env = environment({kCpu});
+  const auto report = [&](const char* costs, int64_t n) {
+    SessionOptions how;
+    how.flags = BP_SESSION_PLACE_ONLY;
+    how.symbols = {{"n", {n, n}}};
+    how.options["loader.costs"] = costs;
+    return env.compile(model, how).report();
+  };
+  const std::string measured = R"("source":"measured")";
+  EXPECT_THAT(report("measure", 7), HasSubstr(measured));
+  EXPECT_THAT(report("known", 7), HasSubstr(measured));
+  EXPECT_THAT(report("known", 700), Not(HasSubstr(measured)));
+}
+
 // To measure a node, memory for all its inputs and outputs is allocated.
 TEST_F(CoverageCosts, NodesWithLargeTensorsAreNotMeasured) {
   Graph graph;

@@ -75,11 +75,6 @@ double extent(const model::Graph& graph, model::ValueId value, int32_t axis) {
 
 }  // namespace
 
-int64_t expected_extent(const model::Graph& graph, const bp_dim_t& dim) {
-  if (dim.extent >= 0) return dim.extent;
-  return dim.symbol < graph.symbols.size() ? graph.symbols[dim.symbol].expected : model::kOpenExtent;
-}
-
 double value_bytes(const model::Graph& graph, model::ValueId value) {
   const model::Type& type = graph.values[value].type;
   const uint32_t bits = dtype_bits(type.dtype);

@@ -7,10 +7,6 @@
 
 namespace backplane {
 
-// The number of elements that cost estimates assume for a dimension: its extent, or if the model leaves that open, what
-// its symbol is expected to be (ir/formula.h).
-int64_t expected_extent(const model::Graph& graph, const bp_dim_t& dim);
-
 // A value's size in bytes. A tensor of unknown rank counts as 4096 elements. A value that is not a tensor, or whose
 // elements have an unknown or variable size, counts as 4096 bytes.
 double value_bytes(const model::Graph& graph, model::ValueId value);

@@ -156,6 +156,12 @@ XDG_CACHE_HOME=$work/cache right 0 "Relu.* 1.0 us$" explain "$model" --costs rep
 for file in "$work"/cache/backplane/profile/*; do head -c 300 /dev/urandom >"$file"; done
 XDG_CACHE_HOME=$work/cache right 0 "Relu.* 1.0 us$" explain "$model"
 wrong 1 "missing.onnx" profile "$work/missing.onnx"
+# A model with a named dimension: y = Relu(x) over float[n], which the null backend refuses.
+printf '\010\010:\064\012\014\012\001x\022\001y"\004Relu\022\000Z\020\012\001x\022\013\012\011\010\001\022\005\012\003\022\001nb\020\012\001y\022\013\012\011\010\001\022\005\012\003\022\001nB\004\012\000\020\015' >"$work/named.onnx"
+right 1 "null  *0 of 0 nodes measured" profile "$work/named.onnx" --dim n=7
+wrong 2 "no dimension 'batch'; they have: n" profile "$work/named.onnx" --dim batch=2
+wrong 2 "\-\-dim n is given more than once" run "$work/named.onnx" --dim n=2 --dim n=3
+wrong 2 "\-\-dim n is given more than once" explain "$work/named.onnx" --dim n=2 --dim n=2
 right 0 "a  *float\[2,3\]" info "$model"
 
 # ---- inputs and outputs ----

@@ -35,7 +35,7 @@ std::map<std::string, int64_t> read_extents(view::Graph graph, const std::vector
       throw Usage(fmt::format("the model's inputs have no dimension '{}'; they have: {}", name,
                               names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
     }
-    extents[name] = extent;
+    if (!extents.emplace(name, extent).second) throw Usage(fmt::format("--dim {} is given more than once", name));
   }
   return extents;
 }

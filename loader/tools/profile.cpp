@@ -5,6 +5,7 @@
 
 #include "cli/progress.h"
 #include "command.h"
+#include "inputs.h"
 
 namespace backplane::tools {
 namespace {
@@ -56,15 +57,19 @@ std::string render(const Json& result) {
 
 Action declare(cli::Command command) {
   const auto flags = std::make_shared<SessionFlags>();
+  const auto dims = std::make_shared<std::vector<std::string>>();
   flags->declare(command);
-  return [flags] {
+  declare_dims(command, *dims);
+  return [flags, dims] {
     const Environment env = flags->environment.make();
     SessionOptions options = flags->options(env);
     options.flags = BP_SESSION_PLACE_ONLY;
     options.options["loader.costs"] = "measure";
+    const Model model = env.open(flags->model);
+    for (const auto& [name, extent] : read_extents(model.graph(), *dims)) options.symbols[name] = {extent, extent};
     const Json report = [&] {
       const cli::Progress progress("measuring nodes");
-      return parse_json(env.compile(env.open(flags->model), options).report());
+      return parse_json(env.compile(model, options).report());
     }();
     Outcome outcome;
     outcome.json["devices"] = Json::array();
