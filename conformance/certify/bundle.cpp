@@ -85,14 +85,16 @@ Signature check_signature(const Parts& parts, const char* name, const char* role
   const Signature signature = of_part(name, [&] { return read_signature(part(parts, name)); });
   if (signature.role != role)
     throw Refused(name, fmt::format("it is signed as '{}', not as '{}'", signature.role, role));
-  if (signature.over.size() != signed_parts.size())
-    throw Refused(name, "the parts that it signs are not the expected ones");
   for (const char* signed_part : signed_parts) {
     const auto expected = signature.over.find(signed_part);
     if (expected == signature.over.end()) throw Refused(name, fmt::format("it does not sign {}", signed_part));
     const std::string seen = sha256(part(parts, signed_part));
     if (seen != expected->second)
       throw Refused(signed_part, fmt::format("its SHA-256 is {}, but {} says {}", seen, name, expected->second));
+  }
+  for (const auto& [extra, digest] : signature.over) {
+    if (std::ranges::find(signed_parts, std::string_view(extra)) == signed_parts.end())
+      throw Refused(name, fmt::format("it signs '{}', which such a signature must not", extra));
   }
   return signature;
 }

@@ -229,10 +229,14 @@ Result no_memory(Bench& bench, const char* op_case) {
     host.stop_failing();
     const bool met_failure = host.failures() != failures;
     if (!answer.ok() && answer.status != BP_RESOURCE_EXHAUSTED)
-      return failed("when memory runs out: " + answer.describe());
+      return failed(met_failure
+                        ? fmt::format("when the host fails allocation {}, it must return BP_RESOURCE_EXHAUSTED: {}",
+                                      successes + 1, answer.describe())
+                        : "when the host fails no allocation: " + answer.describe());
     if (answer.ok()) {
       if (const std::string fault = subject->fault(outputs); !fault.empty())
-        return failed("when memory runs out: " + fault);
+        return failed(fmt::format("when the host fails {}: {}",
+                                  met_failure ? fmt::format("allocation {}", successes + 1) : "no allocation", fault));
     }
     const Answer healed = compute(device, *subject->graph, subject->inputs, outputs);
     if (!healed.ok()) return failed("after memory ran out and came back: " + healed.describe());

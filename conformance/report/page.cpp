@@ -13,7 +13,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Labels of the buckets of Histogram, and the first bucket beyond the bound.
+// The labels of Histogram's buckets, which count elements by error / bound, and the first bucket whose errors exceed
+// the bound.
 constexpr const char* kBuckets[] = {"exact", "≤ 1/128", "1/64", "1/32", "1/16", "1/8", "1/4", "1/2", "1", "2", "more"};
 constexpr size_t kBeyond = 9;
 static_assert(std::size(kBuckets) == Histogram().size());

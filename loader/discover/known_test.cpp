@@ -99,7 +99,7 @@ TEST(Listing, IsOfOneStateOfTheLibraryAndLoadsItWhenItIsUsed) {
   fs::create_directory(library.parent_path());
   fs::copy_file(kFake, library);
   const fs::path file = sandbox.write("fake.json", manifest("fake", library.string()));
-  ::usleep(2'100'000);  // an entry is not used if the library changed less than two seconds before
+  ::usleep(2'100'000);  // an entry is used only if the library had been unchanged for two seconds when it was made
   const auto list = Request().only_given().file(file).option("loader.load", "when_used");
   const Opened opened(library.parent_path());
   ASSERT_TRUE(list.create().ok());

@@ -25,10 +25,10 @@ inline std::string manifest(std::string_view id, std::string_view library, std::
   return text.append(more).append("}");
 }
 
-// During its lifetime, the environment variables that discovery reads point into its folder or are unset. The
-// destructor restores them, and those changed with `set`, and removes the folder. BACKPLANE_ISOLATE_PATHS stays as it
-// is: api/abi/grown_test.sh sets it, because plugins from another build folder open libraries that isolated backends
-// could not read otherwise.
+// During its lifetime, the XDG variables point into its folder, and those that choose or isolate backends are unset, as
+// is BACKPLANE_LOG. The destructor restores them, and those changed with `set`, and removes the folder.
+//
+// BACKPLANE_ISOLATE_PATHS stays, so that plugins of another build folder can open libraries (api/abi/grown_test.sh).
 class Sandbox {
  public:
   Sandbox() {

@@ -125,10 +125,11 @@ std::vector<std::pair<std::string, onnx::Tensor>> read_npz(std::string_view byte
   std::vector<std::pair<std::string, onnx::Tensor>> arrays;
   uint64_t read = 0, inflated_bytes = 0;
   for (const Member& member : read_directory(bytes)) {
-    // If the members are together larger than the file, some overlap. Rejects such files, because a small one could
-    // contain any number of large arrays.
+    // Rejects members that are together larger than the file: a size is wrong or members overlap. Otherwise, a small
+    // file could contain any number of large arrays.
     if (member.stored > bytes.size() || (read += member.stored) > bytes.size())
-      throw Malformed(fmt::format("member '{}' of the .npz file overlaps another", member.name));
+      throw Malformed(
+          fmt::format("the members of the .npz file up to '{}' have more bytes than the file", member.name));
     if (member.size > most || (inflated_bytes += member.size) > most)
       throw Malformed(
           fmt::format("the .npz file's arrays have more than {} bytes, half of this machine's memory: read "

@@ -43,10 +43,10 @@ def difference(one, other):
     """The greatest difference between two results, whose rows must agree in id and error, and in values within the tolerance."""
     for name in ("id", "error"):
         if one.column(name).to_pylist() != other.column(name).to_pylist():
-            raise SystemExit(f"the column '{name}' is not that of a single process")
+            raise SystemExit(f"the column '{name}' of Spark's result differs from the result of a single process")
     values, expected = (numpy.array(table.column("y").to_pylist(), numpy.float32) for table in (one, other))
     if not numpy.allclose(values, expected, **TOLERANCE, equal_nan=True):
-        raise SystemExit("the column 'y' is not that of a single process")
+        raise SystemExit("the column 'y' of Spark's result differs from the result of a single process by more than the tolerance")
     return float(numpy.nanmax(abs(values - expected)))
 
 

@@ -73,8 +73,8 @@ inline void attention_product(int64_t m, int64_t n, int64_t k, double alpha, con
 }
 
 // Computes the softmax of a row of `n` scores in place. `sink`: an additional score, or -infinity for none. Without a
-// sink, a row whose scores are all masked becomes NaN, as ONNX defines it. `plain`: compute as the operator is defined,
-// for reference mode.
+// sink, a row whose scores are all masked becomes NaN, as FlexAttention needs it; `attend` handles such rows itself.
+// `plain`: compute as the operator is defined, for reference mode.
 template <class C>
 void attention_softmax(C* row, int64_t n, C sink, bool plain = true) {
   if constexpr (std::is_same_v<C, float>) {
