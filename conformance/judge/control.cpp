@@ -83,7 +83,8 @@ Estimate truth(bool value) {
 
 // Returns entry `i` along axis 0. The inverse, `stacked`, stacks entries along a new axis 0.
 Estimate entry(const Estimate& whole, int64_t i) {
-  require(whole.value.rank() > 0 && i < whole.value.extents[0], "scanned inputs differ in length");
+  require(whole.value.rank() > 0 && i < whole.value.extents[0],
+          "a scanned input has no axis 0, or is shorter than the first");
   const Extents inner(whole.value.extents.begin() + 1, whole.value.extents.end());
   const auto size = static_cast<size_t>(count_of(inner));
   Estimate part{Array(whole.value.dtype, inner), std::vector<double>(size), std::vector<double>(size)};
@@ -123,7 +124,7 @@ std::vector<Estimate> run_loop(const NodeSpec& node, const std::vector<const Est
   bool goes_on = condition == nullptr || decision(*condition);
   std::vector<Estimate> carried;
   for (size_t i = 2; i < inputs.size(); ++i) carried.push_back(needed(inputs[i]));
-  require(body.outputs.size() > carried.size(), "a loop's body does not return its states");
+  require(body.outputs.size() > carried.size(), "a loop's body does not return a condition and every carried value");
   std::vector<std::vector<Estimate>> collected(body.outputs.size() - 1 - carried.size());
   for (int64_t step = 0; static_cast<double>(step) < limit && goes_on; ++step) {
     require(step < kMaxLoopSteps, "a loop has more steps than the oracle supports");
@@ -151,7 +152,7 @@ std::vector<Estimate> run_scan(const NodeSpec& node, const std::vector<const Est
   const GraphSpec& body = body_of(node, "body");
   const auto scanned = static_cast<size_t>(attribute_of<int64_t>(node, "num_scan_inputs", 0));
   require(scanned >= 1 && scanned <= inputs.size() && inputs.size() - scanned <= body.outputs.size(),
-          "num_scan_inputs is out of range");
+          "num_scan_inputs is not from 1 to the number of inputs, or leaves more states than the body has outputs");
   for (const Estimate* input : inputs) needed(input);
   const size_t states = inputs.size() - scanned, collects = body.outputs.size() - states;
   const Extents in_ways = attribute_of(node, "scan_input_directions", Extents(scanned, 0)),
@@ -160,7 +161,7 @@ std::vector<Estimate> run_scan(const NodeSpec& node, const std::vector<const Est
           "the number of directions differs from that of scanned values");
   require(attribute_of(node, "scan_input_axes", Extents(scanned, 0)) == Extents(scanned, 0) &&
               attribute_of(node, "scan_output_axes", Extents(collects, 0)) == Extents(collects, 0),
-          "the oracle supports only scans along axis 0");
+          "the oracle supports only scans along axis 0, given as one 0 for each scanned value");
   const Extents& first = inputs[states]->value.extents;
   require(!first.empty() && first[0] <= kMaxLoopSteps,
           "a scanned input has no axis 0, or more steps than the oracle supports");

@@ -43,7 +43,9 @@ std::vector<int64_t> Call::integers(size_t i) const {
 }
 
 double Call::single(size_t i) const {
-  if (in(i).count() != 1) throw std::invalid_argument("input " + std::to_string(i) + " is not one element");
+  if (in(i).count() != 1)
+    throw std::invalid_argument("input " + std::to_string(i) + " must have one element, and has " +
+                                std::to_string(in(i).count()));
   return in(i).values[0];
 }
 
@@ -133,8 +135,8 @@ const Operator& find_operator(std::string_view name) {
 References compute(std::string_view op, const Call& call) {
   References results = find_operator(op).compute(call);
   if (results.size() >= call.output_count()) return results;
-  throw std::invalid_argument("the oracle returns " + std::to_string(results.size()) + " outputs of '" +
-                              std::string(op) + "', not " + std::to_string(call.output_count()));
+  throw std::invalid_argument("the oracle returns fewer outputs of '" + std::string(op) + "' than the call has: " +
+                              std::to_string(results.size()) + " instead of " + std::to_string(call.output_count()));
 }
 
 }  // namespace backplane::conform

@@ -53,7 +53,7 @@ class Call {
 };
 
 // An expected output and the rule for its bound. The constructor replaces the rule of an output that is not
-// floating-point by Rule::exact(), unless it is kStep.
+// floating-point by Rule::exact(), unless the kind of the rule is kStep.
 struct Reference {
   Array value;
   Rule rule;
@@ -82,13 +82,13 @@ struct Operator {
 // Returns the newest of `versions` in operator set `opset`, or nullopt if there is none. With `brain`, considers only
 // versions that support BFLOAT16.
 std::optional<uint32_t> newest_form(const std::vector<uint32_t>& versions, uint32_t opset, bool brain);
-// Removes the attributes that the operator got after `version`. A case that may run in an older form gives
-// these attributes values that change nothing.
+// Removes those attributes that the operator got after `version`, among the attributes that cases set. A case that may
+// run in an older form gives these attributes values that change nothing.
 void drop_newer_attributes(std::string_view op, uint32_t version, Attributes& attributes);
 // Throws std::invalid_argument if the oracle does not have the operator.
 const Operator& find_operator(std::string_view name);
 std::vector<const Operator*> all_operators();
-// Returns at least as many outputs as the call has. Throws std::invalid_argument.
+// Returns at least as many outputs as the call has. Throws std::invalid_argument like find_operator() and Oracle.
 References compute(std::string_view op, const Call& call);
 
 }  // namespace backplane::conform

@@ -87,7 +87,7 @@ class TrackedSum {
 // covers the rounding of the result.
 inline Reference tracked_reference(bp_dtype_t dtype, Extents extents, const std::vector<Tracked>& elements) {
   Reference result(Array(dtype, std::move(extents)), Rule::of(Rule::kGraph));
-  require(elements.size() == result.value.values.size(), "the elements do not fill the output");
+  require(elements.size() == result.value.values.size(), "the number of elements differs from that of the output");
   const FloatType& type = float_type(dtype);
   for (size_t i = 0; i < elements.size(); ++i) {
     result.value.values[i] = elements[i].value;

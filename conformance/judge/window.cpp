@@ -25,13 +25,13 @@ Extents spatial(const Extents& input) {
 Window::Window(const Call& call, const Extents& input, Extents kernel_extents) : in(spatial(input)) {
   const size_t axes = in.size();
   kernel = numbers(call.ints("kernel_shape", std::move(kernel_extents)), axes, 1,
-                   "the kernel's extents are not one positive number for each spatial axis");
+                   "the kernel's extents are not one number from 1 to 2^24 for each spatial axis");
   strides = numbers(call.ints("strides", Extents(axes, 1)), axes, 1,
-                    "strides are not one positive number for each spatial axis");
+                    "strides are not one number from 1 to 2^24 for each spatial axis");
   dilations = numbers(call.ints("dilations", Extents(axes, 1)), axes, 1,
-                      "dilations are not one positive number for each spatial axis");
+                      "dilations are not one number from 1 to 2^24 for each spatial axis");
   const Extents pads = numbers(call.ints("pads", Extents(2 * axes, 0)), 2 * axes, -kMaxElements,
-                               "pads are not two numbers for each spatial axis");
+                               "pads are not two numbers from -2^24 to 2^24 for each spatial axis");
   const std::string_view automatic = call.text("auto_pad");
   for (size_t i = 0; i < axes; ++i) {
     const int64_t reach = (kernel[i] - 1) * dilations[i] + 1;

@@ -10,7 +10,8 @@ namespace {
 // Returns an input as [batch, heads, length, size]. The input may also have the shape [batch, length, heads·size].
 Array with_heads(const Array& x, int64_t heads) {
   if (x.rank() == 4) return x;
-  require(x.rank() == 3 && heads > 0 && x.extents[2] % heads == 0, "the heads do not divide the last axis");
+  require(x.rank() == 3 && heads > 0 && x.extents[2] % heads == 0,
+          "an input must be of rank 4, or of rank 3 with a positive number of heads that divides its last extent");
   const int64_t size = x.extents[2] / heads;
   Array result(x.dtype, {x.extents[0], heads, x.extents[1], size});
   for_each_index(result.extents, [&](const Index& at) { result.at(at) = x.at({at[0], at[2], at[1] * size + at[3]}); });
@@ -21,22 +22,22 @@ Array with_heads(const Array& x, int64_t heads) {
 References attention(const Call& call) {
   const bool is_flat = call.in(0, 3).rank() == 3;
   require_known(!call.has(4) && !call.has(5) && !call.has(6) && call.output_count() <= 1,
-                "the oracle does not support caches");
+                "the oracle supports neither past keys and values, nor lengths, nor further outputs");
   const Array q = with_heads(call.in(0, 3), call.integer("q_num_heads")),
               k = with_heads(call.in(1, 3), call.integer("kv_num_heads")),
               v = with_heads(call.in(2, 3), call.integer("kv_num_heads"));
-  require(q.rank() == 4 && k.rank() == 4 && v.rank() == 4 && is_float(q.dtype), "Q, K and V are not of rank 3 or 4");
+  require(is_float(q.dtype), "Q is not floating-point");
   require(k.dtype == q.dtype && v.dtype == q.dtype, "the inputs have different types");
   const int64_t batch = q.extents[0], heads = q.extents[1], length = q.extents[2], size = q.extents[3],
                 keys = k.extents[2];
   require(k.extents[0] == batch && v.extents[0] == batch && k.extents[3] == size && v.extents[2] == keys &&
               v.extents[1] == k.extents[1] && k.extents[1] > 0 && heads % k.extents[1] == 0 && keys > 0 && size > 0,
-          "Q, K and V do not fit each other");
+          "Q, K and V do not fit each other, or K has no heads, no keys or keys without elements");
   require_steps(static_cast<double>(batch * heads) * static_cast<double>(length * keys) *
                 static_cast<double>(size + v.extents[3]));
   require_known(
       !call.has(3) || (call.in(3).rank() > 0 && (call.in(3).extents.back() == keys || call.in(3).extents.back() == 1)),
-      "the oracle supports only masks that cover all keys");
+      "the oracle supports only masks whose last axis has one entry for each key, or one for all");
   const double given = call.real("scale"), scale = given == 0 ? 1 / std::sqrt(static_cast<double>(size)) : given,
                cap = call.real("softcap");
   const bool is_causal = call.integer("is_causal") != 0;
@@ -70,12 +71,12 @@ References attention(const Call& call) {
       }
       if (!is_masked[static_cast<size_t>(j)]) top = std::max(top, score.value);
     }
-    // Older versions of ONNX define NaN where every key is masked, but windows are newer than those.
+    // With windows, a row in which every key is masked is 0. Versions of ONNX that are older than windows define NaN.
     if (top == -HUGE_VAL && (left >= 0 || right >= 0)) {
       elements.insert(elements.end(), static_cast<size_t>(v.extents[3]), Tracked(0.0));
       continue;
     }
-    require_known(std::isfinite(top), "without windows, the oracle supports no rows in which every key is masked");
+    require_known(std::isfinite(top), "in a row, every key is masked, or the largest score is not finite");
     TrackedSum total(q.dtype);
     for (size_t j = 0; j < weights.size(); ++j) {
       weights[j] = is_masked[j] ? Tracked(0.0) : exp(weights[j] - Tracked(top));
@@ -108,13 +109,13 @@ References rotary_embedding(const Call& call) {
   const Array &x = call.in(0, 3), &cosines = call.in(1, 2), &sines = call.in(2, 2);
   const bool is_flat = x.rank() == 3;
   const Array split = with_heads(x, is_flat ? call.integer("num_heads") : 1);
-  require(split.rank() == 4 && is_float(x.dtype), "X is not of rank 3 or 4");
+  require(is_float(x.dtype), "X is not floating-point");
   require(cosines.extents == sines.extents && cosines.rank() == (call.has(3) ? 2 : 3),
-          "the caches do not fit the positions");
+          "the caches must have one shape, of rank 2 with position_ids and of rank 3 without");
   const int64_t batch = split.extents[0], heads = split.extents[1], length = split.extents[2], size = split.extents[3];
   const int64_t given = call.integer("rotary_embedding_dim"), rotary = given == 0 ? size : given;
   require(rotary > 0 && rotary <= size && rotary % 2 == 0 && cosines.extents.back() == rotary / 2,
-          "rotary_embedding_dim does not fit");
+          "a head must have an even number of rotated elements, twice the last extent of the caches and not 0");
   const bool interleaved = call.integer("interleaved") != 0;
   std::vector<Tracked> elements;
   const Extents shape = is_flat ? Extents{batch, length, heads, size} : split.extents;

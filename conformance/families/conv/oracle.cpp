@@ -12,7 +12,8 @@ namespace {
 // Returns the number of groups, which must divide `channels`.
 int64_t group_of(const Call& call, int64_t channels) {
   const int64_t group = call.integer("group", 1);
-  require(group >= 1 && channels % group == 0, "the number of groups does not divide the channels");
+  require(group >= 1 && channels % group == 0,
+          "the number of groups is not a positive divisor of the number of channels");
   return group;
 }
 

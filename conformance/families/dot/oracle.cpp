@@ -41,7 +41,7 @@ References matmul(const Call& call) {
 
 References gemm(const Call& call) {
   const Array &a = call.in(0), &b = call.in(1);
-  require(a.rank() == 2 && b.rank() == 2, "the factors are not matrices");
+  require(a.rank() == 2 && b.rank() == 2, "a factor is not a matrix");
   require(a.dtype == b.dtype && (!call.has(2) || call.in(2).dtype == a.dtype), "the inputs have different types");
   const bool trans_a = call.integer("transA") != 0, trans_b = call.integer("transB") != 0;
   const double alpha = call.real("alpha", 1), beta = call.real("beta", 1);

@@ -96,7 +96,7 @@ Layer layer_of(const Call& call) {
   const int64_t hidden = r.extents[1];
   require(call.integer("hidden_size", hidden) == hidden && w.extents[1] == x.extents[2] && w.extents[2] == 4 * hidden &&
               r.extents[2] == 4 * hidden,
-          "W or R does not fit X and hidden_size");
+          "X, W, R and hidden_size do not fit each other");
   const double clip = call.real("clip", HUGE_VALF);
   return {call,
           x.extents[0],

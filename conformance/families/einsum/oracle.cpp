@@ -28,7 +28,8 @@ Equation parse(std::string_view text) {
       is_output = has_arrow = true;
       ++i;
     } else {
-      require_known((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'), "the oracle supports only equations of letters");
+      require_known((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'),
+                    "the oracle supports only equations of letters, commas and at most one ->, after the last comma");
       (is_output ? equation.output : equation.inputs.back()) += c;
       if (!is_output) ++counts[c];
     }
@@ -94,7 +95,8 @@ References einsum(const Call& call) {
 References det(const Call& call) {
   const Array& x = call.in(0, 2);
   const int64_t n = x.extents.back();
-  require(is_float(x.dtype) && x.extents[x.extents.size() - 2] == n, "the matrices are not square");
+  require(is_float(x.dtype), "the matrices are not floating-point");
+  require(x.extents[x.extents.size() - 2] == n, "the matrices are not square");
   require_steps(static_cast<double>(x.count()) * static_cast<double>(n));
   const Extents shape(x.extents.begin(), x.extents.end() - 2);
   std::vector<Tracked> elements;

@@ -82,8 +82,9 @@ void add_bits(OpCases& cases) {
       });
     }
   }
-  // Amounts of any size, and signed numbers: a left shift loses the bits that pass the sign, and a right shift repeats
-  // the sign. The oracle computes with doubles, so the 64-bit numbers have few significant bits.
+  // Amounts below 0 for signed types and beyond the bits of every type. A left shift loses the bits that pass the end
+  // of the type, and a right shift of a signed number repeats its sign. The oracle computes with doubles, so the 64-bit
+  // numbers have few significant bits.
   const Type shifted[] = {
       {BP_DTYPE_UINT8, 0, 255},        {BP_DTYPE_UINT32, 0, 4294967295},          {BP_DTYPE_INT8, -128, 127},
       {BP_DTYPE_INT16, -32768, 32767}, {BP_DTYPE_INT32, -2147483648, 2147483647}, {BP_DTYPE_INT64, -65536, 65535}};

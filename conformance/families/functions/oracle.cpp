@@ -202,7 +202,7 @@ References bit_cast(const Call& call) {
   const int64_t to = call.integer("to");
   const bp_dtype_t from = call.in(0).dtype;
   require_known((from == BP_DTYPE_FLOAT && to == BP_DTYPE_INT32) || (from == BP_DTYPE_INT32 && to == BP_DTYPE_FLOAT),
-                "the oracle reinterprets only 32-bit numbers");
+                "the oracle reinterprets only FLOAT as INT32 and INT32 as FLOAT");
   onnx::Tensor bits = to_tensor(call.in(0));
   bits.dtype = static_cast<bp_dtype_t>(to);
   return {Reference(to_array(bits), Rule::bits())};

@@ -18,7 +18,8 @@ References eye_like(const Call& call) {
   require(x.rank() == 2, "the input is not a matrix");
   const int64_t k = call.integer("k"), to = call.integer("dtype", x.dtype);
   require(k > -kMaxElements && k < kMaxElements, "the diagonal is far outside");
-  require(to > 0 && to <= BP_DTYPE_BFLOAT16 && to != BP_DTYPE_STRING, "the type is not known");
+  require(to > 0 && to <= BP_DTYPE_BFLOAT16 && to != BP_DTYPE_STRING,
+          "the type of the result must be from FLOAT to BFLOAT16 in ONNX's order, and not STRING");
   Array result(static_cast<bp_dtype_t>(to), x.extents);
   for (int64_t i = 0; i < x.extents[0]; ++i) {
     if (i >= -k && i < x.extents[1] - k) result.at({i, i + k}) = 1;
@@ -31,7 +32,7 @@ References range(const Call& call) {
   require(call.in(1).dtype == call.in(0).dtype && call.in(2).dtype == call.in(0).dtype,
           "the inputs have different types");
   require(delta != 0 && std::isfinite(start) && std::isfinite(limit) && std::isfinite(delta),
-          "the step is 0, or a limit is not finite");
+          "the step is 0, or start, limit or step is not finite");
   const double count = std::fmax(0, std::ceil((limit - start) / delta));
   require(count <= kMaxElements, "there are more elements than the oracle supports");
   // A device may compute each element as a product and a sum, or add the step repeatedly.
@@ -56,7 +57,7 @@ struct Cosines {
 template <const Cosines& kCosines>
 References window(const Call& call) {
   const int64_t count = whole(call.single(0));
-  require(count >= 1 && count <= kMaxElements, "the window has no element");
+  require(count >= 1 && count <= kMaxElements, "the size of the window is not from 1 to 2^24");
   require_known(call.integer("output_datatype", 1) == BP_DTYPE_FLOAT, "the oracle supports only FLOAT windows");
   const double period = static_cast<double>(call.integer("periodic", 1) != 0 ? count : std::max<int64_t>(1, count - 1));
   Reference result(Array(BP_DTYPE_FLOAT, {count}), Rule::smooth());
@@ -77,8 +78,10 @@ constexpr Cosines kBlackman = {0.42, 0.5, 0.08};
 References mel_weights(const Call& call) {
   const int64_t filters = whole(call.single(0)), length = whole(call.single(1)), rate = whole(call.single(2));
   const double low = call.single(3), high = call.single(4);
-  require(filters > 0 && filters < 4096 && length > 0 && length < 1 << 20 && rate > 0, "a count is not positive");
-  require(low >= 0 && low < high && high <= static_cast<double>(rate) / 2, "the edges are not in the spectrum");
+  require(filters > 0 && filters < 4096 && length > 0 && length < 1 << 20 && rate > 0,
+          "num_mel_bins must be from 1 to 4095, dft_length from 1 to 2^20 - 1, and sample_rate positive");
+  require(low >= 0 && low < high && high <= static_cast<double>(rate) / 2,
+          "the lower edge must be 0 or more, and the upper one above it and at most half of sample_rate");
   require_known(call.integer("output_datatype", 1) == BP_DTYPE_FLOAT, "the oracle supports only FLOAT weights");
   const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
   std::vector<double> corners;

@@ -86,7 +86,7 @@ References grid_sample(const Call& call) {
     for (int64_t i = 0; i < axes; ++i) {
       from.back() = axes - 1 - i;
       const Tracked extent(static_cast<double>(x.extents[static_cast<size_t>(i + 2)])), at(grid.at(from));
-      require(std::fabs(at.value) < 1e6, "a position is far outside");
+      require(std::fabs(at.value) < 1e6, "a position is far outside, or NaN");
       place.push_back(align ? (at + Tracked(1.0)) / Tracked(2.0) * (extent - Tracked(1.0))
                             : ((at + Tracked(1.0)) * extent - Tracked(1.0)) / Tracked(2.0));
     }
@@ -110,7 +110,7 @@ References affine_grid(const Call& call) {
   const Extents size = call.integers(1);
   const auto axes = static_cast<int64_t>(size.size()) - 2;
   require(is_float(theta.dtype) && (axes == 2 || axes == 3) && theta.extents == Extents{size[0], axes, axes + 1},
-          "theta does not fit the size");
+          "theta must be floating-point, of shape [N, 2, 3] for a size of 4 extents or [N, 3, 4] for one of 5");
   const bool align = call.integer("align_corners") != 0;
   Extents shape = {size[0]};
   shape.insert(shape.end(), size.begin() + 2, size.end());
@@ -134,9 +134,9 @@ References affine_grid(const Call& call) {
 // The mean of the samples inside each bin of a region.
 References roi_align(const Call& call) {
   const Array &x = call.in(0, 4), &rois = call.in(1, 2), &batches = call.in(2, 1);
-  require(is_float(x.dtype) && x.rank() == 4 && rois.extents.size() == 2 && rois.extents[1] == 4 &&
-              batches.extents == Extents{rois.extents[0]},
-          "the regions do not fit");
+  require(is_float(x.dtype) && x.rank() == 4, "the image is not floating-point, or not of rank 4");
+  require(rois.extents.size() == 2 && rois.extents[1] == 4 && batches.extents == Extents{rois.extents[0]},
+          "the regions and their batch indices must have the shapes [n, 4] and [n]");
   const std::string_view coordinates = call.text("coordinate_transformation_mode"), mode = call.text("mode");
   require_known(mode.empty() || mode == "avg", "the oracle supports only the mean");
   require(coordinates.empty() || coordinates == "half_pixel" || coordinates == "output_half_pixel",
@@ -145,7 +145,7 @@ References roi_align(const Call& call) {
   const int64_t height = call.integer("output_height", 1), width = call.integer("output_width", 1),
                 ratio = call.integer("sampling_ratio");
   require_known(height > 0 && width > 0 && height < 4096 && width < 4096 && ratio > 0 && ratio < 256,
-                "the oracle supports only a sampling ratio from 1 to 255 and an output of less than 4096 by 4096");
+                "the oracle supports only a sampling ratio from 1 to 255 and an output from 1 by 1 to 4095 by 4095");
   const Extents shape = {rois.extents[0], x.extents[1], height, width};
   const std::vector<double> n = {static_cast<double>(x.extents[2]), static_cast<double>(x.extents[3])};
   require(n[0] > 0 && n[1] > 0, "the image is empty");
@@ -190,7 +190,7 @@ References max_roi_pool(const Call& call) {
   const Extents pooled = call.ints("pooled_shape");
   require(
       x.rank() == 4 && rois.rank() == 2 && rois.extents[1] == 5 && pooled.size() == 2 && pooled[0] > 0 && pooled[1] > 0,
-      "the regions do not fit");
+      "the image must be of rank 4, the regions of shape [n, 5], and pooled_shape two positive numbers");
   const double spatial = call.real("spatial_scale", 1);
   Reference result(Array(x.dtype, {rois.extents[0], x.extents[1], pooled[0], pooled[1]}), Rule::exact());
   for_each_index(result.value.extents, [&](const Index& index) {
@@ -224,7 +224,7 @@ References deform_conv(const Call& call) {
                 taps = w.extents[2] * w.extents[3];
   require(group > 0 && offsets > 0 && x.extents[1] == group * w.extents[1] && w.extents[0] % group == 0 &&
               x.extents[1] % offsets == 0,
-          "the groups do not fit");
+          "group and offset_group must be positive and fit the channels of X and the weights");
   const Extents shape = {x.extents[0], w.extents[0], window.out[0], window.out[1]};
   require(offset.extents == Extents{shape[0], offsets * taps * 2, shape[2], shape[3]}, "the offsets do not fit");
   if (call.has(4))
@@ -284,7 +284,7 @@ References non_max_suppression(const Call& call) {
   const Array &boxes = call.in(0, 3), &scores = call.in(1, 3);
   require(boxes.rank() == 3 && scores.rank() == 3 && boxes.extents[2] == 4 && boxes.extents[0] == scores.extents[0] &&
               boxes.extents[1] == scores.extents[2],
-          "boxes and scores do not fit");
+          "boxes and scores must have the shapes [batches, boxes, 4] and [batches, classes, boxes]");
   require(boxes.extents[1] <= 4096, "there are more boxes than the oracle supports");
   const int64_t most = call.has(2) ? whole(call.single(2)) : 0;
   const double iou = call.has(3) ? call.single(3) : 0, least = call.has(4) ? call.single(4) : -HUGE_VAL;
@@ -327,11 +327,12 @@ References col2im(const Call& call) {
   const Array& x = call.in(0, 3);
   const Extents image = call.integers(1), block = call.integers(2);
   const size_t axes = image.size();
-  require(block.size() == axes && axes > 0 && x.rank() == 3, "image and block have different ranks");
+  require(block.size() == axes && axes > 0 && x.rank() == 3,
+          "image and block must have one number of axes, at least 1, and the input must be of rank 3");
   const Extents ones(axes, 1), pads = call.ints("pads", Extents(2 * axes, 0)), strides = call.ints("strides", ones),
                                dilations = call.ints("dilations", ones);
   require(pads.size() == 2 * axes && strides.size() == axes && dilations.size() == axes,
-          "there is not one number for each axis");
+          "strides and dilations must have one number for each axis, and pads two");
   Extents counts;
   for (size_t i = 0; i < axes; ++i) {
     require(block[i] > 0 && strides[i] > 0 && dilations[i] > 0 && block[i] < 4096 && dilations[i] < 4096 &&
@@ -339,11 +340,12 @@ References col2im(const Call& call) {
                 pads[i + axes] < 1 << 20,
             "an extent, stride, dilation or pad is out of range");
     const int64_t room = image[i] + pads[i] + pads[i + axes] - dilations[i] * (block[i] - 1) - 1;
-    require(room >= 0, "the block is larger than the image");
+    require(room >= 0, "the block is larger than the padded image");
     counts.push_back(room / strides[i] + 1);
   }
   const int64_t taps = count_of(block), blocks = count_of(counts);
-  require(x.extents[1] % taps == 0 && x.extents[2] == blocks, "the blocks do not fit the image");
+  require(x.extents[1] % taps == 0 && x.extents[2] == blocks,
+          "the last two extents of the input do not fit the block and the image");
   Extents shape = {x.extents[0], x.extents[1] / taps};
   shape.insert(shape.end(), image.begin(), image.end());
   Reference result(Array(x.dtype, shape),
@@ -376,16 +378,17 @@ References col2im(const Call& call) {
 // input, the image occupies their first rows and columns.
 References max_unpool(const Call& call) {
   const Array &x = call.in(0, 3), &indices = call.in(1, 3);
-  require(x.extents == indices.extents && !is_float(indices.dtype), "the indices do not fit");
+  require(x.extents == indices.extents && !is_float(indices.dtype),
+          "the indices are not integers, or not of the shape of the input");
   const Extents kernel = call.ints("kernel_shape"), ones(kernel.size(), 1), strides = call.ints("strides", ones),
                 pads = call.ints("pads", Extents(2 * kernel.size(), 0));
   require(static_cast<int64_t>(kernel.size()) == x.rank() - 2 && strides.size() == kernel.size() &&
               pads.size() == 2 * kernel.size(),
-          "the kernel does not fit");
+          "kernel_shape, strides or pads do not fit the number of spatial axes");
   Extents pooled = {x.extents[0], x.extents[1]};
   for (size_t i = 0; i < kernel.size(); ++i) {
     for (const int64_t number : {kernel[i], strides[i], pads[i], pads[i + kernel.size()]})
-      require(number >= 0 && number < 1 << 20, "an extent, stride, dilation or pad is out of range");
+      require(number >= 0 && number < 1 << 20, "an extent of the kernel, a stride or a pad is not from 0 to 2^20 - 1");
     pooled.push_back((x.extents[i + 2] - 1) * strides[i] + kernel[i] - pads[i] - pads[i + kernel.size()]);
   }
   const Extents shape = call.has(2) ? call.integers(2) : pooled;

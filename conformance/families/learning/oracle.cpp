@@ -36,7 +36,8 @@ References scaler(const Call& call) {
   const std::vector<double> offset = real_list(call, "offset"), scale = real_list(call, "scale");
   const auto columns = static_cast<size_t>(x.extents.back());
   for (const auto* list : {&offset, &scale})
-    require(list->size() == 1 || (list->size() == columns && columns > 0), "there is not one number for each column");
+    require(list->size() == 1 || (list->size() == columns && columns > 0),
+            "offset and scale must have one number for all columns, or one for each of one or more columns");
   std::vector<Tracked> elements;
   for (size_t i = 0; i < x.values.size(); ++i) {
     const size_t column = i % columns;
@@ -62,7 +63,7 @@ References normalizer(const Call& call) {
       sum.add(size, kind == "L2" ? size : 1);
     }
     const Tracked length = kind == "MAX" ? Tracked(most) : kind == "L1" ? sum.result() : sqrt(sum.result());
-    require(length.value > 0, "a row is zero");
+    require(length.value > 0, "the norm of a row is not positive");
     for (int64_t c = 0; c < columns; ++c) elements.push_back(Tracked(x.at({row, c})) / length);
   }
   return {tracked_reference(x.dtype, x.extents, elements)};
@@ -75,7 +76,8 @@ References imputer(const Call& call) {
   const std::vector<double> values = real_list(call, "imputed_value_floats");
   const double replaced = call.real("replaced_value_float");
   const auto columns = static_cast<size_t>(result.extents.back());
-  require(values.size() == 1 || (values.size() == columns && columns > 0), "there is not one value for each column");
+  require(values.size() == 1 || (values.size() == columns && columns > 0),
+          "there must be one value for all columns, or one for each of one or more columns");
   for (size_t i = 0; i < result.values.size(); ++i) {
     double& x = result.values[i];
     if (std::isnan(replaced) ? std::isnan(x) : x == replaced) x = entry(values, i % columns);
@@ -93,7 +95,8 @@ References linear_regressor(const Call& call) {
   const int64_t targets = call.integer("targets", 1), columns = x.extents[1];
   require(targets > 0 && targets < 4096 && static_cast<int64_t>(coefficients.size()) == targets * columns &&
               (intercepts.empty() || static_cast<int64_t>(intercepts.size()) == targets),
-          "the coefficients do not fit");
+          "targets must be from 1 to 4095, with one coefficient for each target and column, "
+          "and no intercepts or one for each target");
   std::vector<Tracked> elements;
   for (int64_t row = 0; row < x.extents[0]; ++row) {
     for (int64_t t = 0; t < targets; ++t) {
@@ -108,7 +111,8 @@ References linear_regressor(const Call& call) {
 
 References array_feature_extractor(const Call& call) {
   const Array &x = call.in(0, 2), &chosen = call.in(1);
-  require_known(x.rank() == 2 && !is_float(chosen.dtype), "the oracle supports only columns of matrices");
+  require_known(x.rank() == 2 && !is_float(chosen.dtype),
+                "the oracle supports only columns of matrices, chosen by integers");
   Array result(x.dtype, {x.extents[0], chosen.count()});
   for_each_index(result.extents, [&](const Index& at) {
     const int64_t column = whole(chosen.values[static_cast<size_t>(at[1])]);
@@ -119,10 +123,11 @@ References array_feature_extractor(const Call& call) {
 
 References feature_vectorizer(const Call& call) {
   const std::vector<int64_t> sizes = call.ints("inputdimensions");
-  require(call.input_count() > 0 && sizes.size() == call.input_count(), "there is not one size for each input");
+  require(call.input_count() > 0 && sizes.size() == call.input_count(),
+          "there is no input, or not one size for each input");
   int64_t columns = 0;
   for (const int64_t size : sizes) {
-    require(size > 0 && size < 4096, "a size is not positive");
+    require(size > 0 && size < 4096, "a size is not from 1 to 4095");
     columns += size;
   }
   const int64_t rows = call.in(0, 2).extents[0];
@@ -131,7 +136,8 @@ References feature_vectorizer(const Call& call) {
   for (size_t i = 0; i < call.input_count(); ++i) {
     const Array& x = call.in(i, 2);
     require_float32(x);
-    require(x.extents == Extents{rows, sizes[i]}, "the shape of an input does not match its size");
+    require(x.extents == Extents{rows, sizes[i]},
+            "an input must be a matrix with as many rows as the first and as many columns as its size");
     for_each_index(x.extents, [&](const Index& at) { result.at({at[0], first + at[1]}) = x.at(at); });
     first += sizes[i];
   }
@@ -142,7 +148,8 @@ References feature_vectorizer(const Call& call) {
 References one_hot_encoder(const Call& call) {
   const Array& x = call.in(0);
   const std::vector<int64_t> categories = call.ints("cats_int64s");
-  require_known(!categories.empty() && x.dtype == BP_DTYPE_INT64, "the oracle supports only integer categories");
+  require_known(!categories.empty() && x.dtype == BP_DTYPE_INT64,
+                "the oracle supports only INT64 elements, with the categories in cats_int64s");
   Extents shape = x.extents;
   shape.push_back(static_cast<int64_t>(categories.size()));
   Array result(BP_DTYPE_FLOAT, shape);
@@ -166,7 +173,7 @@ struct Step {
 };
 Step step_of(const Call& call, size_t inputs, std::string_view decay) {
   require_known(call.input_count() == inputs && call.output_count() == inputs - 3,
-                "the oracle supports only one tensor");
+                "the oracle supports only the step of one tensor, with all of its inputs and outputs");
   const Array& x = call.in(2);
   require_float32(x);
   for (size_t i = 3; i < inputs; ++i)

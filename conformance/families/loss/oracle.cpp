@@ -12,7 +12,8 @@ Reference reduced(const Call& call, const Array& x, const std::vector<Tracked>& 
   const Array& target = call.in(1);
   Extents expected = x.extents;
   expected.erase(expected.begin() + 1);
-  require(target.extents == expected && !is_float(target.dtype), "the target does not fit the input");
+  require(target.extents == expected && !is_float(target.dtype),
+          "the target is not of integers, or its shape does not fit that of the input");
   const int64_t classes = x.extents[1];
   const std::vector<double> weights =
       call.has(2) ? call.vector(2, classes) : std::vector<double>(static_cast<size_t>(classes), 1);
@@ -39,7 +40,8 @@ Reference reduced(const Call& call, const Array& x, const std::vector<Tracked>& 
   const std::string_view reduction = call.text("reduction");
   if (reduction == "none") return tracked_reference(x.dtype, target.extents, losses);
   require(reduction == "sum" || reduction == "mean" || reduction.empty(), "the reduction is not known");
-  require(reduction == "sum" || total.result().value != 0, "every position is ignored");
+  require(reduction == "sum" || total.result().value != 0,
+          "the weights of the positions that are not ignored add up to 0");
   return tracked_reference(x.dtype, {}, {reduction == "sum" ? sum.result() : sum.result() / total.result()});
 }
 

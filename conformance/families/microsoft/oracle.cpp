@@ -7,15 +7,18 @@
 namespace backplane::conform {
 namespace {
 
-// Adds the embeddings of each word, its position and its segment, and normalizes the sum. The second output has the
-// number of ones in the mask of each batch, the third the sums.
+// Adds the embeddings of each word, of its position and, if there is an embedding of segments, of its segment, and
+// normalizes the sum. The second output has the number of ones in each batch's row of the mask, or 0 without a mask,
+// and the third has the sums.
 References embed_layer_normalization(const Call& call) {
   const Array &ids = call.in(0, 2), &words = call.in(2, 2), &positions = call.in(3, 2);
   require(ids.rank() == 2 && words.rank() == 2 && positions.rank() == 2, "the ids or embeddings are not matrices");
   const int64_t batch = ids.extents[0], length = ids.extents[1], width = words.extents[1];
-  require(is_float(words.dtype) && width > 0, "the embeddings are not of floats");
+  require(is_float(words.dtype) && width > 0, "the word embeddings are not floating-point, or have no columns");
   require(!call.has(1) || call.has(4), "segment_ids has no segment_embedding");
-  for (const size_t slot : {1, 7}) require(!call.has(slot) || call.in(slot).extents == ids.extents, "ids do not fit");
+  for (const size_t slot : {1, 7})
+    require(!call.has(slot) || call.in(slot).extents == ids.extents,
+            "segment_ids or mask differs from input_ids in shape");
   const std::vector<double>&gamma = call.vector(5, width), &beta = call.vector(6, width);
   const auto element = [&](const Array& table, double row, int64_t i) { return Tracked(table.at({whole(row), i})); };
   const Tracked epsilon(call.real("epsilon", 1e-12f)), count(static_cast<double>(width));
@@ -147,7 +150,8 @@ References qattention(const Call& call) {
   require(x.rank() == 3 && w.rank() == 2 && w.extents[0] == x.extents[2], "X and the weights do not fit each other");
   const int64_t batch = x.extents[0], length = x.extents[1], width = w.extents[1] / 3,
                 heads = call.integer("num_heads");
-  require(w.extents[1] == 3 * width && heads > 0 && width % heads == 0, "the heads do not divide the weights");
+  require(w.extents[1] == 3 * width && heads > 0 && width % heads == 0,
+          "num_heads is not positive, or three times num_heads does not divide the columns of the weights");
   const int64_t size = width / heads, past = call.has(8) ? call.in(8, 5).extents[3] : 0, keys = past + length;
   require_steps(static_cast<double>(batch * length) * static_cast<double>(3 * width) *
                     static_cast<double>(x.extents[2]) +

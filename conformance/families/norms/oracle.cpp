@@ -149,7 +149,7 @@ References lrn(const Call& call) {
   const Array& x = call.in(0, 2);
   require_float(x);
   const int64_t size = call.integer("size");
-  require(size >= 1 && size < 1 << 20, "the size is not positive");
+  require(size >= 1 && size < 1 << 20, "the size is not from 1 to 2^20 - 1");
   const double alpha = call.real("alpha", 1e-4), beta = call.real("beta", 0.75), bias = call.real("bias", 1);
   std::vector<Tracked> elements;
   for_each_index(x.extents, [&](const Index& index) {
@@ -207,7 +207,7 @@ References group_normalization(const Call& call) {
   const Array& x = call.in(0, 3);
   require_float(x);
   const int64_t groups = call.integer("num_groups"), channels = x.extents[1];
-  require(groups > 0 && channels % groups == 0, "the number of groups does not divide the channels");
+  require(groups > 0 && channels % groups == 0, "num_groups is not a positive divisor of the number of channels");
   const std::vector<double>&scale = call.vector(1, channels), &bias = call.vector(2, channels);
   Array split = x;
   split.extents[1] = groups;

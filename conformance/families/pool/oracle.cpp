@@ -35,9 +35,9 @@ Array slide(const Call& call, const Window& window, F visit) {
   return result;
 }
 
-// ONNX defines no result for a window that has only padding: implementations return 0, NaN, -infinity or the lowest
-// number.
-constexpr char kNothing[] = "a window has only padding";
+// ONNX defines no result for a window without an element that counts: implementations return 0, NaN, -infinity or the
+// lowest number.
+constexpr char kNothing[] = "a window has no element of the input";
 
 References max_in(const Call& call, const Window& window) {
   return {Reference(slide(call, window,

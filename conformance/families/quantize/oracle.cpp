@@ -121,8 +121,8 @@ double of_row(const Array* array, int64_t i, double otherwise) {
 
 // Σ (a - zero point of a)·(b - zero point of b) over the last two axes. Leading axes broadcast.
 Array integer_product(const Array& a, const Array* zero_a, const Array& b, const Array* zero_b) {
-  require(a.rank() >= 2 && b.rank() >= 2, "the factors are not matrices");
-  require(!is_float(a.dtype) && !is_float(b.dtype), "the factors are not integers");
+  require(a.rank() >= 2 && b.rank() >= 2, "a factor is not of rank 2 or more");
+  require(!is_float(a.dtype) && !is_float(b.dtype), "a factor is not of integers");
   const auto m = a.extents[a.extents.size() - 2], k = a.extents.back(), n = b.extents.back();
   require(b.extents[b.extents.size() - 2] == k, "the factors' inner extents differ");
   Extents shape = broadcast({a.extents.begin(), a.extents.end() - 2}, {b.extents.begin(), b.extents.end() - 2});
@@ -154,13 +154,13 @@ References matmul_integer(const Call& call) {
 // for all.
 Array integer_conv(const Call& call, const Array& x, double zero_x, const Array& w, const Array* zero_w) {
   require(x.rank() > 2 && w.rank() == x.rank(), "input and weights are not images of the same rank");
-  require(!is_float(x.dtype) && !is_float(w.dtype), "input and weights are not integers");
+  require(!is_float(x.dtype) && !is_float(w.dtype), "input or weights are not integers");
   const Window window(call, x.extents, {w.extents.begin() + 2, w.extents.end()});
   require(window.kernel == Extents(w.extents.begin() + 2, w.extents.end()),
           "kernel_shape differs from the shape of the weights");
   const int64_t group = call.integer("group", 1);
-  require(group >= 1 && w.extents[0] % group == 0 && x.extents[1] == w.extents[1] * group,
-          "the number of groups does not divide the channels");
+  require(group >= 1 && w.extents[0] % group == 0, "group is not a positive divisor of the number of output channels");
+  require(x.extents[1] == w.extents[1] * group, "the weights are for another number of channels");
   const int64_t out_per_group = w.extents[0] / group;
   Extents taps = {w.extents.begin() + 1, w.extents.end()}, shape = {x.extents[0], w.extents[0]};
   shape.insert(shape.end(), window.out.begin(), window.out.end());

@@ -92,11 +92,12 @@ Row first_state(const Call& call, size_t input, int64_t d, int64_t b, int64_t hi
 template <Step kStep, int64_t kGates, size_t kOutputs>
 References recurrent(const Call& call) {
   const Array &x = call.in(0, 3), &w = call.in(1, 3), &r = call.in(2, 3);
-  require(is_float(x.dtype) && w.dtype == x.dtype && r.dtype == x.dtype, "the inputs have wrong types");
+  require(is_float(x.dtype) && w.dtype == x.dtype && r.dtype == x.dtype,
+          "X is not floating-point, or W or R has another type");
   require(x.rank() == 3 && w.rank() == 3 && r.rank() == 3, "X, W or R is not of rank 3");
   for (const char* name : {"activations", "activation_alpha", "activation_beta", "clip"}) {
     for (const Attribute& one : call.attributes())
-      require_known(one.name != name, "the oracle supports only the default activations");
+      require_known(one.name != name, "the oracle supports only the default activations, without clip");
   }
   require_known(call.integer("input_forget") == 0, "the oracle does not couple the gates");
   const std::string_view direction = call.text("direction");
@@ -108,7 +109,7 @@ References recurrent(const Call& call) {
   require(call.integer("hidden_size", hidden) == hidden, "hidden_size differs from that of R");
   require(w.extents == Extents{directions, kGates * hidden, x.extents[2]} &&
               r.extents == Extents{directions, kGates * hidden, hidden},
-          "W or R does not fit X and the direction");
+          "X, W, R and the direction do not fit each other");
   if (call.has(3)) require(call.in(3).extents == Extents{directions, 2 * kGates * hidden}, "B does not fit W and R");
   const std::vector<double> lengths =
       call.has(4) ? call.vector(4, batch) : std::vector<double>(static_cast<size_t>(batch), static_cast<double>(steps));

@@ -123,7 +123,8 @@ template <Fold kFold, Fold kScale>
 References summed(const Call& call) {
   return folded<kFold, kScale>(call, Rule::of(Rule::kSum));
 }
-// For types without infinities, the maximum or minimum of no elements is the smallest or largest number of the type.
+// For types without infinities, the maximum of no elements is the smallest number of the type, and the minimum of no
+// elements the largest.
 template <Fold kFold>
 References picked(const Call& call) {
   References results = folded<kFold, nullptr>(call, Rule::exact());
@@ -134,7 +135,7 @@ References picked(const Call& call) {
   const int bits = dtype == BP_DTYPE_BOOL ? 1 : static_cast<int>(view::dtype_bits(dtype));
   for (double& x : results[0].value.values) {
     if (std::isfinite(x)) continue;
-    require_known(bits < 64, "the ends of the range of 64-bit integers are not known");
+    require_known(bits < 64, "the oracle does not compute the maximum or minimum of no 64-bit integers");
     x = x < 0 ? (is_signed ? -std::ldexp(1, bits - 1) : 0) : std::ldexp(1, bits - (is_signed ? 1 : 0)) - 1;
   }
   return results;

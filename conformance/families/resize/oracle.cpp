@@ -67,7 +67,7 @@ std::vector<Tap> taps_of(const Call& call, double x, const Axis& axis) {
     sum += weight;
     if (weight != 0) taps.push_back({std::clamp<int64_t>(at, 0, axis.in - 1), weight});
   }
-  require(sum != 0, "no element has a weight");
+  require(sum != 0, "the weights of the elements add up to 0");
   for (Tap& tap : taps) tap.weight /= sum;
   return taps;
 }
@@ -142,7 +142,7 @@ References resize(const Call& call) {
     size_t most = 1;
     for (int64_t out = 0; out < axes[i].out; ++out) {
       const double at = coordinate(where, out, axes[i]);
-      require(std::fabs(at) < 0x1p40, "a position is far outside");
+      require(std::fabs(at) < 0x1p40, "a position is far outside, or NaN");
       taps[i].push_back(taps_of(call, at, axes[i]));
       outside[i].push_back(where == "tf_crop_and_resize" && (at < 0 || at > static_cast<double>(axes[i].in - 1)));
       most = std::max(most, taps[i].back().size());

@@ -65,7 +65,7 @@ References scatter_elements(const Call& call) {
   const Array &data = call.in(0, 1), &indices = call.in(1), &updates = call.in(2);
   require_indices(indices);
   require(indices.extents == updates.extents && indices.rank() == data.rank(),
-          "indices and updates do not fit the data");
+          "indices and updates differ in shape, or indices and data in rank");
   require(updates.dtype == data.dtype, "the type of the updates differs from that of the data");
   const auto axis = static_cast<size_t>(normal_axis(call.integer("axis"), data.rank()));
   Target target(data, call.text("reduction"));

@@ -87,7 +87,8 @@ References pad(const Call& call) {
   const Extents pads = call.integers(1);
   const std::string_view mode = call.text("mode");
   const double constant = call.has(2) ? call.single(2) : 0;
-  require(pads.size() == 2 * x.extents.size() && !call.has(3), "there are not two pads for each axis");
+  require(!call.has(3), "the oracle does not support the input axes");
+  require(pads.size() == 2 * x.extents.size(), "there are not two pads for each axis");
   require(!call.has(2) || call.in(2).dtype == x.dtype, "the type of the constant differs from that of the data");
   require(mode == "constant" || mode == "edge" || mode == "wrap" || mode == "reflect", "the mode is not known");
   Extents shape = x.extents;
@@ -125,7 +126,8 @@ References pad(const Call& call) {
 
 References where(const Call& call) {
   const Array &condition = call.in(0), &yes = call.in(1), &no = call.in(2);
-  require(condition.dtype == BP_DTYPE_BOOL && yes.dtype == no.dtype, "the inputs have wrong types");
+  require(condition.dtype == BP_DTYPE_BOOL && yes.dtype == no.dtype,
+          "the condition is not BOOL, or the other two inputs differ in type");
   Array result(yes.dtype, broadcast(condition.extents, broadcast(yes.extents, no.extents)));
   for_each_index(result.extents, [&](const Index& index) {
     result.at(index) = (condition.broadcast_at(index) != 0 ? yes : no).broadcast_at(index);

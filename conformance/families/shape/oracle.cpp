@@ -137,7 +137,7 @@ References split(const Call& call) {
   }
   require(std::all_of(sizes.begin(), sizes.end(), [](int64_t size) { return size >= 0 && size <= kMaxElements; }) &&
               std::accumulate(sizes.begin(), sizes.end(), int64_t{0}) == x.extents[axis],
-          "the sizes of the pieces do not add up to the extent");
+          "a piece has a negative size, or the sizes of the pieces do not add up to the extent");
   References results;
   int64_t start = 0;
   for (const int64_t size : sizes) {
@@ -177,7 +177,7 @@ References tile(const Call& call) {
 
 // Returns the block size. Throws if the input is not an image [batch, channels, height, width].
 int64_t blocksize(const Call& call) {
-  require(call.in(0).rank() == 4, "the input is not an image");
+  require(call.in(0).rank() == 4, "the input is not of rank 4");
   const int64_t block = call.integer("blocksize");
   require(block >= 1 && block <= kMaxElements, "blocksize is out of range");
   return block;

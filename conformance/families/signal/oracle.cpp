@@ -51,7 +51,7 @@ References dft(const Call& call) {
   require(axis < x.rank() - 1, "the axis is the last one, which holds the parts");
   const auto a = static_cast<size_t>(axis);
   const int64_t count = call.has(1) ? whole(call.single(1)) : x.extents[a];
-  require(count >= 1 && count <= 1 << 16, "the length is not positive");
+  require(count >= 1 && count <= 1 << 16, "the length is not from 1 to 2^16");
   const bool inverse = call.integer("inverse") != 0, onesided = call.integer("onesided") != 0;
   require_known(!(inverse && onesided), "the oracle does not support one-sided inverse transforms");
   const int64_t bins = onesided ? count / 2 + 1 : count;
@@ -93,11 +93,12 @@ References dft(const Call& call) {
 References stft(const Call& call) {
   const Array& x = call.in(0, 2);
   require_known(is_float(x.dtype) && (x.rank() == 2 || (x.rank() == 3 && x.extents[2] == 1)),
-                "the oracle supports only real signals");
+                "the oracle supports only floating-point signals of shape [batch, length] or [batch, length, 1]");
   const int64_t step = whole(call.single(1));
   require(call.has(2) || call.has(3), "neither a window nor a frame length is given");
   const int64_t frame = call.has(3) ? whole(call.single(3)) : call.in(2).count();
-  require(step >= 1 && frame >= 1 && frame <= x.extents[1], "the frames do not fit the signal");
+  require(step >= 1 && frame >= 1 && frame <= x.extents[1],
+          "the step is not positive, or the length of a frame is not from 1 to that of the signal");
   std::vector<double> window(static_cast<size_t>(frame), 1);
   if (call.has(2)) window = call.vector(2, frame);
   const bool onesided = call.integer("onesided", 1) != 0;
