@@ -77,7 +77,7 @@ inline HostSemaphore* handle_of(bp_semaphore_t* semaphore) {
 bp_model_t* wrap(std::shared_ptr<const model::Model> model);
 // BP_UNSUPPORTED if the backend is isolated: its handles belong to another process. The device must have been opened.
 Status has_plugin_handles(const Device& device);
-// Host memory for a copy. Never freed if one of the copy's devices was given up, because the device may still be
+// Host memory for a copy. Never freed if one of the copy's devices was abandoned, because the device may still be
 // copying.
 class CopyMemory {
  public:

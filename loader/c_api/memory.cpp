@@ -86,7 +86,7 @@ Result<DeviceRun> order_for(const Opened& device, const bp_run_t* run) {
 }
 
 // Calls `slot(device, what)` in the order of `what.run`. Without a run, waits for the work: in a stream if the device
-// has streams, because that wait ends when the device is given up.
+// has streams, because that wait ends when the device is abandoned.
 template <class What>
 Status call(const Opened& device, bp_status_t(BP_CALL* slot)(bp_device_t*, const What*, bp_error_t*), What what) {
   const auto order_by = [&](const bp_run_t* run) -> Status {

@@ -17,7 +17,7 @@
 namespace backplane {
 namespace {
 
-// The error of a device that was given up, for when there is no memory for a text. Created when the loader is loaded.
+// The error of a device that was abandoned, for when there is no memory for a text. Created when the loader is loaded.
 const Status& lost_device = *new Status(Status(BP_DEVICE_LOST, {}).with_flags(BP_ERROR_DEVICE_LOST));
 
 }  // namespace
@@ -172,7 +172,7 @@ Result<bp_device_t*> Device::open_locked(bp_device_open_t how) {
     handle_ = owned.release();
     if (!given_up_) return handle_;
   }
-  abandon(opened);  // given up while the plugin opened it
+  abandon(opened);  // abandoned while the plugin opened it
   return lost();
 }
 

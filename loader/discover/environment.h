@@ -46,7 +46,7 @@ struct Backend {
   std::unique_ptr<PluginTables> tables;
   const bp_plugin_t* plugin;  // points into `tables`
   bp_backend_t* handle = nullptr;
-  std::atomic<bool> given_up{false};  // one of its devices was given up, so the backend is never destroyed
+  std::atomic<bool> given_up{false};  // one of its devices was abandoned, so the backend is never destroyed
   std::string id;
   std::string library;         // path
   std::shared_ptr<Host> host;  // the host that was passed to the plugin
@@ -56,7 +56,7 @@ struct Backend {
   std::mutex open_mutex;  // held during calls of `open`: a plugin opens one device at a time
 };
 
-// A device of a backend. Opened on first use, and closed when the environment is destroyed, unless it was given up.
+// A device of a backend. Opened on first use, and closed when the environment is destroyed, unless it was abandoned.
 class Device {
  public:
   // `info` is the plugin's description; its texts and arrays are copied. `index` counts all devices of the environment,
@@ -76,7 +76,7 @@ class Device {
   // Whether this device's `copy` accepts buffers of `other` as the source.
   bool reads_from(const Device& other) const;
   // Opens the device, if it is not open. After a failure the next call tries again. BP_DEVICE_LOST if the device was
-  // given up. Thread-safe.
+  // abandoned. Thread-safe.
   Result<bp_device_t*> open();
   // Opens the device with the framework's settings. BP_BAD_STATE if it is already open.
   Status open_as(const bp_device_open_t& wanted);
@@ -90,12 +90,12 @@ class Device {
   void give_up(std::string_view why = "did not return from a run") noexcept;
   // Callers check this before each call of a plugin's function with an object of this device.
   bool given_up() const { return given_up_; }
-  // The listener is called with `lost()` when the device is given up, on the thread that gives it up. If the device was
-  // given up before, `listen` does nothing. `unlisten` does not wait for a call in progress. Thread-safe.
+  // The listener is called with `lost()` when the device is abandoned, on the thread that abandons it. If the device
+  // was abandoned before, `listen` does nothing. `unlisten` does not wait for a call in progress. Thread-safe.
   using Listener = std::function<void(const Status&)>;
   void listen(const void* key, Listener listener);
   void unlisten(const void* key);
-  Status lost() const;  // the error of calls after the device was given up
+  Status lost() const;  // the error of calls after the device was abandoned
 
  private:
   Result<bp_device_t*> open_locked(bp_device_open_t how);
@@ -117,7 +117,7 @@ class Device {
   decltype(bp_device_open_t::allocate) framework_allocate_ = nullptr;
   void* framework_ = nullptr;
   KnownOpsets newest_;
-  std::string why_;  // why it was given up; constant once given_up_ is set
+  std::string why_;  // why it was abandoned; constant once given_up_ is set
   std::atomic<bool> given_up_{false};
   std::map<const void*, Listener> listeners_;
 };
@@ -156,7 +156,7 @@ class Environment {
   const ImportLimits& import_limits() const { return import_limits_; }
   // Whether models whose declared extents contradict their operators are refused.
   bool refuses_contradictions() const { return refuses_contradictions_; }
-  // A run is abandoned if it has not ended this long after its deadline, or after one of its devices was given up.
+  // A run is abandoned if it has not ended this long after its deadline, or after one of its devices was abandoned.
   std::chrono::milliseconds abandon_after() const { return abandon_after_; }
 
  private:

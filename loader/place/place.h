@@ -23,7 +23,7 @@ struct Policy {
   uint32_t max_island_nodes = 0;  // 0: no limit
   struct Pin {
     std::string pattern, device;
-    Status lost = {};  // if the device was given up, and is therefore not in the coverage list: the error
+    Status lost = {};  // if the device was abandoned, and is therefore not in the coverage list: the error
   };
   std::vector<Pin> pins;
 };
@@ -80,7 +80,7 @@ struct Placement {
 // `max_island_nodes`, larger islands are cut, but atomic groups stay whole. A device with memory of its own gets no
 // more than fits if it reports the size (limits.h). Errors: BP_UNSUPPORTED (no device supports a node, or that of its
 // pin does not; too many islands), BP_NOT_FOUND (a pin names a device that is not listed), BP_DEVICE_LOST (a pin names
-// a device that was given up), BP_RESOURCE_EXHAUSTED (too little memory on a device, or more than `limits` allows),
+// a device that was abandoned), BP_RESOURCE_EXHAUSTED (too little memory on a device, or more than `limits` allows),
 // BP_TIMED_OUT, BP_CANCELLED. Deterministic.
 Result<Placement> place(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage, const Policy& policy,
                         const PlaceLimits& limits = {});

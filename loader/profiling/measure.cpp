@@ -65,7 +65,7 @@ Result<double> measure_node(const std::shared_ptr<Environment>& environment, con
   return std::max(seconds - launch_seconds(device), seconds / 10);
 }
 
-// A device that has not ended a copy after this long is given up. At 1 MB/s, kLargeCopy takes 4.2 s.
+// A device that has not ended a copy after this long is abandoned. At 1 MB/s, kLargeCopy takes 4.2 s.
 constexpr uint64_t kCopyLimitNs = 5'000'000'000;
 // If the creation of the session is cancelled during a copy, the copy has this much longer to end, but no more than
 // kCopyLimitNs in all.

@@ -20,7 +20,7 @@ Status measure_nodes(const std::shared_ptr<Environment>& environment, const mode
 // Measures the copies that no profile contains yet, so each is measured once per machine: between host memory and the
 // memories of these devices, and directly between devices. If a measurement fails, copy_rate() in place/cost.h
 // estimates from what the device reports. A device with streams whose copy does not end within 5 s, or
-// 1 s after a cancellation, is given up. Errors: BP_CANCELLED, BP_DEVICE_LOST (one of the devices was given up).
+// 1 s after a cancellation, is abandoned. Errors: BP_CANCELLED, BP_DEVICE_LOST (one of the devices was abandoned).
 Status measure_copies(const Environment& environment, std::vector<DeviceCoverage>& coverage, const bp_cancel_t* cancel);
 
 }  // namespace backplane

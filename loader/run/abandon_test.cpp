@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Devices that hang. Every wait for such a device ends at the run's deadline, when the run is cancelled, or when the
-// device is given up. Once it is given up, no function of its plugin is called.
+// device is abandoned. Once it is abandoned, no function of its plugin is called.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -425,7 +425,7 @@ TEST_F(MeasuredCopies, EndWhenTheDeviceIsAbandoned) {
 // ---- deadlines ------------------------------------------------------------------------------------------------------
 
 // A run hangs in a stream. Later runs, without a stream or in another one, wait for it and time out, but the device is
-// not given up.
+// not abandoned.
 TEST(Deadline, HoldsWhileARunWaitsForAStream) {
   const Environment env = streaming({{"partial.fault", "hang@n1#1"}});
   Exec exec = env.compile(chain(3), pinned({{"*", "partial"}})).exec();

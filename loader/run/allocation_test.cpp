@@ -291,7 +291,7 @@ TEST(AllocationInAStream, ADeadlineHolds) {
     wait_until_idle(counted);
   }
   EXPECT_GT(abandoned, 1u);
-  // A tenth of a second beyond the deadline the device is given up; the rest is for a busy machine.
+  // A tenth of a second beyond the deadline the device is abandoned; the rest is for a busy machine.
   EXPECT_LT(fastest, std::chrono::milliseconds(440));
 }
 

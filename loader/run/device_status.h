@@ -14,8 +14,8 @@ inline Status device_status(const Device& device, const PluginError& error, bp_s
   return error.status(code, "device '" + device.name() + "'");
 }
 
-// Keeps an object of a plugin whose device was given up. No function of that plugin may be called with it, so it cannot
-// be destroyed. It stays reachable for leak checkers.
+// Keeps an object of a plugin whose device was abandoned. No function of that plugin may be called with it, so it
+// cannot be destroyed. It stays reachable for leak checkers.
 inline void keep_handle(const void* handle) noexcept {
   keep_value_for_good(handle);
 }

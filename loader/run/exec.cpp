@@ -367,7 +367,7 @@ Status Exec::attempt(const bp_run_t& options) {
     adopt_current_model();
     Fault fault;
     bool is_spoiled = false;  // an input may have been updated, so the run cannot be repeated
-    if (const Device* const device = abandoned_device()) {  // given up in another exec's run, or by the framework
+    if (const Device* const device = abandoned_device()) {  // abandoned in another exec's run, or by the framework
       fault.status = device->lost();
       fault.device = device;
     } else if (fault.status = prepare(); fault.status.ok()) {
@@ -414,7 +414,7 @@ Status Exec::wait_for_stream(uint64_t deadline, const bp_cancel_t* cancel) {
   Status status = stream_->drain(deadline, cancel);
   const bool is_left = status.code() == BP_TIMED_OUT || status.code() == BP_CANCELLED;
   if (is_left) return status;
-  stream_ = nullptr;  // the work has ended, or its device was given up and no more waiting is needed
+  stream_ = nullptr;  // the work has ended, or its device was abandoned and no more waiting is needed
   return {};
 }
 

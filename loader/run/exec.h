@@ -76,7 +76,7 @@ class Exec {
   void drop_run() noexcept;
   void keep_run_forever() noexcept;        // because a device may still write to its memory
   void lose_abandoned() noexcept;          // if the run was abandoned: keeps it, and the exec is lost
-  const Device* abandoned_device() const;  // a device that the run uses and that was given up; null: none
+  const Device* abandoned_device() const;  // a device that the run uses and that was abandoned; null: none
   Status usable() const;                   // BP_BUSY: a run is in flight; BP_DEVICE_LOST: the exec is lost
   Result<Binding*> binding(uint32_t slot);
   Result<uint32_t> output_slot(uint32_t index);

@@ -13,7 +13,7 @@
 namespace backplane {
 
 // A stream that the framework created. Thread-safe, except that no other call may run during `close`. Once the device
-// is given up, members return BP_DEVICE_LOST without calling the plugin, and waits in progress end.
+// is abandoned, members return BP_DEVICE_LOST without calling the plugin, and waits in progress end.
 class FrameworkStream {
  public:
   // Copies `how`. Opens the device.
@@ -26,7 +26,7 @@ class FrameworkStream {
   bp_stream_t* plugin_stream() const { return stream_; }
   // Waits until all work in the stream has ended. Returns the first failure that no `done` has reported, including one
   // kept by `drain`. BP_TIMED_OUT without BP_ERROR_OF_RUN: the deadline passed, and some work may not have ended.
-  // BP_DEVICE_LOST with BP_ERROR_ABANDONED: the device was given up with work in the stream.
+  // BP_DEVICE_LOST with BP_ERROR_ABANDONED: the device was abandoned with work in the stream.
   Status wait(uint64_t deadline);
   // Waits like `wait`, but keeps the first failure of the work for the next `wait` or `done` of a run. Returns
   // BP_TIMED_OUT, BP_CANCELLED or BP_DEVICE_LOST if some work may not have ended.
@@ -36,7 +36,7 @@ class FrameworkStream {
   // The stream's runs, and the failure that the framework has not seen yet.
   StreamRuns& runs() const { return *runs_; }
   Status export_native(bp_native_t& out) const;
-  // Waits for the stream's work and destroys the plugin's stream. Does neither if the device was given up. Execs may
+  // Waits for the stream's work and destroys the plugin's stream. Does neither if the device was abandoned. Execs may
   // still hold this object after the framework has destroyed its handle.
   void close() noexcept;
 
@@ -50,7 +50,7 @@ class FrameworkStream {
   std::shared_ptr<StreamRuns> runs_;
 };
 
-// A native semaphore that the framework created. Thread-safe. Once the device is given up, members return
+// A native semaphore that the framework created. Thread-safe. Once the device is abandoned, members return
 // BP_DEVICE_LOST instead of calling the plugin.
 class FrameworkSemaphore {
  public:
@@ -115,7 +115,7 @@ class DeviceRun {
   static Result<DeviceRun> of(const bp_run_t& order);
   const bp_run_t& run() const { return run_; }
   // Must be called with the status that the plugin returned for `run()`. Returns that status. After BP_OK the plugin
-  // has accepted the run: the plugin ends it, or StreamRuns does once the device is given up.
+  // has accepted the run: the plugin ends it, or StreamRuns does once the device is abandoned.
   Status passed(Status status);
   Device* device() const { return device_; }  // null: `order` has no stream and no native point
 

@@ -440,8 +440,8 @@ TEST(FrameworkStream, HostPointsOfADeviceThatIsGivenUpFail) {
   EXPECT_EQ(seen.flags, BP_ERROR_DEVICE_LOST | BP_ERROR_ABANDONED);
 }
 
-// The plugin ends the run, at its deadline, while the loader is in the framework's `done` because the device was given
-// up.
+// The plugin ends the run, at its deadline, while the loader is in the framework's `done` because the device was
+// abandoned.
 TEST(FrameworkStream, HostPointsComeWhereBothEndTheRun) {
   const Environment env = streaming({{"partial.fault", "hang@n0#1"}});
   Exec exec = env.compile(chain(1), pinned({{"*", "partial"}})).exec();

@@ -97,7 +97,7 @@ void close_descriptor(const bp_native_t& native) {
 }  // namespace
 
 Mark::~Mark() {
-  // A device that was given up may still wait for a semaphore of another device, or signal one.
+  // A device that was abandoned may still wait for a semaphore of another device, or signal one.
   const bool is_used =
       device_->given_up() || std::ranges::any_of(copies_, [](const Copy& copy) { return copy.device->given_up(); });
   for (const Copy& copy : copies_)
@@ -109,7 +109,7 @@ void Mark::share(std::unique_ptr<Mark>& mark, const Lane& from, const Lane& to, 
   const bp_sync_api_t *api = from.device().backend().plugin->sync, *other = to.device().backend().plugin->sync;
   if (mark && mark->of(number)) return;
   if (!api->semaphore_create || !api->semaphore_export || !other->semaphore_create) return;
-  Result<bp_device_t*> maker = from.device().open(), taker = to.device().open();  // an error if given up
+  Result<bp_device_t*> maker = from.device().open(), taker = to.device().open();  // an error if abandoned
   if (!maker.ok() || !taker.ok()) return;
   auto made = mark ? std::move(mark) : std::make_unique<Mark>(from);
   PluginError error;

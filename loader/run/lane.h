@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A lane is a stream of an asynchronous device: its work runs in order without the host. A mark is a semaphore by which
-// lanes wait for each other. Once a device is given up, nothing here calls its plugin.
+// lanes wait for each other. Once a device is abandoned, nothing here calls its plugin.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace backplane {
 
-// The longest wait inside a plugin, in nanoseconds. The caller then checks whether the device was given up.
+// The longest wait inside a plugin, in nanoseconds. The caller then checks whether the device was abandoned.
 constexpr uint64_t kWaitSliceNs = 50'000'000;
 
 // The result of waiting for the work of a stream.
@@ -26,7 +26,7 @@ struct StreamEnd {
 };
 
 // Waits until all work in the stream has ended, the deadline has passed, `cancel` (may be null) is set, or the device
-// is given up.
+// is abandoned.
 StreamEnd wait_for_work(const Device& device, bp_stream_t* stream, uint64_t deadline = BP_FOREVER,
                         const bp_cancel_t* cancel = nullptr);
 

@@ -44,7 +44,7 @@ class Memory {
   // Imports `bytes` bytes of host memory as a buffer. Only for a memory that `shares_host`; returns the plugin's error
   // if it refuses this memory.
   Result<bp_buffer_t> import(void* host, uint64_t bytes) const;
-  // Frees an allocated or imported buffer and clears `buffer`. Keeps the memory if the device was given up.
+  // Frees an allocated or imported buffer and clears `buffer`. Keeps the memory if the device was abandoned.
   void release(bp_buffer_t& buffer) const;
   // Makes writes to imported memory visible: with BP_MAP_WRITE the host's writes to the device, with BP_MAP_READ the
   // device's writes to the host.

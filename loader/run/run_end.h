@@ -62,8 +62,8 @@ class StreamRuns : public std::enable_shared_from_this<StreamRuns> {
   void keep_unknown() noexcept;
   // Returns the failure that is kept, if any, and forgets it.
   Status take_failure();
-  // Ends all accepted runs, and those accepted later, with `lost` and BP_ERROR_ABANDONED, because the device was given
-  // up and may still use their memory. If the plugin ends one of them later, nothing happens.
+  // Ends all accepted runs, and those accepted later, with `lost` and BP_ERROR_ABANDONED, because the device was
+  // abandoned and may still use their memory. If the plugin ends one of them later, nothing happens.
   void give_up(const Status& lost) noexcept;
   // Counts the work that the plugin has accepted, with and without an Offer.
   void count_accepted() noexcept { ++accepted_; }
@@ -86,7 +86,7 @@ class StreamRuns : public std::enable_shared_from_this<StreamRuns> {
   const std::string owner_;
   std::mutex mutex_;
   std::shared_ptr<const Status> kept_;
-  std::shared_ptr<const Status> lost_;  // the failure of runs in flight; set once the device is given up
+  std::shared_ptr<const Status> lost_;  // the failure of runs in flight; set once the device is abandoned
   std::vector<std::unique_ptr<Run>> runs_;
   std::vector<Run*> unused_;
   uint64_t last_number_ = 0;

@@ -43,7 +43,7 @@ class RunState {
   RunState(const RunState&) = delete;
   ~RunState() { stop(); }
   // Destroys the instances and streams. After it returns, plugins make no more callbacks. Objects of a device that was
-  // given up are kept, and that plugin may still make callbacks.
+  // abandoned are kept, and that plugin may still make callbacks.
   void stop();
 
   const Value& value(uint32_t value) const { return values_[value]; }

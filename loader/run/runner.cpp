@@ -31,7 +31,7 @@ Status did_not_return(bool late, const std::string& devices) {
 constexpr uint32_t kAhead = 4;
 constexpr uint32_t kMostNodes = 4;
 
-// How often a waiting run checks for cancellation and for devices that were given up.
+// How often a waiting run checks for cancellation and for devices that were abandoned.
 std::chrono::milliseconds slice(bool bounded) {
   return std::chrono::milliseconds(bounded ? 2 : 20);
 }
@@ -135,7 +135,7 @@ void Runner::poll_cancel() {
   if (cancelled(cancel_token_)) cancel_pending_.set();
 }
 
-// Whether the end of the call will never be reported, because its device was given up.
+// Whether the end of the call will never be reported, because its device was abandoned.
 bool Runner::is_stuck(const Call& call) const {
   return (call.unreported || (call.pending && !call.ended.load(std::memory_order_acquire))) && call.device->given_up();
 }
@@ -149,13 +149,13 @@ bool Runner::must_abandon() const {
   return std::ranges::any_of(calls_, [this](const Call& call) { return is_stuck(call); });
 }
 
-// Abandons the calls that have not ended and gives up their devices.
+// Abandons the calls that have not ended, and their devices.
 Status Runner::abandon() {
   const auto is_under_way = [](const Call& call) {
     return call.pending && !call.ended.load(std::memory_order_acquire);
   };
   const bool late = deadline_ && monotonic_now() >= abandon_at(deadline_);
-  if (!late) {  // a device was given up: calls on other devices must end too, but may be waiting for it
+  if (!late) {  // a device was abandoned: calls on other devices must end too, but may be waiting for it
     cancel_.set();
     cancel_pending_.set();
     const uint64_t end = std::min(abandon_at(deadline_), monotonic_now() + grace_ns_);
@@ -387,7 +387,7 @@ Status Runner::enqueue_in(FrameworkStream& stream, const bp_run_t& order) {
   return {};
 }
 
-// A failed run must leave no work in the stream, so this waits until that work has ended, or gives up the device.
+// A failed run must leave no work in the stream, so this waits until that work has ended, or abandons the device.
 Status Runner::leave(FrameworkStream& stream, uint64_t id, uint64_t deadline, Status status) {
   StreamEnd end = stream.work_end(abandon_at(deadline), nullptr);
   if (end.ended) {

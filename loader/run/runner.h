@@ -33,7 +33,7 @@ class Runner {
   // Puts a run into the framework's stream. BP_UNSUPPORTED if part of the run cannot be put into a stream.
   Status enqueue_in(FrameworkStream& stream, const bp_run_t& order);
   // After `enqueue_in` has thrown: waits until all work in the stream has ended. If some has not ended at
-  // `abandon_at(deadline)`, gives up the device and returns the error of an abandoned run.
+  // `abandon_at(deadline)`, abandons the device and returns the error of an abandoned run.
   Status clear(FrameworkStream& stream, uint64_t deadline) noexcept;
   // The island (or BP_NONE) and the device (or null) in which the last run failed.
   uint32_t failed_step() const { return failed_step_; }
@@ -129,7 +129,7 @@ class Runner {
   // The errors of an abandoned run, if there is no memory for a text.
   Status abandoned_late_ = Status(BP_TIMED_OUT, {}).with_flags(BP_ERROR_ABANDONED);
   Status abandoned_lost_ = Status(BP_DEVICE_LOST, {}).with_flags(BP_ERROR_ABANDONED);
-  // Memory for copies after all tasks. Kept as members, because a device that was given up may use it indefinitely.
+  // Memory for copies after all tasks. Kept as members, because a device that was abandoned may use it indefinitely.
   Block between_;
   std::shared_ptr<const model::Weight> passed_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a device is abandoned (given up because it does not respond), wakes the threads that wait for it. Outlives the
+// When a device is abandoned because it does not respond, wakes the threads that wait for it. Outlives the
 // device; never reset. Thread-safe.
 #pragma once
 
