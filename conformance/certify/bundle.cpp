@@ -181,7 +181,9 @@ void check_results(const Record& record, const Plan& plan, const Seeds& seeds, c
     left.erase(found);
   }
   if (!left.empty())
-    throw Refused(kJournal, fmt::format("{} cases are missing, the first is {}", left.size(), left.begin()->first));
+    throw Refused(kJournal, fmt::format("{} missing, the first is {}",
+                                        left.size() == 1 ? "1 case is" : fmt::format("{} cases are", left.size()),
+                                        left.begin()->first));
 }
 
 // The times must be in the order committed, started, ended, and not in the future.
@@ -354,9 +356,9 @@ RunOutcome outcome_on(const Proof& proof, const std::string& day, bool accepts_w
   for (const Result& result : record.results) seconds += result.seconds;
   RunOutcome outcome = conform::outcome(record.header, record.results, "", seconds, accepts_waivers);
   if (outcome.fault.empty() && uncovered != 0)
-    outcome.fault =
-        fmt::format("{} failures are waived, and the waivers do not count: {}", uncovered,
-                    accepts_waivers ? "the pattern is too wide" : "no certifier whose key is trusted signed them");
+    outcome.fault = fmt::format(
+        "{} {} waived, and the waivers do not count: {}", uncovered, uncovered == 1 ? "failure is" : "failures are",
+        accepts_waivers ? "the pattern is too wide" : "no certifier whose key is trusted signed them");
   return outcome;
 }
 

@@ -227,7 +227,7 @@ Result run_data_set(Run run, const fs::path& folder, const Tolerance& tolerance)
   if (outputs.empty()) throw Malformed(fmt::format("'{}' has no output_0.pb", folder.string()));
   if (outputs.size() > run.graph.output_count()) {
     return failed(
-        fmt::format("the loaded model has {} outputs, expected {}", run.graph.output_count(), outputs.size()));
+        fmt::format("outputs of the loaded model: {}, expected {}", run.graph.output_count(), outputs.size()));
   }
   for (uint32_t i = 0; i < inputs.size(); ++i) run.bind_input(i, inputs[i]);
   run.bind_outputs();
@@ -311,7 +311,9 @@ Result OnnxCases::run(const fs::path& folder, const Tolerance& tolerance) const 
     is_made = true;
     placement = placement_of(session, id_);
     if (placement.elsewhere > 0) {
-      return failed(fmt::format("{} nodes are on another device, but fallback was forbidden", placement.elsewhere));
+      return failed(
+          fmt::format("{} on another device, but fallback was forbidden",
+                      placement.elsewhere == 1 ? "1 node is" : fmt::format("{} nodes are", placement.elsewhere)));
     }
     Result result;
     for (const fs::path& set : sets) {

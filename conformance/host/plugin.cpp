@@ -81,7 +81,8 @@ bp_device_info_t Backend::info(uint32_t index) const {
 
 Device::Device(const Backend& backend, uint32_t index, const bp_device_open_t* how) : backend_(backend) {
   if (const uint32_t count = backend.device_count(); index >= count) {
-    throw Breach(fmt::format("there is no device {}: the plugin has {} devices, numbered from 0", index, count));
+    throw Breach(fmt::format("there is no device {}: the plugin has {}, numbered from 0", index,
+                             count == 1 ? "1 device" : fmt::format("{} devices", count)));
   }
   info_ = backend.info(index);
   Detail detail;

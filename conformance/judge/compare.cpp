@@ -85,7 +85,8 @@ Comparison compare(const Value& expected, const Value& seen, const Tolerance& to
   }
   if (expected.kind == BP_KIND_TENSOR) return compare_tensors(expected.tensor, seen.tensor, tolerance);
   if (expected.elements.size() != seen.elements.size()) {
-    return different(fmt::format("has {} elements, expected {}", seen.elements.size(), expected.elements.size()));
+    return different(fmt::format("has {} {}, expected {}", seen.elements.size(),
+                                 seen.elements.size() == 1 ? "element" : "elements", expected.elements.size()));
   }
   std::vector<size_t> places(expected.elements.size());  // for each expected element, its index in `seen`
   std::iota(places.begin(), places.end(), size_t{0});

@@ -32,7 +32,9 @@ std::string fault_of(const Header& header, const std::vector<Result>& results, c
   }
   const auto missing = std::count_if(results.begin(), results.end(),
                                      [&](const Result& one) { return is_missing(one, header.claims_profile()); });
-  return missing == 0 ? "" : fmt::format("{} cases of a claimed profile are not supported", missing);
+  return missing == 0   ? ""
+         : missing == 1 ? "1 case of a claimed profile is not supported"
+                        : fmt::format("{} cases of a claimed profile are not supported", missing);
 }
 
 }  // namespace

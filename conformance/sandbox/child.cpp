@@ -55,7 +55,8 @@ class Printed {
   }
   ~Printed() {
     if (!line_.empty()) finish_line();
-    if (lines_ > kMaxLines) print(fmt::format("plugin: and {} more lines\n", lines_ - kMaxLines));
+    if (lines_ > kMaxLines)
+      print(fmt::format("plugin: and {} more {}\n", lines_ - kMaxLines, lines_ - kMaxLines == 1 ? "line" : "lines"));
   }
 
  private:

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/counted.h"
+
 namespace backplane {
 namespace {
 
@@ -28,6 +30,14 @@ TEST(Names, LongOnesLoseWholeCharactersAtTheirEnd) {
 
 TEST(Names, ControlCharactersAreShownAsQuestionMarks) {
   EXPECT_EQ(in_quotes("a\nb\x7f"), "'a?b?'");
+}
+
+TEST(Counted, OneIsSingular) {
+  EXPECT_EQ(counted(0, "input"), "0 inputs");
+  EXPECT_EQ(counted(1, "input"), "1 input");
+  EXPECT_EQ(counted(2, "input"), "2 inputs");
+  EXPECT_EQ(counted(1, "axis", "axes"), "1 axis");
+  EXPECT_EQ(counted(2, "axis", "axes"), "2 axes");
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "base/abi.h"
 #include "base/callback.h"
+#include "base/counted.h"
 #include "base/keep.h"
 #include "compile/cache.h"
 #include "host/cancel.h"
@@ -140,7 +141,7 @@ Result<bool> review(std::vector<DeviceCoverage>& coverage, const Placement& plac
       NodeVerdict& verdict = device.nodes[n];
       verdict.answer = BP_ANSWER_NO;
       verdict.reason = result.review.reason ? result.review.reason : BP_REASON_OTHER;
-      verdict.detail = "given back in review of an island of " + std::to_string(island.nodes.size()) + " nodes" +
+      verdict.detail = "given back in review of an island of " + counted(island.nodes.size(), "node") +
                        (result.why.empty() ? "" : ": " + result.why);
     }
   }
@@ -252,8 +253,8 @@ Status compile(const model::Graph& graph, Services& services, const std::vector<
     PluginError info_error;
     BP_TRY(info_error.status(program.plugin->program->info(program.handle, &program.info, info_error.get()), where));
     if (program.info.input_count != program.inputs.size() || program.info.output_count != program.outputs.size())
-      return {BP_INTERNAL, where + ": the program has " + std::to_string(program.info.input_count) + " inputs and " +
-                               std::to_string(program.info.output_count) + " outputs, its island " +
+      return {BP_INTERNAL, where + ": the program has " + counted(program.info.input_count, "input") + " and " +
+                               counted(program.info.output_count, "output") + ", its island " +
                                std::to_string(program.inputs.size()) + " and " +
                                std::to_string(program.outputs.size())};
     return {};

@@ -188,7 +188,7 @@ std::vector<BadModel> bad_models() {
       {"a function with too many inputs",
        calling({function("my", "F", {}, {"w"}, {node("Constant", {}, {"w"}, {int_attribute("value_int", 1)})},
                          {{"", 17}})}),
-       bad, "1 inputs and 1 outputs where function 'F'"},
+       bad, "1 input and 1 output where function 'F'"},
       {"a function without its attribute",
        calling({function("my", "F", {"v"}, {"w"}, {node("Relu", {"v"}, {"w"})}, {{"", 17}}, {"slope"})}), bad,
        "needs attribute 'slope'"},

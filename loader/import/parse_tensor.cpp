@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 
+#include "base/counted.h"
 #include "base/dtype.h"
 #include "import/parser.h"
 #include "ir/tensor.h"
@@ -199,7 +200,7 @@ void expect_bytes(const Message& message, uint64_t have, uint64_t need, const st
   std::string extents;
   for (const int64_t extent : message.dims) extents += (extents.empty() ? "" : ",") + std::to_string(extent);
   malformed(message.label() + " of type " + std::string(dtype_name(message.dtype)) + "[" + extents + "] needs " +
-            std::to_string(need) + " bytes and has " + std::to_string(have) + where);
+            counted(need, "byte") + " and has " + std::to_string(have) + where);
 }
 
 }  // namespace
@@ -222,7 +223,7 @@ NamedWeight Parser::parse_tensor(Reader reader) {
     if (message.external || message.has_raw)
       malformed(message.label() + " has raw or external data, which string tensors cannot have");
     if (message.strings.size() != count) {
-      malformed(message.label() + " should hold " + std::to_string(count) + " strings but holds " +
+      malformed(message.label() + " should hold " + counted(count, "string") + " but holds " +
                 std::to_string(message.strings.size()));
     }
     uint64_t size = (count + 1) * sizeof(int64_t);

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/abi.h"
+#include "base/counted.h"
 #include "base/dtype.h"
 #include "host/shared_memory.h"
 #include "isolate/container_wire.h"
@@ -108,9 +109,9 @@ Result<Slot*> ProxyInstance::slot(uint32_t number) {
   std::vector<Slot>& side = number < BP_SLOT_OUTPUT ? inputs_ : outputs_;
   const uint32_t index = number < BP_SLOT_OUTPUT ? number : number - BP_SLOT_OUTPUT;
   if (index >= side.size())
-    return Status(BP_INVALID_ARGUMENT, "slot " + std::to_string(number) + " does not exist: there are " +
-                                           std::to_string(inputs_.size()) + " inputs and " +
-                                           std::to_string(outputs_.size()) + " outputs");
+    return Status(BP_INVALID_ARGUMENT, "slot " + std::to_string(number) + " does not exist: the program has " +
+                                           counted(inputs_.size(), "input") + " and " +
+                                           counted(outputs_.size(), "output"));
   return &side[index];
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/counted.h"
 #include "base/names.h"
 #include "ir/subgraphs.h"
 #include "ops/infer/rules.h"
@@ -17,10 +18,6 @@ using FunctionKey = std::tuple<std::string_view, std::string_view, std::string_v
 
 Status wrong(const Node& node, const std::string& what) {
   return Status(BP_INVALID_MODEL, node.label() + ": " + what).with_node(node.id);
-}
-
-std::string counted(size_t count, std::string_view thing) {
-  return std::to_string(count) + " " + std::string(thing) + (count == 1 ? "" : "s");
 }
 
 std::string allowed(uint32_t least, uint32_t most) {

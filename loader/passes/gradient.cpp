@@ -10,6 +10,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "base/counted.h"
 #include "base/keyed_hash.h"
 #include "base/names.h"
 #include "ir/subgraphs.h"
@@ -164,8 +165,8 @@ class Differentiation {
       }
       BP_TRY(add("y", node.attr("y", ""), named.y));
       if (node.inputs.size() != named.values.size() || node.outputs.size() > named.xs) {
-        return invalid(node, std::to_string(node.inputs.size()) + " inputs and " + std::to_string(node.outputs.size()) +
-                                 " outputs where xs and zs name " + std::to_string(named.values.size()) + " and xs " +
+        return invalid(node, counted(node.inputs.size(), "input") + " and " + counted(node.outputs.size(), "output") +
+                                 " where xs and zs name " + std::to_string(named.values.size()) + " and xs " +
                                  std::to_string(named.xs));
       }
       for (size_t i = 0; i < node.inputs.size(); ++i) {

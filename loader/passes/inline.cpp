@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/counted.h"
 #include "base/names.h"
 #include "ops/schema/schema.h"
 #include "passes/passes.h"
@@ -76,8 +77,8 @@ class Inliner {
     }
     if (stack_.size() >= kDepth) return fail(node, "function calls are nested deeper than " + std::to_string(kDepth));
     if (node.inputs.size() > function->inputs.size() || node.outputs.size() > function->outputs.size()) {
-      return fail(node, std::to_string(node.inputs.size()) + " inputs and " + std::to_string(node.outputs.size()) +
-                            " outputs where function " + in_quotes(function->name) + " has " +
+      return fail(node, counted(node.inputs.size(), "input") + " and " + counted(node.outputs.size(), "output") +
+                            " where function " + in_quotes(function->name) + " has " +
                             std::to_string(function->inputs.size()) + " and " +
                             std::to_string(function->outputs.size()));
     }

@@ -437,7 +437,7 @@ TEST(Run, AFaultIsReportedIfNoOtherDeviceCanRunTheIsland) {
   Exec exec = env.compile(chain_of_three(), on_partial_devices()).exec();
   const Error error = failure([&] { run(exec, {1}); });
   EXPECT_EQ(error.status(), BP_DEVICE_LOST);
-  EXPECT_THAT(error.text(), HasSubstr("island 1 (1 nodes from node 'b' (Abs))"));
+  EXPECT_THAT(error.text(), HasSubstr("island 1 (1 node from node 'b' (Abs))"));
 }
 
 TEST(Run, ManyThreadsOutliveADevice) {

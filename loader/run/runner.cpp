@@ -11,6 +11,7 @@
 
 #include "base/abi.h"
 #include "base/clock.h"
+#include "base/counted.h"
 #include "run/device_status.h"
 
 namespace backplane {
@@ -463,8 +464,8 @@ void Runner::end_call(Call& call, Status status) {
   std::string label = label_of(*graph_.model, status.node());
   if (label.empty()) {
     const model::Node& first = graph_.model->nodes[program.view->graph_nodes(0).first];
-    label = "island " + std::to_string(index) + " (" + std::to_string(program.view->abi()->node_count) +
-            " nodes from " + first.label() + ")";
+    label = "island " + std::to_string(index) + " (" + counted(program.view->abi()->node_count, "node") + " from " +
+            first.label() + ")";
   }
   fail(std::move(status).context(label), index, program.device);
 }

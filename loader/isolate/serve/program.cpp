@@ -4,6 +4,7 @@
 
 #include "base/abi.h"
 #include "base/callback.h"
+#include "base/counted.h"
 #include "discover/call.h"
 #include "isolate/serve/server.h"
 
@@ -115,8 +116,8 @@ Status Server::make_program(Lane& lane, Message& request, Writer& out, bool from
   if (code != BP_OK) return Status::reported(code, info_error.get());
   const bp_graph_t& graph = *made->graph->subject();
   if (info.input_count != graph.input_count || info.output_count != graph.output_count)
-    return {BP_INTERNAL, "the program has " + std::to_string(info.input_count) + " inputs and " +
-                             std::to_string(info.output_count) + " outputs, its island " +
+    return {BP_INTERNAL, "the program has " + counted(info.input_count, "input") + " and " +
+                             counted(info.output_count, "output") + ", its island " +
                              std::to_string(graph.input_count) + " and " + std::to_string(graph.output_count)};
   if (info.inplace_count > kMostInplace)
     return {BP_INTERNAL, "the program reports " + std::to_string(info.inplace_count) + " in-place pairs"};

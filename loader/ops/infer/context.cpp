@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/counted.h"
 #include "base/dtype.h"
 
 namespace backplane::ops {
@@ -169,7 +170,7 @@ Status Context::begin(model::Node& node) {
     if (node.inputs[slot] == BP_NONE) continue;
     const Formal* formal = formal_at(schema.inputs, slot);
     if (!formal) {
-      return fail("has " + std::to_string(node.inputs.size()) + " inputs, but " + std::string(schema.name) +
+      return fail("has " + counted(node.inputs.size(), "input") + ", but " + std::string(schema.name) +
                   " takes at most " + std::to_string(schema.inputs.size()));
     }
     BP_TRY(bind(*formal, input(slot), slot));
@@ -177,7 +178,7 @@ Status Context::begin(model::Node& node) {
   for (size_t slot = 0; slot < node.outputs.size(); ++slot) {
     const Formal* formal = formal_at(schema.outputs, slot);
     if (!formal) {
-      return fail("has " + std::to_string(node.outputs.size()) + " outputs, but " + std::string(schema.name) +
+      return fail("has " + counted(node.outputs.size(), "output") + ", but " + std::string(schema.name) +
                   " has at most " + std::to_string(schema.outputs.size()));
     }
     model::Type& type = outputs_[slot];

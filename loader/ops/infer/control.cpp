@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators with sub-graphs. The node determines the types of a sub-graph's inputs; then the sub-graph is inferred like
 // any graph.
+#include "base/counted.h"
 #include "ops/infer/rules.h"
 
 namespace backplane::ops {
@@ -43,8 +44,8 @@ Type scalar_of(bp_dtype_t dtype) {
 
 Status expect_outputs(Context& c, const Graph& graph, size_t count) {
   if (graph.outputs.size() == count) return {};
-  return c.fail("its sub-graph '" + graph.name + "' has " + std::to_string(graph.outputs.size()) + " results, but " +
-                std::to_string(count) + " are needed");
+  return c.fail("its sub-graph '" + graph.name + "' has " + counted(graph.outputs.size(), "result") + " instead of " +
+                std::to_string(count));
 }
 
 Status expect_inputs(Context& c, const Graph& graph, size_t count) {
@@ -117,7 +118,7 @@ Status loop(Context& c) {
   if (!body || c.inputs() < 2) return c.fail("lacks its body, or its first two inputs");
   size_t carried = c.inputs() - 2;
   if (c.outputs() < carried)
-    return c.fail("has " + std::to_string(c.outputs()) + " outputs, but carries " + std::to_string(carried));
+    return c.fail("has " + counted(c.outputs(), "output") + ", but carries " + counted(carried, "value"));
   BP_TRY(expect_inputs(c, *body, carried + 2));
   BP_TRY(expect_outputs(c, *body, c.outputs() + 1));
   BP_TRY(set_body_input(c, *body, 0, without_shape(scalar_of(BP_DTYPE_INT64))));
@@ -158,7 +159,7 @@ Status scan(Context& c) {
   }
   size_t states = c.inputs() - static_cast<size_t>(scanned);
   if (c.outputs() < states)
-    return c.fail("has " + std::to_string(c.outputs()) + " outputs, but " + std::to_string(states) + " states");
+    return c.fail("has " + counted(c.outputs(), "output") + ", but " + counted(states, "state"));
   BP_TRY(expect_inputs(c, *body, c.inputs()));
   BP_TRY(expect_outputs(c, *body, c.outputs()));
   const auto &in_axes = c.integers("scan_input_axes"), &out_axes = c.integers("scan_output_axes");

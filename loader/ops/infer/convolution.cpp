@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/counted.h"
 #include "ops/infer/rules.h"
 #include "ops/infer/window.h"
 
@@ -40,7 +41,7 @@ Status convolution(Context& c) {
   Scalar channels = c.dim(kX, channel_axis), each = c.dim(kWeights, channel_axis), made = c.dim(kWeights, 0);
   Scalar needed = c.math().multiply(each, group);
   if (channels.is_number() && needed.is_number() && channels.value != needed.value) {
-    return c.fail("X has " + std::to_string(channels.value) + " channels, but W is made for " +
+    return c.fail("X has " + counted(channels.value, "channel") + ", but W is made for " +
                   std::to_string(needed.value) + " (" + std::to_string(each.value) + " in each of " +
                   std::to_string(group) + " groups)");
   }

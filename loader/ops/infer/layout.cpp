@@ -3,6 +3,7 @@
 // Col2Im.
 #include <algorithm>
 
+#include "base/counted.h"
 #include "ops/infer/rules.h"
 
 namespace backplane::ops {
@@ -15,7 +16,7 @@ Status transpose(Context& c) {
   std::vector<int64_t> perm;
   BP_TRY(c.axes(c.integers("perm"), c.rank(0), perm));
   if (perm.size() != shape.size()) {
-    return c.fail("perm has " + std::to_string(perm.size()) + " entries, but the input has rank " +
+    return c.fail("perm has " + counted(perm.size(), "entry", "entries") + ", but the input has rank " +
                   std::to_string(shape.size()));
   }
   for (size_t i = 0; i < perm.size(); ++i) result[i] = shape[perm[i]];

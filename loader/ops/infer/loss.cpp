@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/counted.h"
 #include "ops/infer/rules.h"
 
 namespace backplane::ops {
@@ -23,8 +24,8 @@ Status cross_entropy(Context& c) {
 Status optimizer(Context& c, size_t groups, size_t results) {
   size_t tensors = c.inputs() < 2 ? 0 : (c.inputs() - 2) / groups;
   if (tensors * groups + 2 != c.inputs() || c.outputs() > tensors * results) {
-    return c.fail("has " + std::to_string(c.inputs()) + " inputs and " + std::to_string(c.outputs()) +
-                  " outputs, which do not fit a whole number of trained tensors");
+    return c.fail("has " + counted(c.inputs(), "input") + " and " + counted(c.outputs(), "output") +
+                  ", which do not fit a whole number of trained tensors");
   }
   for (size_t slot = 0; slot < c.outputs(); ++slot) {
     size_t group =

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/counted.h"
 #include "ops/infer/rules.h"
 
 namespace backplane::ops {
@@ -74,8 +75,8 @@ Status einsum(Context& c) {
   Shape ellipsis;
   bool has_ellipsis = false;
   if (const auto terms = static_cast<size_t>(std::count(left.begin(), left.end(), ',')) + 1; terms != c.inputs()) {
-    return c.fail("equation '" + equation + "' has " + std::to_string(terms) + " terms, but there are " +
-                  std::to_string(c.inputs()) + " inputs");
+    return c.fail("equation '" + equation + "' has " + counted(terms, "term") + ", but the node has " +
+                  counted(c.inputs(), "input"));
   }
   size_t from = 0;
   for (size_t slot = 0; slot < c.inputs(); ++slot) {

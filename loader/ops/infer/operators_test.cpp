@@ -79,7 +79,7 @@ TEST(Operators, EinsumNeedsOneTermForEachInput) {
   for (const char* equation : {"ij,k", "ij,k->i", "ij,k,l", "ij,,"}) {
     Builder b;
     b.node("Einsum", {b.input({"2", "3"})}, {Attribute::of("equation", std::string(equation))});
-    EXPECT_THAT(std::string(b.run().text()), HasSubstr("terms, but there are 1 inputs")) << equation;
+    EXPECT_THAT(std::string(b.run().text()), HasSubstr("terms, but the node has 1 input")) << equation;
   }
 }
 

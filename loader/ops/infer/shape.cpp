@@ -2,6 +2,7 @@
 // Operators that read or change shapes: Shape, Size, Reshape, Flatten, Squeeze, Unsqueeze, Expand, Tile.
 #include <algorithm>
 
+#include "base/counted.h"
 #include "ops/infer/rules.h"
 
 namespace backplane::ops {
@@ -179,7 +180,7 @@ Status tile(Context& c) {
   if (!c.ranked(0)) return {};
   auto count = c.length(1);
   if (count && *count != c.rank(0)) {
-    return c.fail("repeats has " + std::to_string(*count) + " entries, but the input has rank " +
+    return c.fail("repeats has " + counted(*count, "entry", "entries") + ", but the input has rank " +
                   std::to_string(c.rank(0)));
   }
   const KnownData* repeats = c.known_data(1);

@@ -2,6 +2,7 @@
 // Operators that cut or join along axes: Slice, Split, Concat, Pad, CenterCropPad, Compress.
 #include <algorithm>
 
+#include "base/counted.h"
 #include "ops/infer/rules.h"
 
 namespace backplane::ops {
@@ -114,8 +115,8 @@ Status split(Context& c) {
   Scalar extent = shape[axis];
   const KnownData* sizes = c.has(1) ? c.known_data(1) : nullptr;
   if (auto count = c.length(1); c.has(1) && count && *count != pieces) {
-    return c.fail("split has " + std::to_string(*count) + " entries, but there are " + std::to_string(pieces) +
-                  " outputs");
+    return c.fail("split has " + counted(*count, "entry", "entries") + ", but the node has " +
+                  counted(pieces, "output"));
   }
   if (c.has_attribute("num_outputs") && c.integer("num_outputs") != pieces) {
     return c.fail("num_outputs is " + std::to_string(c.integer("num_outputs")) + ", but there are " +
@@ -212,8 +213,8 @@ Status pad(Context& c) {
     for (int64_t i = 0; i < c.rank(0); ++i) axes.push_back(i);
   }
   if (auto count = c.length(1); count && *count != static_cast<int64_t>(axes.size() * 2)) {
-    return c.fail("pads has " + std::to_string(*count) + " entries, but it must have two for each of " +
-                  std::to_string(axes.size()) + " axes");
+    return c.fail("pads has " + counted(*count, "entry", "entries") + ", but it must have " +
+                  std::to_string(axes.size() * 2) + ", two for each axis");
   }
   const KnownData* pads = c.known_data(1);
   Expressions& m = c.math();
@@ -235,7 +236,7 @@ Status center_crop_pad(Context& c) {
     for (int64_t i = 0; i < c.rank(0); ++i) axes.push_back(i);
   }
   if (auto count = c.length(1); count && *count != static_cast<int64_t>(axes.size())) {
-    return c.fail("shape has " + std::to_string(*count) + " entries for " + std::to_string(axes.size()) + " axes");
+    return c.fail("shape has " + counted(*count, "entry", "entries") + " for " + counted(axes.size(), "axis", "axes"));
   }
   const KnownData* wanted = c.known_data(1);
   for (size_t i = 0; i < axes.size(); ++i) {

@@ -2,6 +2,7 @@
 // Operators on images and boxes.
 #include <cmath>
 
+#include "base/counted.h"
 #include "ops/infer/rules.h"
 
 namespace backplane::ops {
@@ -35,8 +36,8 @@ Status resize(Context& c) {
   if (!by_size && !by_scale) return c.fail("has neither scales nor sizes: one of them must be given");
   size_t slot = by_size ? 3 : 2;
   if (auto count = c.length(slot); count && *count != static_cast<int64_t>(axes.size())) {
-    return c.fail((by_size ? "sizes has " : "scales has ") + std::to_string(*count) + " entries for " +
-                  std::to_string(axes.size()) + " axes");
+    return c.fail((by_size ? "sizes has " : "scales has ") + counted(*count, "entry", "entries") + " for " +
+                  counted(axes.size(), "axis", "axes"));
   }
   const KnownData* values = c.known_data(slot);
   if (values && values->size() != axes.size()) values = nullptr;

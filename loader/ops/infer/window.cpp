@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/infer/window.h"
 
+#include "base/counted.h"
+
 namespace backplane::ops {
 namespace {
 
@@ -10,7 +12,7 @@ Status list(Context& c, std::string_view name, size_t count, int64_t least, int6
   out = c.integers(name);
   if (out.empty()) out.assign(count, otherwise);
   if (out.size() != count) {
-    return c.fail(std::string(name) + " has " + std::to_string(out.size()) + " entries, but it needs " +
+    return c.fail(std::string(name) + " has " + counted(out.size(), "entry", "entries") + ", but it needs " +
                   std::to_string(count));
   }
   for (int64_t value : out) {
@@ -61,8 +63,8 @@ Status kernel_shape(Context& c, size_t weights, size_t spatial, Shape& out, int6
   out.assign(spatial, {});
   const auto& given = c.integers("kernel_shape");
   if (!given.empty() && given.size() != spatial) {
-    return c.fail("kernel_shape has " + std::to_string(given.size()) + " entries, but there are " +
-                  std::to_string(spatial) + " spatial axes");
+    return c.fail("kernel_shape has " + counted(given.size(), "entry", "entries") + " for " +
+                  counted(spatial, "spatial axis", "spatial axes"));
   }
   for (size_t i = 0; i < spatial; ++i) {
     if (!given.empty()) out[i] = given[i];
