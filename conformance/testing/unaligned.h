@@ -22,44 +22,44 @@ inline bool is_unaligned(const bp_binding_t* binding) {
 
 // Wraps `bind`, `run` and `destroy` of one plugin.
 struct UnalignedRuns {
-  static inline bp_instance_api_t api, honest;
-  static inline std::mutex mutex;
-  static inline std::map<bp_instance_t*, std::set<uint32_t>> unaligned;  // slots
+  static inline bp_instance_api_t api_, honest_;
+  static inline std::mutex mutex_;
+  static inline std::map<bp_instance_t*, std::set<uint32_t>> unaligned_;  // slots
 
   static bp_status_t bind(bp_instance_t* instance, const bp_binding_t* binding, bp_error_t* error) {
-    const bp_status_t status = honest.bind(instance, binding, error);
+    const bp_status_t status = honest_.bind(instance, binding, error);
     if (status != BP_OK) return status;
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(mutex_);
     if (is_unaligned(binding))
-      unaligned[instance].insert(binding->slot);
+      unaligned_[instance].insert(binding->slot);
     else
-      unaligned[instance].erase(binding->slot);
+      unaligned_[instance].erase(binding->slot);
     return status;
   }
   static bool is_refused(bp_instance_t* instance) {
-    const std::lock_guard lock(mutex);
-    return !unaligned[instance].empty();
+    const std::lock_guard lock(mutex_);
+    return !unaligned_[instance].empty();
   }
   static void destroy(bp_instance_t* instance) {
     {
-      const std::lock_guard lock(mutex);
-      unaligned.erase(instance);
+      const std::lock_guard lock(mutex_);
+      unaligned_.erase(instance);
     }
-    honest.destroy(instance);
+    honest_.destroy(instance);
   }
 };
 
 // Makes `run` report `kStatus` if memory of a slot is unaligned.
 template <bp_status_t kStatus>
 void refuse_unaligned_runs(bp_plugin_t& plugin) {
-  UnalignedRuns::honest = UnalignedRuns::api = taken(*plugin.instance);
-  UnalignedRuns::api.bind = UnalignedRuns::bind;
-  UnalignedRuns::api.destroy = UnalignedRuns::destroy;
-  UnalignedRuns::api.run = [](bp_instance_t* instance, const bp_run_t* run, bp_error_t* error) {
+  UnalignedRuns::honest_ = UnalignedRuns::api_ = taken(*plugin.instance);
+  UnalignedRuns::api_.bind = UnalignedRuns::bind;
+  UnalignedRuns::api_.destroy = UnalignedRuns::destroy;
+  UnalignedRuns::api_.run = [](bp_instance_t* instance, const bp_run_t* run, bp_error_t* error) {
     return UnalignedRuns::is_refused(instance) ? sdk::report(error, kStatus, "memory of a slot is unaligned")
-                                               : UnalignedRuns::honest.run(instance, run, error);
+                                               : UnalignedRuns::honest_.run(instance, run, error);
   };
-  plugin.instance = &UnalignedRuns::api;
+  plugin.instance = &UnalignedRuns::api_;
 }
 
 }  // namespace backplane::liar

@@ -97,17 +97,15 @@ bool parse_type(std::string_view text, std::vector<int64_t>& extents, bp_dtype_t
 // Whether the whole text is a number that T can represent; then sets `out`.
 template <class T>
 bool read_number(std::string_view text, T& out) {
-  const char* const end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, out);
-  return error == std::errc() && at == end;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  return error == std::errc() && end == text.data() + text.size();
 }
 
 // Whether the whole text is a decimal number, infinity or NaN. It may be beyond the range of double.
 bool is_real_number(std::string_view text) {
-  const char* const end = text.data() + text.size();
   double value = 0;
-  const auto [at, error] = std::from_chars(text.data(), end, value);
-  return error != std::errc::invalid_argument && at == end;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error != std::errc::invalid_argument && end == text.data() + text.size();
 }
 
 // Rounds the number in `text` to a double, in this direction (FE_*). Does not depend on the process's locale, which a

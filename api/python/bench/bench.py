@@ -4,7 +4,7 @@
     PYTHONPATH=build/dev/python api/python/bench/bench.py [--program build/dev/bin/backplane] [--json]
 
 Times to the first result are medians of 7 processes. Times of runs are averages over 2000 runs; the least of 20 averages is printed. The
-C++ figure is the median that `backplane bench` (--program) reports, which uses the C++ client and the same loader.
+C++ figures are those that `backplane bench` (--program) reports, which uses the C++ client and the same loader.
 """
 
 from __future__ import annotations
@@ -84,8 +84,9 @@ def bound_run(path: str, program: str) -> dict[str, float]:
     return figures
 
 
-def threads(path: str) -> dict[str, float]:
-    """Runs per second of a network of small products, for 1, 2 and 8 threads that share a session. A run uses its caller's thread only."""
+def threads(path: str, program: str) -> dict[str, float]:
+    """Runs per second of a network of small products, for 1, 2 and 8 threads that share a session, from Python and from C++. A run uses its
+    caller's thread only."""
     environment = backplane.Environment(settings={"cpu.threads": 1})
     session = environment.load(path).compile(devices="cpu")
     figures = {}
@@ -107,6 +108,10 @@ def threads(path: str) -> dict[str, float]:
         for worker in workers:
             worker.join()
         figures[f"threads_{count}_per_s"] = sum(done) / 2
+        if os.path.exists(program):
+            words = [program, "bench", path, "--device", "cpu", "--set", "cpu.threads=1", "--streams", str(count), "--runs", "3000", "--json"]
+            report = json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
+            figures[f"cpp_threads_{count}_per_s"] = report["runs_per_second"]
     return figures
 
 
@@ -125,7 +130,7 @@ def main() -> None:
         only = first_result(small, {"loader.select": "cpu"})
         figures["first_result_only_cpu_ms"] = only["first_result_ms"]
         figures.update(bound_run(small, options.program))
-        figures.update(threads(deep))
+        figures.update(threads(deep, options.program))
     if options.json:
         print(json.dumps(figures))
     else:
