@@ -24,6 +24,7 @@ endforeach()
 foreach(file ${files})
   file(RPATH_REMOVE FILE ${file})  # removes the paths of the build folder
 endforeach()
+file(INSTALL ${CMAKE_CURRENT_LIST_DIR}/../../loader/tools/schemas DESTINATION ${to}/share/backplane)
 # Finds the loader in the wheel. In the build it is `$ORIGIN/../lib:`, whose empty part is the working directory.
 file(INSTALL ${build}/bin/backplane DESTINATION ${to}/bin USE_SOURCE_PERMISSIONS)
 file(RPATH_SET FILE ${to}/bin/backplane NEW_RPATH $ORIGIN/../lib)
