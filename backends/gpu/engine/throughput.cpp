@@ -13,29 +13,26 @@
 namespace backplane::gpu {
 namespace {
 
-constexpr size_t kChains = 16;  // as in kernels/throughput.cl
-constexpr int kRepeats = 8;     // the shortest time counts, as disturbances only make a measurement slower
+constexpr size_t kChains = 16;        // as in kernels/throughput.cl
+constexpr int kRepeats = 8;           // the shortest time counts: disturbances only make a measurement slower
+constexpr double kMostSeconds = 0.1;  // no further repetition once all together have taken this long
 constexpr int kLaunches = 32;
 constexpr double kEnoughSeconds = 3e-3;  // how long one launch of `arithmetic` should take
-constexpr double kSlowSeconds = 50e-3;   // a call that takes longer is not repeated: the device is slow or simulated
+constexpr double kSlowSeconds = 50e-3;   // if 1/64 of the buffer takes longer, the rest is not measured
 
 std::string key_of(const DeviceCaps& caps) {
-  return "rates 2\n" + caps.identity + std::to_string(caps.units);
+  return "rates 3\n" + caps.identity + std::to_string(caps.units);
 }
 
 // The shortest time of several calls, in seconds.
 template <class Call>
 double shortest(CommandQueue& queue, const Call& call) {
-  double best = INFINITY;
-  for (int i = 0; i <= kRepeats; ++i) {  // the first call is a warm-up
+  const double best = shortest_time([&] {
     const auto begin = std::chrono::steady_clock::now();
     call();
     queue.finish("measuring the device");
-    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
-    const bool slow = time.count() > kSlowSeconds;
-    if (i != 0 || slow) best = std::min(best, time.count());
-    if (slow) break;
-  }
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  });
   return std::max(best, 1e-9);
 }
 
@@ -58,6 +55,17 @@ std::optional<Throughput> stored_throughput(const DeviceCaps& caps) {
   const auto sane = [](double rate) { return std::isfinite(rate) && rate > 0; };
   if (!sane(throughput.flops) || !sane(throughput.bandwidth) || !sane(throughput.launch_seconds)) return std::nullopt;
   return throughput;
+}
+
+double shortest_time(const std::function<double()>& seconds) {
+  (void)seconds();
+  double best = INFINITY, spent = 0;
+  for (int i = 0; i < kRepeats && spent < kMostSeconds; ++i) {
+    const double time = seconds();
+    best = std::min(best, time);
+    spent += time;
+  }
+  return best;
 }
 
 Throughput measure_throughput(Device& device) {

@@ -7,6 +7,7 @@
 
 #include "backplane/sdk/file_cache.hpp"
 #include "engine/device.h"
+#include "engine/throughput.h"
 
 namespace backplane::gpu {
 namespace {
@@ -15,7 +16,6 @@ namespace {
 // columns.
 constexpr int64_t kRows = 256, kColumns = 768, kDepth = 512;
 constexpr double kOperations = 2.0 * kRows * kColumns * kDepth;
-constexpr int kRounds = 6;
 constexpr double kPatienceSeconds = 0.2;
 
 KernelSource source_of(const Tile& tile) {
@@ -101,18 +101,15 @@ void set_arguments(const Kernel& kernel, const std::vector<Buffer>& buffers, con
 }
 
 double shortest_seconds(const Queue& queue, const std::vector<Start>& starts) {
-  double best = INFINITY;
-  for (int i = 0; i <= kRounds; ++i) {  // the first round is a warm-up
+  return shortest_time([&] {
     const auto begin = std::chrono::steady_clock::now();
     const auto failure = sdk::caught([&] {
       for (const auto& [kernel, ranges] : starts) queue->launch(*kernel, ranges, false);
       queue->finish("tuning");
     });
-    if (failure) return INFINITY;  // a kernel exceeds the device's limits
-    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
-    if (i != 0) best = std::min(best, time.count());
-  }
-  return best;
+    if (failure) return static_cast<double>(INFINITY);  // a kernel exceeds the device's limits
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  });
 }
 
 }  // namespace backplane::gpu
