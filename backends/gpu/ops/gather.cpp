@@ -235,6 +235,46 @@ Verdict supports_scatter_elements(const Node& node) {
   return supports_gather_elements(node);
 }
 
+// ---- TensorScatter -------------------------------------------------------------------------------------------------
+
+void emit_tensor_scatter(Emit& e, std::string_view) {
+  const Tensor update = e.input(1), starts = e.input(2);
+  const Shape shape = e.shape(0);
+  const size_t axis = axis_of(e.node.int_attribute("axis", -2), shape.size());
+  Shape expected = shape;
+  if (update.rank() == shape.size()) expected[axis] = std::min(update.shape[axis], shape[axis]);
+  if (axis == 0 || update.shape != expected)
+    throw sdk::Error(BP_TYPE_MISMATCH, "an update " + to_string(update.shape) + " along axis " + std::to_string(axis) +
+                                           " does not fit a cache " + to_string(shape));
+  if (starts && starts.shape != Shape{shape[0]})
+    throw sdk::Error(BP_TYPE_MISMATCH, "write_indices have extents " + to_string(starts.shape) + " instead of [" +
+                                           std::to_string(shape[0]) + "], one for each sequence");
+  const Tensor y = copy_of_input(e);
+  if (update.count() == 0) return;
+  if (!starts) return e.move(update.shape, {update, dense_strides(update.shape), 0}, {y, dense_strides(shape), 0});
+  const bool is_circular = e.node.text_attribute("mode", "linear") == "circular";
+  e.launch("tensor_scatter", "tensor_scatter",
+           "-DTYPE=" + std::string(word_name(update.dtype)) + (is_circular ? " -DCIRCULAR" : ""))
+      .in(update)
+      .in(starts)
+      .out(y)
+      .arg(update.count())
+      .arg(shape[axis])
+      .arg(update.shape[axis])
+      .arg(elements(shape, axis + 1, shape.size()))
+      .arg(update.count() / shape[0])
+      .fault()
+      .range(update.count());
+}
+
+Verdict supports_tensor_scatter(const Node& node) {
+  return expect(node)
+      .choice("mode", {"linear", "circular"})
+      .rank(0, 2)
+      .same_dtype(0, 1)
+      .input_dtype(2, one(BP_DTYPE_INT64));
+}
+
 // ---- one-hot, top k ------------------------------------------------------------------------------------------------
 
 void emit_one_hot(Emit& e, std::string_view) {
@@ -320,6 +360,7 @@ std::span<const Row> gather_rows() {
       {"", "Scatter", 9, kAnything, kScattering, supports_scatter_elements, emit_scatter_elements},
       {"", "ScatterElements", 11, kAnything, kScattering, supports_scatter_elements, emit_scatter_elements},
       {"", "ScatterND", 11, kAnything, kScattering, supports_scatter, emit_scatter_nd},
+      {"", "TensorScatter", 24, kAnything, {2, 3}, supports_tensor_scatter, emit_tensor_scatter},
       {"", "OneHot", 9, kNumbers, {3, 3, Form::kOpen}, supports_one_hot, emit_one_hot},
       {"", "TopK", 10, kNumbers, {2, 2, Form::kSame, 2}, supports_top_k, emit_top_k},
   };

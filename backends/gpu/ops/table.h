@@ -7,7 +7,6 @@
 namespace backplane::gpu {
 
 // The newest opset of each domain that the backends declare. An operator's last row is valid up to this version.
-// com.microsoft has no rows yet, so its operators are refused.
 inline constexpr bp_opset_t kNewestOpsets[] = {{{"", 0}, 28, 0}, {{"com.microsoft", 13}, 1, 0}};
 
 // Each family has a file named after it, with its rows at the end.
@@ -28,6 +27,7 @@ std::span<const Row> quantize_rows();
 std::span<const Row> attention_rows();
 std::span<const Row> rotary_rows();
 std::span<const Row> grid_sample_rows();
+std::span<const Row> nbits_rows();
 
 const Table& table();
 

@@ -179,6 +179,58 @@ Problem make(const Attended& row, Random& random, bp_dtype_t dtype) {
   return problem;
 }
 
+struct Packed {
+  const char* variant;
+  Extents a;
+  int64_t columns, bits = 4, block = 16;
+  enum Zeros { kNone, kCodes, kReal } zeros = kNone;
+  bool groups = false, bias = false;
+};
+const Packed kPacked[] = {
+    {"plain", {3, 32}, 5},
+    {"zero_points", {2, 48}, 7, 4, 16, Packed::kCodes},
+    {"real_zero_points", {2, 48}, 3, 4, 16, Packed::kReal},
+    {"partly_used_block", {2, 40}, 6, 4, 32, Packed::kCodes, false, true},
+    {"odd_rows", {1, 37}, 4},
+    {"two_bits", {3, 80}, 5, 2, 16, Packed::kCodes},
+    {"eight_bits", {3, 80}, 5, 8, 32, Packed::kCodes, false, true},
+    {"groups", {3, 64}, 5, 4, 16, Packed::kCodes, true},
+    {"bias", {4, 32}, 9, 4, 32, Packed::kNone, false, true},
+    {"one_row", {1, 256}, 64, 4, 128, Packed::kCodes},
+    {"many_rows", {2, 9, 64}, 33},
+    {"vector", {64}, 3},
+    {"empty", {0, 32}, 5},
+};
+
+Problem make(const Packed& row, Random& random, bp_dtype_t dtype) {
+  const int64_t k = row.a.back(), blocks = (k + row.block - 1) / row.block;
+  const auto bytes = [&](Extents extents) {
+    Array array(BP_DTYPE_UINT8, std::move(extents));
+    for (double& x : array.values) x = static_cast<double>(random.integer(0, 255));
+    return constant(to_tensor(array));
+  };
+  const auto reals = [&](Extents extents, double low, double high) {
+    Array array(dtype, std::move(extents));
+    for (double& x : array.values) x = random.uniform(low, high);
+    return constant(to_tensor(array));
+  };
+  Problem problem{"MatMulNBits",
+                  {{"K", k}, {"N", row.columns}, {"bits", row.bits}, {"block_size", row.block}},
+                  {random_tensor(random, dtype, row.a, Fill::kAroundZero),
+                   bytes({row.columns, blocks, row.block * row.bits / 8}), reals({row.columns, blocks}, 0.01, 0.1)}};
+  auto& arguments = problem.arguments;
+  const auto most = static_cast<double>(1 << row.bits);
+  arguments.push_back(row.zeros == Packed::kNone    ? Argument()
+                      : row.zeros == Packed::kCodes ? bytes({row.columns, (blocks * row.bits + 7) / 8})
+                                                    : reals({row.columns, blocks}, 0, most));
+  Argument groups;
+  if (row.groups) groups = constant(ids(random, {k}, blocks - 1));
+  arguments.push_back(std::move(groups));
+  arguments.push_back(row.bias ? reals({row.columns}, -1, 1) : Argument());
+  while (!arguments.back().tensor) arguments.pop_back();
+  return problem;
+}
+
 }  // namespace
 
 void add_microsoft_cases(OpCases& cases) {
@@ -191,6 +243,12 @@ void add_microsoft_cases(OpCases& cases) {
   for (const Attended& row : kAttended) {
     for (const bp_dtype_t dtype : {BP_DTYPE_FLOAT, BP_DTYPE_FLOAT16}) {
       cases.add_to(kMicrosoft, "QAttention", dtype, row.variant,
+                   [&row, dtype](Random& random) { return make(row, random, dtype); });
+    }
+  }
+  for (const Packed& row : kPacked) {
+    for (const bp_dtype_t dtype : {BP_DTYPE_FLOAT, BP_DTYPE_FLOAT16}) {
+      cases.add_to(kMicrosoft, "MatMulNBits", dtype, row.variant,
                    [&row, dtype](Random& random) { return make(row, random, dtype); });
     }
   }

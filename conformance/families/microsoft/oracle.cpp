@@ -192,9 +192,61 @@ References qattention(const Call& call) {
           tracked_reference(type, {2, batch, heads, keys, size}, present)};
 }
 
+// Returns the code at index `i` of codes of `bits` bits that are packed in bytes, from element `first` of `bytes` on.
+int64_t code_at(const Array& bytes, int64_t first, int64_t bits, int64_t i) {
+  const int64_t byte = whole(bytes.values[static_cast<size_t>(first + i * bits / 8)]);
+  return byte >> i * bits % 8 & ((int64_t{1} << bits) - 1);
+}
+
+// A times the transpose of weights: each column has K codes in blocks, and a code less the zero point of its block
+// times the block's scale is a weight.
+References matmul_nbits(const Call& call) {
+  const Array &a = call.in(0, 1), &codes = call.in(1), &scales = call.in(2);
+  const int64_t k = call.integer("K"), n = call.integer("N"), bits = call.integer("bits", 4),
+                block = call.integer("block_size");
+  require(is_float(a.dtype) && k > 0 && n > 0 && a.extents.back() == k, "A is not floating-point, or not of K columns");
+  require((bits == 2 || bits == 4 || bits == 8) && block >= 16 && (block & (block - 1)) == 0,
+          "bits must be 2, 4 or 8, and block_size a power of two from 16");
+  const int64_t blocks = (k + block - 1) / block, column_bytes = blocks * block / 8 * bits,
+                zero_bytes = (blocks * bits + 7) / 8;
+  require(codes.count() == n * column_bytes && scales.count() == n * blocks, "B or scales do not fit K and N");
+  const bool has_zeros = call.has(3), packs_zeros = has_zeros && call.in(3).dtype == BP_DTYPE_UINT8;
+  require(!has_zeros || call.in(3).count() == n * (packs_zeros ? zero_bytes : blocks),
+          "zero_points do not fit K and N");
+  std::vector<int64_t> groups;
+  if (call.has(4)) groups = call.integers(4);
+  require(groups.empty() || static_cast<int64_t>(groups.size()) >= k, "g_idx has fewer than K elements");
+  for (const int64_t group : groups) require(group >= 0 && group < blocks, "g_idx names a block that does not exist");
+  std::vector<Tracked> weights;
+  for (int64_t column = 0; column < n; ++column) {
+    for (int64_t i = 0; i < k; ++i) {
+      const int64_t at = groups.empty() ? i / block : groups[static_cast<size_t>(i)], place = column * blocks + at;
+      const Tracked zero(!has_zeros    ? static_cast<double>(int64_t{1} << (bits - 1))
+                         : packs_zeros ? static_cast<double>(code_at(call.in(3), column * zero_bytes, bits, at))
+                                       : call.in(3).values[static_cast<size_t>(place)]);
+      const auto code = static_cast<double>(code_at(codes, column * column_bytes, bits, i));
+      weights.push_back((Tracked(code) - zero) * Tracked(scales.values[static_cast<size_t>(place)]));
+    }
+  }
+  Extents extents = a.extents;
+  extents.back() = n;
+  std::vector<Tracked> results;
+  for_each_index(extents, [&](const Index& at) {
+    TrackedSum sum(a.dtype);
+    Index from = at;
+    const int64_t column = at.back();
+    for (from.back() = 0; from.back() < k; ++from.back())
+      sum.add(Tracked(a.at(from)), weights[static_cast<size_t>(column * k + from.back())]);
+    results.push_back(call.has(5) ? sum.result() + Tracked(call.vector(5, n)[static_cast<size_t>(column)])
+                                  : sum.result());
+  });
+  return {tracked_reference(a.dtype, extents, results)};
+}
+
 constexpr std::string_view kMicrosoft = "com.microsoft";
 const Operator kOperators[] = {
     {"EmbedLayerNormalization", {1}, embed_layer_normalization, kMicrosoft},
+    {"MatMulNBits", {1}, matmul_nbits, kMicrosoft},
     {"NhwcConv", {1}, nhwc_conv, kMicrosoft},
     {"QAttention", {1}, qattention, kMicrosoft},
 };

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Multiplies a[rows][k] by the transpose of weights that are stored as codes of BITS bits: the weight in line i of a
+// column is (code - zero) * scale, where the scale and the zero point are those of i's block. A column has `blocks` blocks
+// of BLOCK codes, of which the last may have unused ones. Sums are in fp32.
+//
+// TYPE, SCALE  types of a and y, and of the scales
+// ZERO         the type of zeros[column][block]; u8: they are packed like the codes, and each column begins with a byte
+//              of its own. Undefined: every zero point is 2^(BITS - 1)
+// GROUPED      line i belongs to block groups[i]; otherwise to block i / BLOCK. A block that does not exist sets fault[0]
+//              to `node`
+// BIAS         the type of bias[column]; undefined: none
+// ROWS         rows of a that a work item computes, from the first of its own on
+// LANES        work items that share a column
+#if LANES > 1
+JOINED(joined, float, a + b)
+#endif
+
+kernel void nbits_product(GLOBAL const S(TYPE)* a, GLOBAL const uchar* codes, GLOBAL const S(SCALE)* scales,
+#ifdef ZERO
+                          GLOBAL const S(ZERO)* zeros,
+#endif
+#ifdef GROUPED
+                          GLOBAL const int* groups,
+#endif
+#ifdef BIAS
+                          GLOBAL const S(BIAS)* bias,
+#endif
+                          GLOBAL S(TYPE)* y, int items, int rows, int columns, int k, int blocks
+#ifdef GROUPED
+                          , GLOBAL int* fault, int node
+#endif
+) {
+  const int item = (int)get_global_id(0) / LANES, lane = (int)get_global_id(0) % LANES;
+#if LANES > 1
+  SHARED(float, shared, LANES);
+#else
+  if (item >= items) return;
+#endif
+  const int column = item % columns, first = item / columns * ROWS;
+  codes += (size_t)column * blocks * (BLOCK / 8 * BITS);
+  float sums[ROWS];
+  for (int r = 0; r < ROWS; ++r) sums[r] = 0;
+  for (int begin = lane * 8; begin < k; begin += LANES * 8) {
+    for (int i = begin; i < min(begin + 8, k); ++i) {
+#ifdef GROUPED
+      int block = groups[i];
+      if (block < 0 || block >= blocks) {
+        fault[0] = node;
+        block = 0;
+      }
+#else
+      const int block = i / BLOCK;
+#endif
+#ifndef ZERO
+      const float zero = 1 << (BITS - 1);
+#elif ZERO_BITS > 0
+      const int zero_at = column * ((blocks * BITS + 7) / 8) + block * BITS / 8;
+      const float zero = (float)(zeros[zero_at] >> block * BITS % 8 & ((1 << BITS) - 1));
+#else
+      const float zero = LOAD(ZERO, zeros, column * blocks + block);
+#endif
+      const float code = (float)(codes[i * BITS / 8] >> i * BITS % 8 & ((1 << BITS) - 1));
+      const float weight = (code - zero) * LOAD(SCALE, scales, column * blocks + block);
+      for (int r = 0; r < ROWS; ++r) sums[r] += LOAD(TYPE, a, min(first + r, rows - 1) * k + i) * weight;
+    }
+  }
+  for (int r = 0; r < ROWS; ++r) {
+#if LANES > 1
+    const float sum = joined(sums[r], shared);
+    if (lane != 0) continue;
+#else
+    const float sum = sums[r];
+#endif
+    if (first + r >= rows) continue;
+#ifdef BIAS
+    STORE(TYPE, y, (first + r) * columns + column, sum + LOAD(BIAS, bias, column));
+#else
+    STORE(TYPE, y, (first + r) * columns + column, sum);
+#endif
+  }
+}
