@@ -99,7 +99,7 @@ gate_cuda() {
         build/dev/tests/standin build/dev/cuda_core_kernels | tail -3 || return 1
     scripts/gpu_check/gpu_check_test.sh build/dev | tail -20 || return 1
     local status=0
-    build/dev/tests/nvrtc_check build/dev/cuda_core_kernels sm_80 sm_90 | tail -2 || status=$?
+    build/dev/tests/nvrtc_check build/dev/cuda_core_kernels sm_75 sm_80 sm_89 sm_90 sm_100 || status=$?
     [[ $status -eq 0 || $status -eq 77 ]]
 }
 gate_fuzzers() { scripts/fuzz.sh --seconds 20; }
