@@ -6,17 +6,26 @@
 namespace backplane::cuda {
 namespace {
 
-int attribute(CUdevice id, CUdevice_attribute what) {
+// A positive attribute of the device. Throws if the driver does not report one.
+int attribute(CUdevice id, CUdevice_attribute what, const std::string& name) {
   int value = 0;
-  return cuda().cuDeviceGetAttribute(&value, what, id) == CUDA_SUCCESS ? value : 0;
+  check(cuda().cuDeviceGetAttribute(&value, what, id), "querying " + name);
+  if (value <= 0) throw sdk::Error(BP_UNSUPPORTED, "the driver reports " + std::to_string(value) + " as " + name);
+  return value;
+}
+
+// The minor number of the compute capability may be 0.
+int minor_of(CUdevice id) {
+  int value = 0;
+  check(cuda().cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, id),
+        "querying the compute capability");
+  return value;
 }
 
 FoundDevice query(CUdevice id) {
   const Functions& driver = cuda();
-  FoundDevice found{id,
-                    attribute(id, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
-                    attribute(id, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
-                    {}};
+  FoundDevice found{
+      id, attribute(id, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, "the compute capability"), minor_of(id), {}};
   gpu::DeviceCaps& caps = found.caps;
   std::array<char, 256> text{};
   caps.backend = "cuda";
@@ -34,15 +43,17 @@ FoundDevice query(CUdevice id) {
   caps.identity = caps.name + "\n" + caps.driver + "\n" + caps.arch + "\n";
   caps.kind = BP_DEVICE_GPU;
   caps.fp64 = caps.fp16 = true;
-  caps.units = static_cast<uint32_t>(attribute(id, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
+  caps.units =
+      static_cast<uint32_t>(attribute(id, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, "the number of multiprocessors"));
   caps.alignment = 256;
   size_t bytes = 0;
-  driver.cuDeviceTotalMem(&bytes, id);
+  check(driver.cuDeviceTotalMem(&bytes, id), "querying the size of the memory");
   caps.memory_bytes = caps.max_buffer_bytes = bytes;
-  caps.local_bytes = static_cast<uint64_t>(attribute(id, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK));
-  caps.max_group = static_cast<size_t>(attribute(id, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK));
+  caps.local_bytes = static_cast<uint64_t>(
+      attribute(id, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, "the size of shared memory"));
+  caps.max_group = static_cast<size_t>(attribute(id, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, "the size of a block"));
   caps.max_groups_across = kMaxGroupsAcross;
-  caps.estimate(1e3 * attribute(id, CU_DEVICE_ATTRIBUTE_CLOCK_RATE));
+  caps.estimate(1e3 * attribute(id, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, "the clock rate"));
   return found;
 }
 
@@ -54,16 +65,19 @@ std::vector<FoundDevice> find_devices(std::string& why_none) {
     check(cuda().cuInit(0), "starting the driver");
     int count = 0;
     check(cuda().cuDeviceGetCount(&count), "counting devices");
+    if (count == 0) why_none = "the driver has no device";
     for (int index = 0; index < count; ++index) {
-      CUdevice id = 0;
-      check(cuda().cuDeviceGet(&id, index), "device " + std::to_string(index));
-      found.push_back(query(id));
+      const auto unusable = sdk::caught([&] {
+        CUdevice id = 0;
+        check(cuda().cuDeviceGet(&id, index), "finding it");
+        found.push_back(query(id));
+      });
+      if (unusable) why_none = "device " + std::to_string(index) + ": " + unusable->text;
     }
     // cuMemcpyPeerAsync copies between any two devices: through host memory if they cannot access each other's.
-    for (int index = 0; index < count; ++index)
-      for (int other = 0; other < count; ++other)
+    for (size_t index = 0; index < found.size(); ++index)
+      for (size_t other = 0; other < found.size(); ++other)
         if (other != index) found[index].caps.peers.push_back(static_cast<uint32_t>(other));
-    if (count == 0) why_none = "the driver has no device";
   });
   if (failure) why_none = failure->text;
   return found;
