@@ -82,21 +82,29 @@ void Instance::start_in(Stream& stream) {
   if (run_queue_->is_captured()) return add_to_capture();
   prepare();
   std::shared_ptr<Flight> wait = stream.wait_for(sync_);
-  Event last;
+  while (!flights_.empty() && flights_.front()->concluded()) flights_.pop_front();
+  flights_.emplace_back();
+  const std::shared_ptr<Work> work = work_;
+  const auto is_started = [&] { return !work->begun.empty() || !work->launched.empty(); };
   try {
-    begin();
-    launch(kernels_.size());
-    finish_work();
-    if (!work_->ended.empty())
-      last = work_->ended.back();
-    else if (!work_->launched.empty())
-      last = work_->launched.back();
-    if (last == nullptr) last = run_queue_->mark();
-    while (!flights_.empty() && flights_.front()->concluded()) flights_.pop_front();
-    const std::shared_ptr<const Work> work = work_;
-    flights_.push_back(std::make_shared<Flight>([this, work] { return conclude(*work); }, sync_->run().id, last));
+    Event last;
+    work->failure = sdk::caught([&] {
+      begin();
+      launch(kernels_.size());
+      finish_work();
+      if (!work->ended.empty())
+        last = work->ended.back();
+      else if (!work->launched.empty())
+        last = work->launched.back();
+      if (last == nullptr) last = run_queue_->mark();
+    });
+    // If the run has started, its commands may be waiting for points that this thread signals after the call, so the
+    // failure is reported like one on the device.
+    if (work->failure && !is_started()) throw sdk::Error(*work->failure);
+    flights_.back() = std::make_shared<Flight>([this, work] { return conclude(*work); }, sync_->run().id, last);
   } catch (...) {
-    abort_start();
+    flights_.pop_back();
+    if (is_started()) abort_start();
     throw;
   }
   work_ = nullptr;
@@ -297,6 +305,7 @@ void Instance::check_work(const Work& work) const {
 // runs may be in flight.
 std::optional<sdk::Error> Instance::conclude(const Work& work) {
   auto failure = sdk::caught([&] {
+    if (work.failure) throw sdk::Error(*work.failure);
     check_work(work);
     trace(work);
   });

@@ -156,9 +156,10 @@ std::shared_ptr<Flight> Stream::wait_for(const std::shared_ptr<const sdk::RunSyn
     begin_callback();
     try {
       // The work runs even if the wait fails: its results are garbage, and the end reports the failure.
-      std::thread([gate, reports = reports_, abandonment = abandonment_, sync, failure] {
+      std::thread([gate, reports = reports_, abandonment = abandonment_, sync, failure]() mutable {
         *failure = sdk::caught([&] { sync->wait(); });
         if (!abandonment->is_set()) gate->open();
+        gate = nullptr;  // before the stream may be destroyed, and the device closed
         end_callback(*reports);
       }).detach();
     } catch (...) {
@@ -192,9 +193,10 @@ void Stream::follow(const std::shared_ptr<const sdk::RunSync>& sync, std::shared
       timeline->signal_after(queue_->mark(), point.value, std::move(flights));
     };
     if (!sdk::caught(signal)) continue;
-    queue_->finish_noexcept();
-    const std::optional<sdk::Error> failure = flight->outcome();
-    static_cast<void>(sdk::caught([&] { timeline->signal(point.value, failure ? &*failure : nullptr); }));
+    when_finished([reach = timeline->signaller(point.value), flight] {
+      const std::optional<sdk::Error> failure = flight->outcome();
+      reach(failure ? &*failure : nullptr);
+    });
   }
   {
     const std::lock_guard lock(mutex_);
@@ -203,7 +205,7 @@ void Stream::follow(const std::shared_ptr<const sdk::RunSync>& sync, std::shared
   }
   if (!reports) {
     // Flushes after the signals are enqueued, as other queues and threads wait for them without flushing this queue.
-    if (sdk::caught([this] { queue_->flush(); })) queue_->finish_noexcept();
+    if (sdk::caught([this] { queue_->flush(); })) when_finished([] {});
     return;
   }
   begin_callback();
@@ -217,10 +219,20 @@ void Stream::follow(const std::shared_ptr<const sdk::RunSync>& sync, std::shared
     sync->end(failure ? &*failure : nullptr);
     end_callback(*reports);
   };
-  if (sdk::caught([&] { queue_->when_done(report); })) {
-    queue_->finish_noexcept();
-    report(nullptr);
-  }
+  if (sdk::caught([&] { queue_->when_done(report); })) when_finished([report] { report(nullptr); });
+}
+
+void Stream::when_finished(std::function<void()> end) noexcept {
+  begin_callback();
+  auto finish = [queue = queue_, reports = reports_, end = std::move(end)]() mutable {
+    queue->finish_noexcept();
+    end();
+    queue = nullptr;  // before the stream may be destroyed, and the device closed
+    end = nullptr;
+    end_callback(*reports);
+  };
+  // Without a thread, this one waits: nothing else can report the end.
+  if (sdk::caught([&] { std::thread(finish).detach(); })) finish();
 }
 
 void Stream::begin_callback() {
@@ -262,6 +274,12 @@ void Timeline::reach(const std::shared_ptr<State>& state, const Event& event, ui
                                 failure->vendor_code);
     state->numbers.signal(value, &dependency);
   });
+}
+
+std::function<void(const sdk::Error*)> Timeline::signaller(uint64_t value) {
+  return [state = state_, value](const sdk::Error* failure) {
+    static_cast<void>(sdk::caught([&] { state->numbers.signal(value, failure); }));
+  };
 }
 
 void Timeline::signal_after(const Event& event, uint64_t value, Flights flights) {

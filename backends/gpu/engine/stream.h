@@ -93,6 +93,9 @@ class Stream final : public sdk::Stream {
   };
   void begin_callback();
   static void end_callback(Reports& reports);
+  // Calls `end` on another thread when the work in the queue has ended. Used where the driver cannot report that; the
+  // thread of the caller must not wait, because the work may wait for what it does next.
+  void when_finished(std::function<void()> end) noexcept;
 
   Queue queue_;
   const std::shared_ptr<Abandonment> abandonment_;
@@ -128,6 +131,9 @@ class Timeline final : public sdk::NativeSemaphore {
   // The semaphore reaches `value` when the event has ended. The failure at that value is the first failure of
   // `flights`.
   void signal_after(const Event& event, uint64_t value, Flights flights);
+  // Returns a function that reports `value` as reached, or as failed, later; it may be called after the semaphore has
+  // been destroyed.
+  std::function<void(const sdk::Error* failure)> signaller(uint64_t value);
   // The event after which the semaphore has `value`, or an empty one if no pending signal is known for it.
   Event pending(uint64_t value) const;
 

@@ -61,6 +61,7 @@ EXPORT CUresult cuGetErrorName(CUresult error, const char** name) {
 }
 
 EXPORT CUresult cuDriverGetVersion(int* version) {
+  CALLED();
   *version = CUDA_VERSION;
   return CUDA_SUCCESS;
 }
@@ -72,17 +73,20 @@ EXPORT CUresult cuDeviceGetCount(int* number) {
 }
 
 EXPORT CUresult cuDeviceGet(CUdevice* device, int index) {
+  CALLED();
   if (index < 0 || index >= device_count()) return CUDA_ERROR_INVALID_DEVICE;
   *device = index;
   return CUDA_SUCCESS;
 }
 
 EXPORT CUresult cuDeviceGetName(char* name, int size, CUdevice) {
+  CALLED();
   std::strncpy(name, "Stand-in for a GPU", static_cast<size_t>(size));
   return CUDA_SUCCESS;
 }
 
 EXPORT CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute what, CUdevice) {
+  CALLED();
   const char* const arch = std::getenv("STANDIN_ARCH");
   const int capability = arch == nullptr ? 90 : std::atoi(arch);
   switch (what) {
@@ -111,11 +115,13 @@ EXPORT CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute what, CUdevi
 }
 
 EXPORT CUresult cuDeviceGetPCIBusId(char* text, int size, CUdevice device) {
+  CALLED();
   std::snprintf(text, static_cast<size_t>(size), "0000:%02X:00.0", 0x0a + static_cast<unsigned>(device));
   return CUDA_SUCCESS;
 }
 
 EXPORT CUresult cuDeviceTotalMem(size_t* bytes, CUdevice) {
+  CALLED();
   *bytes = size_t{2} << 30;
   return CUDA_SUCCESS;
 }
@@ -134,6 +140,7 @@ EXPORT CUresult cuDevicePrimaryCtxRelease(CUdevice) {
 }
 
 EXPORT CUresult cuCtxPushCurrent(CUcontext own) {
+  CALLED();
   current.push_back(own);
   return CUDA_SUCCESS;
 }
@@ -146,6 +153,7 @@ EXPORT CUresult cuCtxPopCurrent(CUcontext* own) {
 }
 
 EXPORT CUresult cuCtxGetDevice(CUdevice* device) {
+  CALLED();
   if (current.empty()) return CUDA_ERROR_INVALID_CONTEXT;
   *device = current.back()->device;
   return CUDA_SUCCESS;

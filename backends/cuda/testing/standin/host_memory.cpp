@@ -53,7 +53,7 @@ EXPORT CUresult cuMemFreeHost(void* memory) {
 }
 
 EXPORT CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr* out, void* memory, unsigned) {
-  if (!standin::has_context()) return CUDA_ERROR_INVALID_CONTEXT;
+  IN_CONTEXT();
   *out = reinterpret_cast<CUdeviceptr>(memory);
   return CUDA_SUCCESS;
 }

@@ -188,7 +188,7 @@ EXPORT CUresult cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr word, cuuint
 }
 
 EXPORT CUresult cuStreamGetCtx(CUstream stream, CUcontext* out) {
-  if (!has_context()) return CUDA_ERROR_INVALID_CONTEXT;
+  IN_CONTEXT();
   *out = stream_of(stream)->context;
   return CUDA_SUCCESS;
 }
@@ -267,7 +267,7 @@ EXPORT CUresult cuEventSynchronize(CUevent event) {
 }
 
 EXPORT CUresult cuEventElapsedTime(float* milliseconds, CUevent from, CUevent to) {
-  if (!has_context()) return CUDA_ERROR_INVALID_CONTEXT;
+  IN_CONTEXT();
   if (from->state->context != to->state->context) return CUDA_ERROR_INVALID_HANDLE;
   for (const CUevent each : {from, to})
     if (const CUresult refused = refuse_captured(*each->state); refused != CUDA_SUCCESS) return refused;
