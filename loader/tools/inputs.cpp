@@ -86,7 +86,10 @@ class Dimensions {
       }
       extents[i] = 1;
       if (symbol.empty()) {
-        note(fmt::format("dimension {} of input '{}' is unknown: set to 1", i, input.name()));
+        note(fmt::format(
+            "dimension {} of input '{}' has no name and is set to 1; to choose another, pass the input with "
+            "--input {}=FILE",
+            i, input.name(), input.name()));
       } else {
         note(fmt::format("dimension '{0}' is set to 1; choose it with --dim {0}=EXTENT", symbol));
         extents_[symbol] = 1;

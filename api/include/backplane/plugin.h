@@ -500,10 +500,10 @@ typedef struct bp_instance_api_t {
    * have advanced. If the call fails, even after the work began, the device no longer touches the bound memory, and
    * the plugin has neither called `done` nor advanced a signal: the caller does both. After BP_OK the plugin does
    * both; a synchronous device does so before it returns, and reports failures by its return value alone, never by the
-   * status of `done`. [one at a time] [blocks on synchronous devices, and where bindings or extents are new]. Errors:
-   * BP_BAD_STATE (a slot is not bound, and is no output for `output`), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT,
-   * BP_DEVICE_LOST, BP_DEPENDENCY_FAILED, BP_RESOURCE_EXHAUSTED, BP_TYPE_MISMATCH, BP_UNSUPPORTED (memory that starts
-   * where the device cannot use it; an imported semaphore of a single value among the signals). */
+   * status of `done`. [one at a time] [blocks on synchronous devices, where bindings or extents are new, and where the
+   * plan depends on bytes of an input]. Errors: BP_BAD_STATE (a slot is not bound, and is no output for `output`),
+   * BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEVICE_LOST, BP_DEPENDENCY_FAILED, BP_RESOURCE_EXHAUSTED, BP_TYPE_MISMATCH,
+   * BP_UNSUPPORTED (memory at an unsupported address; an imported semaphore of a single value among the signals). */
   bp_status_t(BP_CALL* run)(bp_instance_t* instance, const bp_run_t* run, bp_error_t* error);
 } bp_instance_api_t;
 

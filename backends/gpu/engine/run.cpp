@@ -84,9 +84,8 @@ void Instance::start_in(Stream& stream) {
   std::shared_ptr<Flight> wait = stream.wait_for(sync_);
   while (!flights_.empty() && flights_.front()->concluded()) flights_.pop_front();
   flights_.emplace_back();
-  const std::shared_ptr<Work> work = work_;
-  const auto is_started = [&] { return !work->begun.empty() || !work->launched.empty(); };
   try {
+    const std::shared_ptr<Work> work = work_;
     Event last;
     work->failure = sdk::caught([&] {
       begin();
@@ -98,13 +97,12 @@ void Instance::start_in(Stream& stream) {
         last = work->launched.back();
       if (last == nullptr) last = run_queue_->mark();
     });
-    // If the run has started, its commands may be waiting for points that this thread signals after the call, so the
-    // failure is reported like one on the device.
-    if (work->failure && !is_started()) throw sdk::Error(*work->failure);
+    // Commands that were enqueued before a failure may wait for points that this thread signals after the call, so the
+    // failure is reported when they have ended, like one on the device.
     flights_.back() = std::make_shared<Flight>([this, work] { return conclude(*work); }, sync_->run().id, last);
   } catch (...) {
     flights_.pop_back();
-    if (is_started()) abort_start();
+    abort_start();
     throw;
   }
   work_ = nullptr;
