@@ -28,10 +28,10 @@ Status event_signals_it(const Device& device) {
 
 Result<std::shared_ptr<FrameworkStream>> FrameworkStream::create(std::shared_ptr<Environment> environment,
                                                                  Device& device, const bp_stream_create_t& how) {
+  BP_ASSIGN(bp_device_t * handle, device.open());  // first: it loads a backend that is loaded when it is used
   const bp_sync_api_t* api = device.backend().plugin->sync;
   if (!api || !api->stream_create || !api->stream_destroy || !api->stream_wait) return lacks(device, "streams");
   std::shared_ptr<FrameworkStream> stream(new FrameworkStream(std::move(environment), device));
-  BP_ASSIGN(bp_device_t * handle, device.open());
   PluginError error;
   BP_TRY(device_status(device, error, api->stream_create(handle, &how, &stream->stream_, error.get())));
   if (!stream->stream_) return Status(BP_INTERNAL, "device '" + device.name() + "': stream_create returned no stream");
@@ -102,10 +102,10 @@ Status FrameworkStream::export_native(bp_native_t& out) const {
 Result<std::shared_ptr<FrameworkSemaphore>> FrameworkSemaphore::create(std::shared_ptr<Environment> environment,
                                                                        Device& device,
                                                                        const bp_semaphore_create_t& how) {
+  BP_ASSIGN(bp_device_t * handle, device.open());
   const bp_sync_api_t* api = device.backend().plugin->sync;
   if (!api || !api->semaphore_create || !api->semaphore_destroy) return lacks(device, "semaphores");
   std::shared_ptr<FrameworkSemaphore> semaphore(new FrameworkSemaphore(std::move(environment), device));
-  BP_ASSIGN(bp_device_t * handle, device.open());
   PluginError error;
   BP_TRY(device_status(device, error, api->semaphore_create(handle, &how, &semaphore->semaphore_, error.get())));
   if (!semaphore->semaphore_)
