@@ -96,13 +96,15 @@ void Completion::run(Exec& exec, const RunOptions& how) {
   std::optional<nb::python_error> interruption;
   try {
     const nb::gil_scoped_release unlocked;
+    bp_cancel_t* watched = how.cancel == nullptr ? nullptr : how.cancel->get();
+    // A deadline in the past: only looks whether the token is set already.
+    if (watched != nullptr && api().semaphore_wait(over_->get(), 1, 1, watched, nullptr) == BP_CANCELLED) cancel.set();
     try {
       exec.submit(run);
     } catch (...) {
       refused();
       throw;
     }
-    bp_cancel_t* watched = how.cancel == nullptr ? nullptr : how.cancel->get();
     for (bool is_over = false; !is_over;) {
       const uint64_t until = nanoseconds_of(Clock::now() + kSlice);
       const bp_status_t status = api().semaphore_wait(over_->get(), 1, until, watched, nullptr);

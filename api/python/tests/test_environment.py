@@ -102,16 +102,27 @@ def test_a_log_function_that_refers_to_its_environment_is_collected() -> None:
 
 
 def test_a_forked_process_has_an_environment_of_its_own(env: backplane.Environment) -> None:
+    model = env.load(models.relu())
     child = os.fork()
     if child == 0:
         status = 1
         try:
+            for use in (lambda: model.inputs, lambda: model.outputs, lambda: repr(model), model.report):
+                with pytest.raises(backplane.Forked):
+                    use()
             session = backplane.load(models.relu()).compile(devices="cpu")
             status = 0 if session(numpy.ones((2, 3), numpy.float32)).all() and backplane.devices() else 2
         finally:
             os._exit(status)
     assert os.waitpid(child, 0)[1] == 0
     assert backplane.environment() is env
+
+
+def test_a_stream_may_be_the_first_use_of_a_backend(env: backplane.Environment) -> None:
+    if not any(device.name == "opencl" for device in env.devices):
+        pytest.skip("there is no device 'opencl'")
+    code = "import backplane; backplane.environment().stream('opencl').wait()"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
 def test_report_is_that_of_the_program(env: backplane.Environment) -> None:

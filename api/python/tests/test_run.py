@@ -201,6 +201,17 @@ def test_a_token_ends_a_run_on_the_main_thread(env: backplane.Environment) -> No
     timer.join()
 
 
+def test_a_token_that_is_set_ends_every_run(env: backplane.Environment) -> None:
+    session = compiled(env)
+    cancel = backplane.Cancel()
+    cancel.set()
+    for _ in range(20):
+        with pytest.raises(backplane.Cancelled):
+            session.run({"x": X}, cancel=cancel)
+        with pytest.raises(backplane.Cancelled):
+            session.bind({"x": X})(cancel=cancel)
+
+
 def test_a_cycle_of_a_run_and_what_is_bound_is_collected(env: backplane.Environment) -> None:
     run = compiled(env).bind({"x": X})
     run()

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -19,7 +20,14 @@ class Model {
       : model_(model, [keep = std::move(keep)](bp_model_t* m) { api().model_destroy(m); }) {}
 
   // Valid as long as the model exists.
-  view::Graph graph() const { return view::Graph(api().model_graph(model_.get())); }
+  view::Graph graph() const {
+    const bp_graph_t* graph = api().model_graph(model_.get());
+    if (graph == nullptr) {
+      (void)report();  // throws the reason, such as a fork since the model was made
+      throw std::bad_alloc();
+    }
+    return view::Graph(graph);
+  }
   // The JSON output of `backplane info --json`, without `uncovered`.
   std::string report() const { return detail::collect(api().model_report, get()); }
   bp_model_t* get() const { return model_.get(); }
