@@ -24,8 +24,8 @@ def prepare(model):
 
 
 def compute(rows, results, reasons, places):
-    """Runs rows, at most BATCH of them, and writes each result to its place in `results`. A row that the model refuses has the reason in
-    `reasons` instead: a refused batch is run in halves to find it."""
+    """Runs rows, at most BATCH of them, and writes each result to its place in `results`. For a row that the model refuses, the reason
+    is written to `reasons` instead; a refused batch is split in halves until the row is found."""
     import backplane
     run, x, y = _run
     x[: len(rows)] = rows
