@@ -63,9 +63,9 @@ if TYPE_CHECKING:
 
     import onnx
 
-    from ._core import SupportsDLPack, Value
     from .explanation import Explanation, Profile
     from .trace import Trace
+    from .typing import SupportsDLPack, Value
 
 __version__ = "0.1.0"
 _shared: Environment | None = None
@@ -97,9 +97,9 @@ def devices() -> list[Device]:
 
 
 def load(
-    source: str | os.PathLike | bytes | bytearray | memoryview | onnx.ModelProto,
+    source: str | os.PathLike[str] | bytes | bytearray | memoryview | onnx.ModelProto,
     *,
-    directory: str | os.PathLike | None = None,
+    directory: str | os.PathLike[str] | None = None,
     weights: Mapping[str, Value] | None = None,
 ) -> Model:
     """Reads, checks and canonicalizes a model: a path, bytes or an onnx.ModelProto. See `Environment.load`."""

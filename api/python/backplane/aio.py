@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     import numpy
 
-    from ._core import Run, Session, Value
+    from ._core import Run, Session
+    from .typing import Value
 
 
 async def run_bound(run: Run, timeout: float | None = None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import html
 import json
+import math
 from typing import Any
 
 from .options import resolve
@@ -46,7 +47,7 @@ def _time(seconds: float | None) -> str:
     return f"{seconds / 1e-9:.3g} ns"
 
 
-def _count(items: list[dict], one: str, many: str) -> str:
+def _count(items: list[dict[str, Any]], one: str, many: str) -> str:
     return f"{len(items)} {one if len(items) == 1 else many}"
 
 
@@ -84,40 +85,22 @@ class Explanation:
     `backplane explain --json` prints it."""
 
     def __init__(self, text: str) -> None:
-        self.report: dict = json.loads(text)
-
-    @property
-    def devices(self) -> list[str]:
+        self.report: dict[str, Any] = json.loads(text)
+        self.devices: list[str] = self.report["devices"]
         """The devices that were queried, preferred first."""
-        return self.report["devices"]
-
-    @property
-    def islands(self) -> list[dict]:
+        self.islands: list[dict[str, Any]] = self.report["islands"]
         """Sets of nodes that one device compiles and runs as one, in an order in which they can run."""
-        return self.report["islands"]
-
-    @property
-    def nodes(self) -> list[dict]:
+        self.nodes: list[dict[str, Any]] = self.report["nodes"]
         """Every node, with `op_type`, `name`, `device` (None if no device supports it), `island`, `seconds` (expected), and
         `verdicts`: whether each device supports the node and, if not, why."""
-        return self.report["nodes"]
-
-    @property
-    def copies(self) -> list[dict]:
+        self.copies: list[dict[str, Any]] = self.report["copies"]
         """Values that are copied between devices."""
-        return self.report["copies"]
-
-    @property
-    def uncovered(self) -> list[dict]:
+        self.uncovered = [self.nodes[index] for index in self.report["uncovered"]]
         """Nodes that no device supports. If there are any, the model cannot run."""
-        return [self.nodes[index] for index in self.report["uncovered"]]
-
-    @property
-    def seconds(self) -> float:
+        self.seconds: float = self.report["seconds"]
         """The expected time of a run in seconds; 0 if unknown."""
-        return self.report["seconds"]
 
-    def why(self, node: dict) -> str:
+    def why(self, node: dict[str, Any]) -> str:
         """Why a node of `nodes` is not on another device: its pin, and the reason of each device that does not support it."""
         pin = [f"pinned by {node['pin']}"] if node.get("pin") else []
         refusals = [verdict for verdict in node["verdicts"] if verdict["answer"] == "no"]
@@ -194,22 +177,18 @@ class Explanation:
 class Profile:
     """Measured times of a model's nodes on each device, the slowest nodes first."""
 
-    def __init__(self, report: dict) -> None:
-        def slowest(node: dict) -> float:
+    def __init__(self, report: dict[str, Any]) -> None:
+        def slowest(node: dict[str, Any]) -> float:
             return max((verdict.get("seconds") or 0 for verdict in node["verdicts"]), default=0)
 
         self.report = report
         self.devices: list[str] = report["devices"]
-        self.nodes: list[dict] = sorted(report["nodes"], key=slowest, reverse=True)
+        self.nodes: list[dict[str, Any]] = sorted(report["nodes"], key=slowest, reverse=True)
 
     def seconds(self, device: str) -> float:
         """The sum of the measured times of the nodes that a device supports."""
-        return sum(
-            verdict["seconds"]
-            for node in self.nodes
-            for verdict in node["verdicts"]
-            if verdict["device"] == device and verdict.get("source") == "measured"
-        )
+        verdicts = (verdict for node in self.nodes for verdict in node["verdicts"] if verdict["device"] == device)
+        return math.fsum(verdict["seconds"] for verdict in verdicts if verdict.get("source") == "measured")
 
     def _rows(self) -> list[list[str]]:
         rows = []

@@ -33,6 +33,37 @@ def _device_name(device: str) -> str:
     return _NAMES[kind] if index in ("", "0") else f"{_NAMES[kind]}:{index}"
 
 
+def _named(node: onnx.NodeProto, inputs: Any) -> dict[str, Any]:
+    """The values of a node's inputs by name, without those that are left out."""
+    names = list(node.input)
+    if isinstance(inputs, Mapping):
+        unknown = [name for name in inputs if name not in names]
+        if unknown:
+            raise ValueError(f"the node has no input {unknown[0]!r}; it has: {', '.join(names)}")
+        return {name: value for name, value in inputs.items() if value is not None}
+    given = inputs if isinstance(inputs, Sequence) else [inputs]
+    if len(given) != len(names):  # without those that the node leaves out
+        names = [name for name in names if name]
+    if len(given) != len(names):
+        raise ValueError(f"there are {len(given)} inputs, but the node has {len(names)}: {', '.join(names)}")
+    return {name: value for name, value in zip(names, given, strict=True) if name and value is not None}
+
+
+def _sequences(node: onnx.NodeProto, version: int) -> set[str]:
+    """The inputs that the operator defines as sequences."""
+    if not onnx.defs.has(node.op_type, node.domain):
+        return set()
+    formal = onnx.defs.get_schema(node.op_type, version, node.domain).inputs
+    return {name for name, each in zip(node.input, formal, strict=False) if all(kind.startswith("seq(") for kind in each.types)}
+
+
+def _declared(name: str, value: numpy.ndarray | list[numpy.ndarray]) -> onnx.ValueInfoProto:
+    if not isinstance(value, list):
+        return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
+    dtype = value[0].dtype if value else numpy.dtype(numpy.float32)
+    return helper.make_tensor_sequence_value_info(name, helper.np_dtype_to_tensor_dtype(dtype), None)
+
+
 class BackplaneRep(_BackendRep):
     """A compiled model."""
 
@@ -63,6 +94,16 @@ class BackplaneBackend(_Backend):
     default_device = "CPU"
 
     @classmethod
+    def is_compatible(cls, model: onnx.ModelProto, device: str | None = None, **options: Any) -> bool:
+        """Whether `prepare` with the same arguments would find every node supported. Compiles nothing."""
+        name = _device_name(device or cls.default_device)
+        try:
+            placed = backplane.load(model).explain(**{"devices": name, "fallback": "forbid", **options})
+        except (backplane.InvalidModel, backplane.NotFound, backplane.Unsupported):
+            return False
+        return not placed.uncovered
+
+    @classmethod
     def prepare(cls, model: onnx.ModelProto, device: str | None = None, **options: Any) -> BackplaneRep:
         """Compiles a model for a device. `options` are those of `backplane.Model.compile`."""
         name = _device_name(device or cls.default_device)
@@ -83,29 +124,27 @@ class BackplaneBackend(_Backend):
         outputs_info: Sequence[tuple[numpy.dtype, tuple[int, ...]]] | None = None,
         **options: Any,
     ) -> tuple[Any, ...]:
-        """Runs one operator of the newest operator set, or of `opset_version`, on arrays. An optional input that is None is left out."""
+        """Runs one operator of the newest operator set, or of `opset_version`. Inputs are in the node's order or by name; an optional one
+        that is None is left out. A list is a sequence for inputs that must be sequences, otherwise an array."""
         version = options.pop("opset_version", onnx.defs.onnx_opset_version())
-        given = inputs if isinstance(inputs, Sequence) else [inputs]
-        names = list(node.input)
-        if len(given) != len(names):  # without those that the node leaves out
-            names = [name for name in names if name]
-        if len(given) != len(names):
-            raise ValueError(f"there are {len(given)} inputs, but the node has {len(names)}: {', '.join(names)}")
-        arrays = {name: numpy.asarray(array) for name, array in zip(names, given, strict=True) if name and array is not None}
+        domain_version = options.pop("domain_version", 1)
+        named = _named(node, inputs)
+        sequences = _sequences(node, domain_version if node.domain else version)
+        values = {
+            name: [numpy.asarray(element) for element in value] if name in sequences else numpy.asarray(value)
+            for name, value in named.items()
+        }
         kept = onnx.NodeProto()
         kept.CopyFrom(node)
-        kept.input[:] = [name if name in arrays else "" for name in node.input]
-        declared = [
-            helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
-            for name, array in arrays.items()
-        ]
+        kept.input[:] = [name if name in values else "" for name in node.input]
+        declared = [_declared(name, value) for name, value in values.items()]
         results = [onnx.ValueInfoProto(name=name) for name in node.output if name]
         graph = helper.make_graph([kept], "node", declared, results)
         opsets = [helper.make_opsetid("", version)]
         if node.domain:
-            opsets.append(helper.make_opsetid(node.domain, options.pop("domain_version", 1)))
+            opsets.append(helper.make_opsetid(node.domain, domain_version))
         model = onnx.shape_inference.infer_shapes(helper.make_model(graph, opset_imports=opsets))
-        return cls.run_model(model, arrays, device, **options)
+        return cls.run_model(model, values, device, **options)
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
@@ -121,6 +160,10 @@ def Backend(name: str) -> type[BackplaneBackend]:
         default_device = name
 
         @classmethod
+        def is_compatible(cls, model: onnx.ModelProto, device: str | None = None, **options: Any) -> bool:
+            return super().is_compatible(model, name, **options)
+
+        @classmethod
         def prepare(cls, model: onnx.ModelProto, device: str | None = None, **options: Any) -> BackplaneRep:
             return super().prepare(model, name, **options)
 
@@ -132,6 +175,7 @@ def Backend(name: str) -> type[BackplaneBackend]:
     return OneDevice
 
 
+is_compatible = BackplaneBackend.is_compatible
 prepare = BackplaneBackend.prepare
 run_model = BackplaneBackend.run_model
 run_node = BackplaneBackend.run_node

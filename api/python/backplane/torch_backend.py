@@ -128,6 +128,7 @@ class _Graph:
     """One captured graph. It is exported at its first call, when its inputs are real tensors."""
 
     def __init__(self, graph: torch.fx.GraphModule, options: dict[str, Any]) -> None:
+        self.original = graph
         self.eager = graph.forward
         self.fallback_to_eager = options.pop("fallback_to_eager", True)
         self.options = options
@@ -177,7 +178,7 @@ class _Graph:
         return copied, kept, shapes
 
     def _export(self, inputs: Sequence[Any]) -> backplane.Session:
-        placeholders = [node for node in self.eager.__self__.graph.nodes if node.op == "placeholder"]
+        placeholders = [node for node in self.original.graph.nodes if node.op == "placeholder"]
         kept = [inputs[position] for position in self.kept]
         if any(not isinstance(value, torch.Tensor) for value in kept):
             raise NotExportable("an input is neither a tensor nor an extent")
@@ -205,6 +206,8 @@ class _Graph:
             if signature.buffers_to_mutate or signature.user_inputs_to_mutate:
                 raise NotExportable("the graph writes to its inputs or buffers")
             exported = torch.onnx.export(program, dynamo=True, verbose=False)
+        if exported is None:
+            raise NotExportable("torch.onnx exported nothing")
         session = backplane.load(exported.model_proto).compile(**self.options)
         if len(session.inputs) != len(arguments):
             raise NotExportable(f"the exported model has {len(session.inputs)} inputs instead of {len(arguments)}")
@@ -222,9 +225,9 @@ class _Graph:
         """Whether a weight has changed since the graph was exported. Samples are read only of memory that is still the weight's."""
         return self._versions(inputs) != self.versions or any(sample.tobytes() != before for sample, before in self.samples)
 
-    def _prepare(self, inputs: Sequence[Any], again: bool = False) -> bool:
-        """Exports the graph at the first call, after changes of weights, and if `again`. Returns whether it is exported; otherwise it runs
-        in eager mode from now on."""
+    def _prepare(self, inputs: Sequence[Any], again: bool = False) -> backplane.Session | None:
+        """Exports the graph at the first call, after changes of weights, and if `again`. Returns its session; None if the graph runs in
+        eager mode from now on."""
         try:
             if again or self.session is None or self._has_changed(inputs):
                 self.session = self._export(inputs)
@@ -233,7 +236,8 @@ class _Graph:
                 raise
             _log.warning("a graph runs in eager mode: %s: %s", type(reason).__name__, str(reason).split("\n")[0])
             self.failed = True
-        return not self.failed
+            return None
+        return self.session
 
     def __call__(self, *inputs: Any) -> Any:
         if self.failed:
@@ -242,16 +246,18 @@ class _Graph:
             if not self.fallback_to_eager:
                 raise NotExportable("gradients are wanted: use torch.inference_mode() or torch.no_grad()")
             return self.eager(*inputs)
-        if not self._prepare(inputs):
+        session = self._prepare(inputs)
+        if session is None:
             return self.eager(*inputs)
         arguments = [_to_array(inputs[position]) for position in self.kept if position not in self.weights]
         try:
-            results = self.session.run(dict(zip(self.names, arguments, strict=True)))
+            results = session.run(dict(zip(self.names, arguments, strict=True)))
         except backplane.TypeMismatch:
             # The exporter may have fixed an extent that is dynamic for Dynamo: exports again for the actual extents.
-            if not self._prepare(inputs, again=True):
+            session = self._prepare(inputs, again=True)
+            if session is None:
                 return self.eager(*inputs)
-            results = self.session.run(dict(zip(self.names, arguments, strict=True)))
+            results = session.run(dict(zip(self.names, arguments, strict=True)))
         return tuple(_to_tensor(array) for array in results.values())
 
 

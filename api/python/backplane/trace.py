@@ -10,6 +10,8 @@ from .errors import make_error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from ._core import Environment
 
 _BAD_STATE = 0x0106
@@ -30,21 +32,22 @@ class Trace:
     The file is for ui.perfetto.dev or chrome://tracing. An environment has one trace at a time: a second one raises BadState.
     """
 
-    def __init__(self, environment: Environment, path: str | os.PathLike | None = None) -> None:
+    def __init__(self, environment: Environment, path: str | os.PathLike[str] | None = None) -> None:
         self._environment = environment
         self._path = path
         self.text: str | None = None
         """The collected spans as Chrome/Perfetto JSON, after the block."""
 
     @property
-    def events(self) -> list[dict]:
+    def events(self) -> list[dict[str, Any]]:
         """The spans as dicts, after the block."""
         import json
 
         if self.text is None:
             raise RuntimeError("the trace has not ended: read its events after the with block")
         trace = json.loads(self.text)
-        return trace["traceEvents"] if isinstance(trace, dict) else trace
+        events: list[dict[str, Any]] = trace["traceEvents"] if isinstance(trace, dict) else trace
+        return events
 
     def __enter__(self) -> Trace:
         with _lock:

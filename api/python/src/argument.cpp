@@ -27,6 +27,15 @@ std::string element_type(nb::handle array) {
   return nb::hasattr(array, "dtype") ? nb::str(nb::object(array.attr("dtype"))).c_str() : "";
 }
 
+// Returns a new ndarray with the elements of an array on the host, or None if NumPy cannot read it.
+nb::object contiguous_copy(nb::handle array) {
+  try {
+    return imported("numpy", "array")(imported("numpy", "from_dlpack")(array), nb::arg("order") = "C");
+  } catch (nb::python_error&) {
+    return nb::none();
+  }
+}
+
 uint64_t count_of(const int64_t* extents, uint32_t rank) {
   uint64_t count = 1;
   for (uint32_t i = 0; i < rank; ++i) count *= static_cast<uint64_t>(extents[i]);
@@ -45,8 +54,8 @@ bp_tensor_t Argument::abi() const {
   return tensor;
 }
 
-void Argument::set_extents(const int64_t* extents, size_t rank) {
-  check_rank(rank);
+void Argument::set_extents(const int64_t* extents, size_t rank, const Use& use) {
+  check_rank(rank, subject(use));
   rank_ = static_cast<uint32_t>(rank);
   std::copy_n(extents, rank, extents_.begin());
 }
@@ -87,8 +96,18 @@ bool Argument::take_buffer(nb::handle value, const Use& use) {
     owner_ = imported("numpy", "ascontiguousarray")(value);
     return take_buffer(owner_, use);
   }
+  if (const uint64_t alignment = alignment_of(dtype); reinterpret_cast<uintptr_t>(held_->buf) % alignment != 0) {
+    if (!use.may_copy) {
+      throw std::invalid_argument(subject(use) + ": the array's address is not a multiple of " +
+                                  std::to_string(alignment) +
+                                  "; bind array.copy() instead, and write new data into that");
+    }
+    held_.reset();
+    owner_ = imported("numpy", "array")(value);
+    return take_buffer(owner_, use);
+  }
   dtype_ = dtype;
-  set_extents(held_->shape, static_cast<size_t>(held_->ndim));
+  set_extents(held_->shape, static_cast<size_t>(held_->ndim), use);
   buffer_ = bp_buffer_t{
       0, 0, use.writes ? 0 : uint32_t{BP_BUFFER_READ_ONLY}, nullptr, held_->buf, 0, static_cast<uint64_t>(held_->len)};
   return true;
@@ -117,7 +136,7 @@ void Argument::take_view(nb::handle array, bp_dtype_t dtype, const Use& use) {
 void Argument::take_strings(nb::handle value, const Use& use) {
   nb::object array = imported("numpy", "asarray")(value);
   const auto extents = nb::cast<std::vector<int64_t>>(array.attr("shape"));
-  set_extents(extents.data(), extents.size());
+  set_extents(extents.data(), extents.size(), use);
   std::vector<std::string> strings;
   for (nb::handle element : array.attr("ravel")().attr("tolist")()) {
     nb::object bytes = nb::borrow(element);
@@ -127,7 +146,9 @@ void Argument::take_strings(nb::handle value, const Use& use) {
     Py_ssize_t size = 0;
     if (!bytes.is_valid() || PyBytes_AsStringAndSize(bytes.ptr(), &data, &size) != 0) {
       PyErr_Clear();
-      refuse_type(use, element, "is neither text nor bytes, as elements of an array of type 'object' must be");
+      const bool is_number = use.dtype != BP_DTYPE_UNDEFINED && use.dtype != BP_DTYPE_STRING;
+      const std::string remedy = is_number ? ": pass array.astype('" + std::string(dtype_name(use.dtype)) + "')" : "";
+      refuse_type(use, element, "is neither text nor bytes, as elements of an array of type 'object' must be" + remedy);
     }
     strings.emplace_back(data, static_cast<size_t>(size));
   }
@@ -143,7 +164,7 @@ void Argument::take_array(const Array& array, const Use& use) {
     throw std::invalid_argument(subject(use) + ": the array is read-only, and results are written to it");
   }
   dtype_ = array.dtype();
-  set_extents(array.extents().data(), array.extents().size());
+  set_extents(array.extents().data(), array.extents().size(), use);
   buffer_ = array.buffer();
 }
 
@@ -179,7 +200,15 @@ Argument Argument::of(const Environment& env, nb::handle value, const Use& use) 
     if (use.may_copy && nb::hasattr(source, "contiguous")) source = source.attr("contiguous")();
     if (nb::hasattr(source, "requires_grad") && PyObject_IsTrue(nb::object(source.attr("requires_grad")).ptr()) == 1)
       source = source.attr("detach")();
-    argument.owner_ = import_dlpack(env, source);
+    try {
+      argument.owner_ = import_dlpack(env, source, subject(use));
+    } catch (const NeedsCopy&) {
+      const nb::object copy = use.may_copy ? contiguous_copy(source) : nb::none();
+      if (copy.is_none()) throw;
+      argument = of(env, copy, use);
+      argument.object_ = nb::borrow(value);
+      return argument;
+    }
     argument.take_array(nb::cast<const Array&>(argument.owner_), use);
     return argument;
   }

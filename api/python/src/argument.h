@@ -45,7 +45,7 @@ class Argument {
   void take_view(nb::handle array, bp_dtype_t dtype, const Use& use);
   void take_strings(nb::handle value, const Use& use);
   void take_array(const Array& array, const Use& use);
-  void set_extents(const int64_t* extents, size_t rank);
+  void set_extents(const int64_t* extents, size_t rank, const Use& use);
 
   bp_dtype_t dtype_ = BP_DTYPE_UNDEFINED;
   uint32_t rank_ = 0;

@@ -66,8 +66,8 @@ Numbered number_device(const Environment& env, uint64_t id) {
 }
 
 // Raises why an object cannot be imported: the exception of its __dlpack__ becomes the cause.
-[[noreturn]] void refuse_import(nb::handle value) {
-  const std::string subject = "an object of type '" + std::string(nb::type_name(value.type()).c_str()) + "'";
+[[noreturn]] void refuse_import(nb::handle value, const std::string& what) {
+  const std::string subject = what + ": an object of type '" + nb::type_name(value.type()).c_str() + "'";
   if (!nb::hasattr(value, "__dlpack__"))
     throw nb::type_error((subject + " is not an array: it has neither __dlpack__ nor a buffer").c_str());
   try {
@@ -206,31 +206,36 @@ nb::object Array::dlpack(const nb::kwargs& arguments) const {
   return view_object.attr("__dlpack__")(**arguments);
 }
 
-void check_rank(size_t rank) {
+void check_rank(size_t rank, const std::string& subject) {
   if (rank <= BP_MAX_RANK) return;
-  throw std::invalid_argument("an array of " + std::to_string(rank) + " dimensions: tensors have at most " +
+  throw std::invalid_argument(subject + ": it has " + std::to_string(rank) + " dimensions, and tensors have at most " +
                               std::to_string(BP_MAX_RANK));
 }
 
-nb::object import_dlpack(const Environment& env, nb::handle value) {
+uint64_t alignment_of(bp_dtype_t dtype) {
+  return std::clamp<uint64_t>(view::dtype_bits(dtype) / 8, 1, 8);
+}
+
+nb::object import_dlpack(const Environment& env, nb::handle value, const std::string& subject) {
   bool read_only = false;
   nb::ndarray<> writable;
   nb::ndarray<nb::ro> readable;
   if (!nb::try_cast<nb::ndarray<>>(value, writable)) {
     read_only = true;
-    if (!nb::try_cast<nb::ndarray<nb::ro>>(value, readable)) refuse_import(value);
+    if (!nb::try_cast<nb::ndarray<nb::ro>>(value, readable)) refuse_import(value, subject);
   } else {
     readable = nb::ndarray<nb::ro>(writable);
   }
   const bp_dtype_t dtype = dtype_of_dlpack(readable.dtype());
-  if (dtype == BP_DTYPE_UNDEFINED) throw nb::type_error("ONNX has no data type for the elements of this array");
-  check_rank(readable.ndim());
+  if (dtype == BP_DTYPE_UNDEFINED)
+    throw nb::type_error((subject + ": ONNX has no data type for the elements of this array").c_str());
+  check_rank(readable.ndim(), subject);
   std::vector<int64_t> extents(readable.shape_ptr(), readable.shape_ptr() + readable.ndim());
   const bool is_empty = std::find(extents.begin(), extents.end(), 0) != extents.end();
   int64_t expected = 1;
   for (size_t i = is_empty ? 0 : extents.size(); i-- > 0;) {
     if (extents[i] > 1 && readable.stride(i) != expected) {
-      throw std::invalid_argument("the array is not C-contiguous: make a contiguous copy of it first");
+      throw NeedsCopy(subject + ": the array is not C-contiguous: make a contiguous copy of it first");
     }
     expected *= extents[i];
   }
@@ -239,6 +244,10 @@ nb::object import_dlpack(const Environment& env, nb::handle value) {
   const int type = readable.device_type();
   if (type == nb::device::cpu::value) {
     void* data = readable.data_handle();
+    const uint64_t alignment = alignment_of(dtype);
+    if ((reinterpret_cast<uintptr_t>(data) + readable.byte_offset()) % alignment != 0)
+      throw NeedsCopy(subject + ": the array's address is not a multiple of " + std::to_string(alignment) +
+                      ": make an aligned copy of it first");
     const bp_buffer_t buffer{0, 0, flags, nullptr, data, readable.byte_offset(), bytes};
     auto array = std::make_unique<Array>(env, dtype, std::move(extents), buffer);
     // the Array owns the reference to the producer's memory
@@ -363,7 +372,7 @@ nb::object as_array(const Array& self, nb::handle dtype, nb::handle copy) {
 }  // namespace
 
 void add_array(nb::module_& module) {
-  nb::class_<Array>(module, "Array", nb::type_slots(Collected<Array>::kSlots),
+  nb::class_<Array>(module, "Array", nb::is_weak_referenceable(), nb::type_slots(Collected<Array>::kSlots),
                     "A dense tensor in memory of the loader, of a device, or of another package through DLPack.\n\n"
                     "On the host, `numpy()`, `numpy.asarray()` and DLPack see the memory itself; on a device DLPack\n"
                     "does, and `numpy()` copies.")
@@ -383,8 +392,10 @@ void add_array(nb::module_& module) {
            "A NumPy array: a view of this memory if it is on the host, unless `copy`; otherwise a copy on the host.\n"
            "Strings and elements of less than 8 bits are always copied.")
       .def("__array__", &as_array, nb::arg("dtype").none() = nb::none(), nb::arg("copy").none() = nb::none(),
-           nb::sig("def __array__(self, dtype: object = None, copy: bool | None = None) -> NDArray[Any]"))
-      .def("__dlpack__", &Array::dlpack, nb::sig("def __dlpack__(self, **kwargs: object) -> object"),
+           nb::sig("def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]"))
+      .def("__dlpack__", &Array::dlpack,
+           nb::sig("def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None, "
+                   "dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> CapsuleType"),
            "For `from_dlpack` of other packages: no copy is made, except on the host with `copy=True`, or if\n"
            "`dl_device` asks for a device's memory on the host.")
       .def("__dlpack_device__", &Array::dlpack_device, nb::sig("def __dlpack_device__(self) -> tuple[int, int]"))

@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <memory>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "core.h"
@@ -74,10 +76,18 @@ class Array {
 };
 
 // Throws ValueError if no tensor can have this many dimensions. Call it for each rank that is not the loader's own.
-void check_rank(size_t rank);
+// `subject` begins the text of errors: "input 'x'".
+void check_rank(size_t rank, const std::string& subject);
 
-// Imports an object through DLPack without a copy. `value` is on the host or on a device of the environment.
-nb::object import_dlpack(const Environment& env, nb::handle value);
+// The size that an element's address on the host must be a multiple of.
+uint64_t alignment_of(bp_dtype_t dtype);
+
+// Imports an object through DLPack without a copy. `value` is on the host or on a device of the environment. Throws
+// NeedsCopy if the memory has gaps or another order, or is not aligned.
+struct NeedsCopy : std::invalid_argument {
+  using std::invalid_argument::invalid_argument;
+};
+nb::object import_dlpack(const Environment& env, nb::handle value, const std::string& subject);
 
 // Returns a new ndarray with the elements of a dense tensor in any memory.
 nb::object copy_to_numpy(const Environment& env, const bp_tensor_t& tensor);

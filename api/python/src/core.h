@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "backplane/client.hpp"
 
@@ -113,6 +114,9 @@ T converted(nb::handle object, std::string_view what, const char* expected) {
     throw std::invalid_argument(text);
   throw nb::type_error(text.c_str());
 }
+
+// Converts a sequence of numbers, for example a shape.
+std::vector<int64_t> extents_of(nb::handle object, const std::string& what);
 
 // Converts a timeout in seconds. None becomes 0, which means no timeout. Throws ValueError unless the timeout is above
 // 0.

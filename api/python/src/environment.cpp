@@ -4,6 +4,9 @@
 
 #include <nanobind/stl/vector.h>
 
+#include <cstdlib>
+#include <set>
+
 #include "argument.h"
 #include "model.h"
 #include "sync.h"
@@ -25,7 +28,7 @@ std::string_view refusal_name(uint32_t refusal) {
 }
 
 uint32_t log_level_of(std::string_view name) {
-  if (name.empty()) return 0;
+  if (name.empty()) return secure_getenv("BACKPLANE_LOG") == nullptr ? BP_LOG_WARNING : 0;  // 0: the variable's
   constexpr std::pair<std::string_view, uint32_t> kLevels[] = {
       {"error", BP_LOG_ERROR}, {"warning", BP_LOG_WARNING}, {"info", BP_LOG_INFO}, {"debug", BP_LOG_DEBUG}};
   for (const auto& [text, level] : kLevels) {
@@ -58,8 +61,24 @@ std::function<void(uint32_t, std::string_view)> log_of(const std::shared_ptr<Sha
   };
 }
 
+// Warns of settings of backends that were not found, because they have no effect.
+void warn_of_ignored(const Environment& env, const std::map<std::string, std::string>& settings) {
+  std::set<std::string, std::less<>> ids{"loader"};
+  for (const bp_candidate_t& candidate : env.candidates()) ids.emplace(view::text(candidate.id));
+  ids.erase("");
+  for (const auto& [name, value] : settings) {
+    const std::string id = name.substr(0, name.find('.'));
+    if (ids.contains(id)) continue;
+    std::string known;
+    for (const std::string& each : ids) known += (known.empty() ? "" : ", ") + each;
+    const std::string text =
+        "the setting " + name + " is ignored: there is no backend '" + id + "'; settings begin with " + known;
+    if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) != 0) throw nb::python_error();
+  }
+}
+
 void create(PyEnvironment* self, nb::handle backend_files, nb::handle backend_folders, bool only_given,
-            nb::handle settings, std::string_view log_level, nb::object log, uint32_t threads) {
+            nb::handle settings, std::string_view log_level, nb::object log, nb::handle threads) {
   EnvironmentOptions what;
   what.backend_files = strings_of(backend_files, "backend_files");
   what.backend_folders = strings_of(backend_folders, "backend_folders");
@@ -70,12 +89,13 @@ void create(PyEnvironment* self, nb::handle backend_files, nb::handle backend_fo
     throw nb::type_error(("log is " + shown(log) + ": a function of a level and a line, or None, is expected").c_str());
   const auto held = log.is_none() ? nullptr : std::make_shared<SharedObject>(std::move(log));
   what.log = log_of(held);
-  what.threads = threads;
+  what.threads = converted<uint32_t>(threads, "threads", "a number of threads (0: one for each core)");
   std::optional<Environment> env;
   {
     nb::gil_scoped_release unlocked;
     env.emplace(what);
   }
+  warn_of_ignored(*env, what.options);
   new (self) PyEnvironment(std::move(*env), held);
 }
 
@@ -105,7 +125,7 @@ Device find(const Environment& env, std::string_view name) {
 }
 
 nb::object allocate(const PyEnvironment& self, std::vector<int64_t> shape, bp_dtype_t type, nb::handle device) {
-  check_rank(shape.size());
+  check_rank(shape.size(), "the shape");
   const Device where = find(*self, device_of(device));
   const auto bytes = view::dense_bytes(type, shape.data(), static_cast<uint32_t>(shape.size()));
   if (!bytes || view::dtype_bits(type) == 0)
@@ -141,7 +161,8 @@ nb::object put(const PyEnvironment& self, nb::handle value, nb::handle device) {
   return result;
 }
 
-nb::object stream(const PyEnvironment& self, nb::handle name, uint64_t native) {
+nb::object stream(const PyEnvironment& self, nb::handle name, nb::handle given) {
+  const auto native = converted<uint64_t>(given, "native", "the driver's handle as a number (0: a new stream)");
   const Device device = find(*self, device_of(name));
   std::optional<Stream> made;
   {
@@ -159,7 +180,7 @@ nb::object stream(const PyEnvironment& self, nb::handle name, uint64_t native) {
 }  // namespace
 
 void add_environment(nb::module_& module) {
-  nb::class_<PyDevice>(module, "Device", "A device that a backend offers.")
+  nb::class_<PyDevice>(module, "Device", nb::is_weak_referenceable(), "A device that a backend offers.")
       .def_prop_ro(
           "name", [](const PyDevice& self) { return self.device.name; },
           "The name that options use: 'cpu', 'opencl:1'.")
@@ -188,6 +209,16 @@ void add_environment(nb::module_& module) {
           },
           nb::sig("def dtypes(self) -> list[str]"), "The types that values on the device may have.")
       .def("__str__", [](const PyDevice& self) { return self.device.name; })
+      .def(
+          "__eq__",
+          [](const PyDevice& self, nb::handle other) {
+            const PyDevice* to = nullptr;
+            return nb::try_cast<const PyDevice*>(other, to) && to != nullptr && to->env->get() == self.env->get() &&
+                   to->device.info.id == self.device.info.id;
+          },
+          nb::arg("other").none(), nb::sig("def __eq__(self, other: object, /) -> bool"),
+          "Whether it is the same device of the same environment.")
+      .def("__hash__", [](const PyDevice& self) { return self.device.info.id; })
       .def("__repr__", [](const PyDevice& self) {
         return "Device('" + self.device.name + "', kind='" + std::string(kind_name(self.device.info.kind)) + "', '" +
                std::string(view::text(self.device.info.name)) + "')";
@@ -216,29 +247,29 @@ void add_environment(nb::module_& module) {
                ")";
       });
   nb::class_<PyEnvironment>(
-      module, "Environment", nb::type_slots(Collected<PyEnvironment>::kSlots),
+      module, "Environment", nb::is_weak_referenceable(), nb::type_slots(Collected<PyEnvironment>::kSlots),
       "Backends that were found, and settings. Thread-safe.\n\n"
       "Args:\n"
       "    backend_files: libraries or manifests of backends, searched before all others.\n"
       "    backend_folders: folders of manifests.\n"
       "    only_given: do not search anywhere else.\n"
       "    settings: 'loader.<name>' and '<backend>.<name>', for example {'cpu.threads': 4, 'loader.cache': ''}.\n"
-      "    log_level: 'error', 'warning', 'info' or 'debug'; empty: the variable BACKPLANE_LOG, otherwise errors.\n"
+      "    log_level: 'error', 'warning', 'info' or 'debug'; empty: the variable BACKPLANE_LOG, otherwise warnings.\n"
       "    log: called with the level's name and each line, from any thread; None: the file that BACKPLANE_LOG_FILE\n"
       "        names, otherwise standard error.\n"
       "    threads: the number of threads that the backends share; 0: one for each core that the process may use.\n\n"
       "Raises:\n"
       "    NotFound: an unknown loader option.\n"
       "    InvalidArgument: an invalid value of a loader option.")
-      .def(
-          "__init__", &create, nb::kw_only(), nb::arg("backend_files").none() = nb::none(),
-          nb::arg("backend_folders").none() = nb::none(), nb::arg("only_given") = false,
-          nb::arg("settings").none() = nb::none(), nb::arg("log_level") = "", nb::arg("log").none() = nb::none(),
-          nb::arg("threads") = 0,
-          nb::sig("def __init__(self, *, backend_files: str | os.PathLike | Sequence[str | os.PathLike] | None = None, "
-                  "backend_folders: str | os.PathLike | Sequence[str | os.PathLike] | None = None, "
-                  "only_given: bool = False, settings: Mapping[str, object] | None = None, log_level: str = '', "
-                  "log: Callable[[str, str], object] | None = None, threads: int = 0) -> None"))
+      .def("__init__", &create, nb::kw_only(), nb::arg("backend_files").none() = nb::none(),
+           nb::arg("backend_folders").none() = nb::none(), nb::arg("only_given") = false,
+           nb::arg("settings").none() = nb::none(), nb::arg("log_level") = "", nb::arg("log").none() = nb::none(),
+           nb::arg("threads") = 0,
+           nb::sig("def __init__(self, *, backend_files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | "
+                   "None = None, "
+                   "backend_folders: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None, "
+                   "only_given: bool = False, settings: Mapping[str, object] | None = None, log_level: str = '', "
+                   "log: Callable[[str, str], object] | None = None, threads: int = 0) -> None"))
       .def_prop_ro(
           "devices",
           [](const PyEnvironment& self) {
@@ -272,12 +303,13 @@ void add_environment(nb::module_& module) {
           "Every file that was considered, with the reason if it was refused.")
       .def(
           "report", [](const PyEnvironment& self) { return imported("json", "loads")(self->report()); },
-          nb::sig("def report(self) -> dict"), "What `backplane list --json` prints, as a dict.")
-      .def("load", &load_model, nb::arg("source"), nb::kw_only(), nb::arg("directory").none() = nb::none(),
+          nb::sig("def report(self) -> dict[str, Any]"), "What `backplane list --json` prints, as a dict.")
+      .def("load", &load_model, nb::arg("source").none(), nb::kw_only(), nb::arg("directory").none() = nb::none(),
            nb::arg("weights").none() = nb::none(),
-           nb::sig("def load(self, source: str | os.PathLike | bytes | bytearray | memoryview | onnx.ModelProto, *, "
-                   "directory: str | os.PathLike | None = None, weights: Mapping[str, Value] | None = None) -> "
-                   "Model"),
+           nb::sig(
+               "def load(self, source: str | os.PathLike[str] | bytes | bytearray | memoryview | onnx.ModelProto, *, "
+               "directory: str | os.PathLike[str] | None = None, weights: Mapping[str, Value] | None = None) -> "
+               "Model"),
            "Reads, checks and canonicalizes a model.\n\n"
            "Args:\n"
            "    source: a file's path, the bytes of a model, or an onnx.ModelProto. Bytes are kept, not copied.\n"
@@ -292,17 +324,18 @@ void add_environment(nb::module_& module) {
            "    ResourceExhausted, TimedOut: the settings loader.import_bytes and loader.import_seconds.")
       .def(
           "allocate",
-          [](const PyEnvironment& self, std::vector<int64_t> shape, nb::handle dtype, nb::handle device) {
-            return allocate(self, std::move(shape), dtype_of(dtype), device);
+          [](const PyEnvironment& self, nb::handle shape, nb::handle dtype, nb::handle device) {
+            return allocate(self, extents_of(shape, "shape"), dtype_of(dtype), device);
           },
           nb::arg("shape"), nb::arg("dtype"), nb::kw_only(), nb::arg("device"),
           nb::sig("def allocate(self, shape: Sequence[int], dtype: DTypeLike, *, device: str | Device) -> Array"),
           "Memory of a device, not initialized, released with the Array.")
-      .def("put", &put, nb::arg("array"), nb::kw_only(), nb::arg("device"),
+      .def("put", &put, nb::arg("array").none(), nb::kw_only(), nb::arg("device"),
            nb::sig("def put(self, array: Value, *, device: str | Device) -> Array"), "A copy of an array on a device.")
       .def(
-          "from_dlpack", [](const PyEnvironment& self, nb::handle value) { return import_dlpack(*self, value); },
-          nb::arg("array"), nb::sig("def from_dlpack(self, array: SupportsDLPack) -> Array"),
+          "from_dlpack",
+          [](const PyEnvironment& self, nb::handle value) { return import_dlpack(*self, value, "the array"); },
+          nb::arg("array").none(), nb::sig("def from_dlpack(self, array: SupportsDLPack) -> Array"),
           "The memory of another package's array, on the host or on a device, without a copy.\n\n"
           "Raises:\n"
           "    NotFound: no backend has the device.\n"
@@ -316,7 +349,7 @@ void add_environment(nb::module_& module) {
       .def(
           "trace", [](nb::handle self, nb::handle path) { return imported("backplane.trace", "Trace")(self, path); },
           nb::arg("path").none() = nb::none(),
-          nb::sig("def trace(self, path: str | os.PathLike | None = None) -> Trace"),
+          nb::sig("def trace(self, path: str | os.PathLike[str] | None = None) -> Trace"),
           "A context manager that collects the spans of all sessions, and writes them to `path` at the end.")
       .def("_start_trace", [](const PyEnvironment& self) { self->start_trace(); })
       .def("_stop_trace", [](const PyEnvironment& self) { return self->stop_trace(); })

@@ -30,9 +30,21 @@ void release(void* self) {
   delete static_cast<Kept*>(self);
 }
 
-std::string path_of(nb::handle object) {
+std::string path_of(nb::handle object, const char* what) {
   const nb::bytes path = nb::borrow<nb::bytes>(imported("os", "fsencode")(object));
-  return {path.c_str(), path.size()};
+  std::string text(path.c_str(), path.size());
+  if (text.find('\0') != text.npos)
+    throw std::invalid_argument(std::string(what) + " is " + shown(object) + ": a path cannot have a null character");
+  return text;
+}
+
+// Returns the bytes of an onnx.ModelProto, or any other object itself.
+nb::object serialized(nb::handle source) {
+  if (!nb::hasattr(source, "SerializeToString")) return nb::borrow(source);
+  if (nb::hasattr(source, "DESCRIPTOR") &&
+      !nb::object(source.attr("DESCRIPTOR").attr("name")).equal(nb::str("ModelProto")))
+    return nb::borrow(source);  // another message, which is no buffer
+  return source.attr("SerializeToString")();
 }
 
 bool is_path(nb::handle object) {
@@ -160,14 +172,15 @@ nb::object load_model(const PyEnvironment& env, nb::handle source, nb::handle di
   std::string path, folder;
   auto kept = std::make_unique<Kept>();
   if (is_path(source)) {
-    path = path_of(source);
+    path = path_of(source, "source");
     if (path.empty()) throw std::invalid_argument("source is '': the path of a model is expected");
     what.path = view::text(path);
   } else {
-    nb::object bytes =
-        nb::hasattr(source, "SerializeToString") ? nb::object(source.attr("SerializeToString")()) : nb::borrow(source);
+    nb::object bytes = serialized(source);
     if (PyObject_GetBuffer(bytes.ptr(), &kept->buffer, PyBUF_SIMPLE) != 0) {
       PyErr_Clear();
+      if (PyObject_CheckBuffer(bytes.ptr()))
+        throw std::invalid_argument("source is a buffer with gaps or of another order: pass bytes(source)");
       const std::string text = "a model is a path, bytes or an onnx.ModelProto, not '" +
                                std::string(nb::type_name(source.type()).c_str()) + "'";
       throw nb::type_error(text.c_str());
@@ -175,7 +188,7 @@ nb::object load_model(const PyEnvironment& env, nb::handle source, nb::handle di
     kept->bytes = std::move(bytes);
     what.bytes = {kept->buffer.buf, static_cast<uint64_t>(kept->buffer.len)};
   }
-  if (!directory.is_none()) folder = path_of(directory);
+  if (!directory.is_none()) folder = path_of(directory, "directory");
   what.directory = view::text(folder);
 
   if (!weights.is_none()) {
@@ -214,7 +227,7 @@ void add_model(nb::module_& module) {
           "Extents: a number, the name of a symbolic dimension, or None; without a rank, None in place of the tuple.")
       .def_ro("type", &ValueInfo::type, "The whole type as text: 'float32[N,3]', 'seq(map(string,float32[]))'.")
       .def("__repr__", [](const ValueInfo& self) { return self.name + ": " + self.type; });
-  nb::class_<PyModel>(module, "Model",
+  nb::class_<PyModel>(module, "Model", nb::is_weak_referenceable(),
                       "A model, checked and canonical: operators in their newest form, types and shapes inferred.\n"
                       "Made by `load`. Thread-safe.")
       .def_prop_ro(
@@ -225,7 +238,7 @@ void add_model(nb::module_& module) {
           nb::sig("def outputs(self) -> list[ValueInfo]"), "The model's outputs, in its order.")
       .def(
           "report", [](const PyModel& self) { return imported("json", "loads")(self.model->report()); },
-          nb::sig("def report(self) -> dict"),
+          nb::sig("def report(self) -> dict[str, Any]"),
           "Operator sets, operators, weights, metadata and problems: what `backplane info --json` prints, without "
           "`uncovered`.")
       .def("compile", &compile, nb::arg("options").none() = nb::none(), nb::arg("changes"),

@@ -5,6 +5,9 @@
 
 NB_MODULE(_core, module) {
   using namespace backplane::python;
+  // The loader's threads call Python through the interpreter that is current in the process, which is the main one.
+  if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0)
+    throw nb::import_error("backplane does not support sub-interpreters: import it in the main interpreter");
 #ifdef NDEBUG
   nb::set_leak_warnings(false);
 #endif

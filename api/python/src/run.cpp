@@ -57,22 +57,26 @@ class PyRun {
       replace(inputs_[i], {});
       return;
     }
-    const uint32_t output = state().find_output(name);
-    unbind_slot(BP_SLOT_OUTPUT + output);
-    replace(outputs_[output], {});
+    for (uint32_t i = 0; i < outputs_.size(); ++i) {
+      if (state().outputs()[i].name != name) continue;
+      unbind_slot(BP_SLOT_OUTPUT + i);
+      replace(outputs_[i], {});
+      return;
+    }
+    throw Error(BP_NOT_FOUND, "the model has no input or output '" + std::string(name) +
+                                  "'; it has: " + names_of(state().inputs()) + " -> " + names_of(state().outputs()));
   }
-  void set_shape(std::string_view name, const nb::sequence& shape) {
+  void set_shape(std::string_view name, nb::handle shape) {
     check_views();
-    std::vector<int64_t> extents;
     quick_.reset();
-    const std::string what = "an extent of '" + std::string(name) + "'";
-    for (nb::handle extent : shape) extents.push_back(converted<int64_t>(extent, what, "a number of elements"));
+    const std::vector<int64_t> extents = extents_of(shape, "the shape of '" + std::string(name) + "'");
     const Waiting waiting(stream_ != nullptr);
     exec().extents(state().find_input(name), extents);
   }
-  void set_dim(std::string_view name, int64_t extent) {
+  void set_dim(std::string_view name, nb::handle given) {
     check_views();
     quick_.reset();
+    const auto extent = converted<int64_t>(given, "the extent of '" + std::string(name) + "'", "a number of elements");
     const bp_graph_t* graph = state().graph();
     std::string known;
     bool is_known = false;

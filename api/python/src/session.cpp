@@ -213,13 +213,18 @@ SessionState::SessionState(Environment env, Model model, Session session)
       !has_loop(graph_) && std::all_of(inputs_.begin(), inputs_.end(), [](auto& slot) { return slot.is_tensor; });
 }
 
+std::string names_of(const std::vector<Slot>& slots) {
+  std::string names;
+  for (const Slot& slot : slots) names += (names.empty() ? "" : ", ") + slot.name;
+  return names;
+}
+
 uint32_t SessionState::find(const std::vector<Slot>& slots, std::string_view name, const char* kind) {
   for (uint32_t i = 0; i < slots.size(); ++i) {
     if (slots[i].name == name) return i;
   }
-  std::string known;
-  for (const Slot& slot : slots) known += (known.empty() ? "" : ", ") + slot.name;
-  throw Error(BP_NOT_FOUND, std::string("the model has no ") + kind + " '" + std::string(name) + "'; it has: " + known);
+  throw Error(BP_NOT_FOUND,
+              std::string("the model has no ") + kind + " '" + std::string(name) + "'; it has: " + names_of(slots));
 }
 
 std::vector<uint32_t> SessionState::find_outputs(nb::handle names) const {
@@ -291,7 +296,7 @@ nb::object make_session(std::shared_ptr<SessionState> state) {
 }
 
 void add_session(nb::module_& module) {
-  nb::class_<PySession>(module, "Session",
+  nb::class_<PySession>(module, "Session", nb::is_weak_referenceable(),
                         "A model placed on devices and compiled. Thread-safe: many threads may run one at once.")
       .def_prop_ro(
           "inputs", [](const PySession& self) { return value_infos(view::Graph(self->graph()).inputs()); },

@@ -21,6 +21,9 @@ struct Slot {
   uint64_t bytes = 0;
 };
 
+// The slots' names: "a, b".
+std::string names_of(const std::vector<Slot>& slots);
+
 // An exec, and which slots its last run bound. The bound memory may no longer exist.
 struct Lane {
   Exec exec;

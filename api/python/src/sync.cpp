@@ -59,6 +59,15 @@ nb::dict mapping_of(nb::handle object, const char* what) {
   return mapping;
 }
 
+std::vector<int64_t> extents_of(nb::handle object, const std::string& what) {
+  if (!nb::isinstance<nb::sequence>(object) || nb::isinstance<nb::str>(object))
+    throw nb::type_error((what + " is " + shown(object) + ": a sequence of numbers is expected").c_str());
+  std::vector<int64_t> extents;
+  for (nb::handle extent : object)
+    extents.push_back(converted<int64_t>(extent, what + ": an extent", "a number of elements"));
+  return extents;
+}
+
 nb::object text_of(std::string_view utf8) {
   const auto size = static_cast<Py_ssize_t>(utf8.size());
   const char* const begin = utf8.data();
@@ -102,12 +111,12 @@ std::map<std::string, std::string> options_of(nb::handle object, const char* wha
 
 void add_sync(nb::module_& module) {
   nb::class_<Cancel>(
-      module, "Cancel",
+      module, "Cancel", nb::is_weak_referenceable(),
       "A token for calls that may have to end early: after `set()`, from any thread, the compile or run\n"
       "that it was passed to raises Cancelled.")
       .def(nb::init<>())
       .def("set", &Cancel::set, "Ends all work that has this token, now and in the future.");
-  nb::class_<PyStream>(module, "Stream",
+  nb::class_<PyStream>(module, "Stream", nb::is_weak_referenceable(),
                        "A device's queue of work, made by `Environment.stream`. Runs that are put into it start in\n"
                        "order, and the calls return without waiting, except the first one with new memory or shapes.")
       .def(

@@ -125,6 +125,61 @@ def test_a_stream_may_be_the_first_use_of_a_backend(env: backplane.Environment) 
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
+def test_devices_are_equal_if_they_are_the_same(env: backplane.Environment) -> None:
+    first, again = env.device("cpu"), env.device("cpu:0")
+    assert first == again
+    assert len({first, again}) == 1
+    assert first != env.device("null")
+    assert first != backplane.Environment().device("cpu")
+    assert first != "cpu"
+    assert first != None  # noqa: E711
+
+
+def test_objects_can_be_referred_to_weakly(env: backplane.Environment) -> None:
+    model = env.load(models.relu())
+    for each in (env, env.device("cpu"), model, model.compile(devices="cpu"), backplane.Cancel()):
+        assert weakref.ref(each)() is each
+
+
+def test_arguments_that_cannot_be(env: backplane.Environment) -> None:
+    run = env.load(models.relu()).compile(devices="cpu").bind()
+    for call, kind, text in (
+        (lambda: env.load(None), TypeError, "a model is a path, bytes or an onnx.ModelProto, not 'NoneType'"),
+        (lambda: env.load(models.relu().graph), TypeError, "an onnx.ModelProto, not '.*GraphProto'"),
+        (lambda: env.load(memoryview(models.relu().SerializeToString())[::2]), ValueError, r"pass bytes\(source\)"),
+        (lambda: env.load("model.onnx\0.png"), ValueError, r"source is 'model.onnx\\x00.png': a path cannot have a null character"),
+        (lambda: env.load(b"", directory="/tmp\0x"), ValueError, "directory is .* a path cannot have a null character"),
+        (lambda: backplane.Environment(backend_files="x\0y"), backplane.InvalidArgument, "backend_files has a null character"),
+        (lambda: env.from_dlpack(None), TypeError, "'NoneType' is not an array"),
+        (lambda: env.put(None, device="cpu"), TypeError, "is None, not an array"),
+        (lambda: backplane.Environment(threads=-1), ValueError, "threads is -1: a number of threads"),
+        (lambda: env.allocate([2**63], "float32", device="cpu"), ValueError, "shape: an extent is 9223372036854775808"),
+        (lambda: env.allocate("ab", "float32", device="cpu"), TypeError, "shape is 'ab': a sequence of numbers"),
+        (lambda: run.set_dim("n", 2**63), ValueError, "the extent of 'n' is 9223372036854775808: a number of elements"),
+        (lambda: run.unbind("nope"), backplane.NotFound, "no input or output 'nope'; it has: x -> y"),
+    ):
+        with pytest.raises(kind, match=text):
+            call()
+
+
+def test_warnings_are_shown_unless_the_log_is_chosen() -> None:
+    code = "import backplane, models; backplane.load(models.relu()).compile(devices='cpu', pins={'op=Rleu': 'cpu'})"
+    for variable, shown in ((None, True), ("error", False)):
+        environment = {**os.environ, **({"BACKPLANE_LOG": variable} if variable else {})}
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, cwd=os.path.dirname(__file__), env=environment, check=True
+        )
+        assert ("pin 'op=Rleu' places no node" in done.stderr) is shown
+
+
+def test_settings_of_backends_that_do_not_exist(env: backplane.Environment) -> None:
+    with pytest.warns(UserWarning, match="the setting cpuu.threads is ignored: there is no backend 'cpuu'; settings begin with .*cpu.*loader"):
+        backplane.Environment(settings={"cpuu.threads": 2})
+    for name in ("nowhere.x", "cpu.nope", "loader.nope"):
+        with pytest.raises(backplane.NotFound, match="nowhere.x|nope"):
+            env.load(models.relu()).compile(devices="cpu", settings={name: 1})
+
+
 def test_report_is_that_of_the_program(env: backplane.Environment) -> None:
     report = env.report()
     assert report["loader"]["abi"] == backplane.abi_version()
@@ -170,6 +225,20 @@ def ends_silently(code: str) -> None:
     """Runs code in a new process, which must succeed and print nothing on standard error, such as a report of leaks."""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=os.path.dirname(__file__), check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_sub_interpreters_are_refused() -> None:
+    module = "_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters"
+    code = (
+        f"import {module} as interpreters\n"
+        "each = interpreters.create()\n"
+        "try:\n"
+        "    failure = interpreters.run_string(each, 'import backplane')\n"
+        "except Exception as error:\n"
+        "    failure = error\n"
+        "assert 'backplane does not support sub-interpreters' in str(failure), failure\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
 def test_nothing_is_leaked_at_the_end_of_a_script() -> None:

@@ -30,6 +30,25 @@ def test_run_node() -> None:
     assert numpy.array_equal(onnx_backend.run_node(add, [X, X], device="cpu")[0], X + X)
 
 
+def test_run_node_by_name_and_with_sequences() -> None:
+    add = helper.make_node("Add", ["a", "b"], ["sum"])
+    assert numpy.array_equal(onnx_backend.run_node(add, {"b": X, "a": X})[0], X + X)
+    with pytest.raises(ValueError, match="the node has no input 'c'; it has: a, b"):
+        onnx_backend.run_node(add, {"a": X, "c": X})
+    joined = helper.make_node("ConcatFromSequence", ["parts"], ["all"], axis=0)
+    assert numpy.array_equal(onnx_backend.run_node(joined, [[X, Y]])[0], numpy.concatenate([X, Y]))
+    at = helper.make_node("SequenceAt", ["parts", "position"], ["part"])
+    assert numpy.array_equal(onnx_backend.run_node(at, [[X, Y], 1])[0], Y)
+    assert onnx_backend.run_node(helper.make_node("SequenceLength", ["parts"], ["count"]), [[]])[0] == 0
+
+
+def test_compatible() -> None:
+    assert onnx_backend.is_compatible(models.relu())
+    assert not onnx_backend.is_compatible(models.identity(TensorProto.STRING, [1]), device="null")
+    assert not onnx_backend.is_compatible(models.relu(), device="TPU")
+    assert not onnx_backend.Backend("null").is_compatible(models.identity(TensorProto.STRING, [1]))
+
+
 def test_too_many_inputs() -> None:
     with pytest.raises(ValueError, match="there are 3 inputs, but the model has 1: x"):
         onnx_backend.prepare(models.relu()).run([X, X, X])
