@@ -83,6 +83,11 @@ Option Option::range(double low, double high) {
   return *this;
 }
 
+Option Option::shown_as(std::string_view kind) {
+  option_->type_name(std::string(kind));
+  return *this;
+}
+
 Option Option::one_of(std::initializer_list<std::string_view> words) {
   option_->check(CLI::IsMember(std::vector<std::string>(words.begin(), words.end())));
   return *this;

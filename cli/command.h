@@ -27,6 +27,8 @@ class Option {
   Option separated_by(char c);      // for lists: "a,b" with separator ',' is two values
   Option range(int low, int high);  // inclusive
   Option range(double low, double high);
+  // The kind of value that the help shows in place of TEXT. Completion offers files only for TEXT, FILE and FOLDER.
+  Option shown_as(std::string_view kind);
   Option one_of(std::initializer_list<std::string_view> words);
 
  private:

@@ -38,7 +38,7 @@ void bash_branch(const CommandWords& command, const std::string& path, std::stri
   std::string choices;
   for (const OptionWords& option : command.options) {
     if (option.is_flag || option.is_positional) continue;
-    if (option.choices.empty()) {
+    if (option.may_be_file) {
       choices += fmt::format("        {}) files=yes ;;\n", option.name);
     } else {
       choices += fmt::format("        {}) words={}; only=yes ;;\n", option.name,
@@ -97,7 +97,7 @@ std::string fish(const CommandWords& program) {
       if (!option.choices.empty()) {
         out += fmt::format(" -x -a {}", shell_quoted(fmt::format("{}", fmt::join(option.choices, " "))));
       } else if (!option.is_flag) {
-        out += " -r";
+        out += option.may_be_file ? " -r" : " -x";
       }
       out += '\n';
     }
@@ -134,7 +134,7 @@ std::string zsh_options(const CommandWords& command) {
     if (!option.choices.empty()) {
       out += fmt::format(":value:({})", fmt::join(option.choices, " "));
     } else if (!option.is_flag) {
-      out += ":value:_files";
+      out += option.may_be_file ? ":value:_files" : ":value: ";
     }
     out += '\'';
   }

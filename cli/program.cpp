@@ -115,14 +115,22 @@ std::vector<std::string> choices_of(const CLI::Option& option) {
   return choices;
 }
 
+bool may_be_file(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  return type == "TEXT" || type == "FILE" || type == "FOLDER";
+}
+
 CommandWords words_of(const CLI::App& app) {
   CommandWords words{app.get_name(), app.get_description(), {}, {}};
   for (const CLI::Option* option : app.get_options()) {
     const bool is_positional = option->get_positional();
     if (option->get_group().empty() || (!is_positional && option->get_lnames().empty())) continue;
-    words.options.push_back({is_positional ? option->get_name(true) : "--" + option->get_lnames().front(),
-                             option->get_description(), choices_of(*option), option->get_items_expected_max() == 0,
-                             is_positional});
+    words.options.push_back({.name = is_positional ? option->get_name(true) : "--" + option->get_lnames().front(),
+                             .help = option->get_description(),
+                             .choices = choices_of(*option),
+                             .is_flag = option->get_items_expected_max() == 0,
+                             .may_be_file = may_be_file(*option),
+                             .is_positional = is_positional});
   }
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
     if (!command->get_group().empty()) words.commands.push_back(words_of(*command));

@@ -13,6 +13,7 @@ struct OptionWords {
   std::string help;
   std::vector<std::string> choices;  // the only allowed values; empty: any value
   bool is_flag = false;              // takes no value
+  bool may_be_file = false;          // the value
   bool is_positional = false;
 };
 

@@ -15,12 +15,13 @@ using testing::HasSubstr;
 CommandWords program() {
   return {"tool",
           "does it's things",
-          {{"--version", "the version", {}, true, false}},
+          {{.name = "--version", .help = "the version", .choices = {}, .is_flag = true}},
           {{"run",
             "runs",
-            {{"model", "a file", {}, false, true},
-             {"--mode", "how: [x]", {"fast", "slow"}, false, false},
-             {"--out", "where", {}, false, false}},
+            {{.name = "model", .help = "a file", .choices = {}, .is_positional = true},
+             {.name = "--mode", .help = "how: [x]", .choices = {"fast", "slow"}},
+             {.name = "--device", .help = "which", .choices = {}},
+             {.name = "--out", .help = "where", .choices = {}, .may_be_file = true}},
             {}},
            {"certify", "certifies", {}, {{"commit", "commits", {}, {}}}}}};
 }
@@ -46,6 +47,7 @@ TEST(Words, BashCompletes) {
   EXPECT_EQ(completed("tool run --mode f"), "fast");
   EXPECT_EQ(completed("tool certify c"), "commit");
   EXPECT_THAT(completed("tool run --out a_"), HasSubstr("a_folder"));
+  EXPECT_EQ(completed("tool run --device a_"), "");
 }
 
 TEST(Words, OtherShells) {

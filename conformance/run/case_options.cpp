@@ -35,8 +35,8 @@ void declare_case_options(cli::Command command, CaseOptions& case_options) {
       .separated_by(',');
   command.add_flag("--quick", case_options.quick, "One draw of each case's inputs (the default)");
   command.add_flag("--full", case_options.full, "Ten draws, more graphs, and longer loops");
-  command.add_option("--filter", case_options.filter, "Run only cases whose name matches this glob");
-  command.add_option("--shard", case_options.shard, "Run only part i of n, given as i/n");
+  command.add_option("--filter", case_options.filter, "Run only cases whose name matches this glob").shown_as("GLOB");
+  command.add_option("--shard", case_options.shard, "Run only part i of n, given as i/n").shown_as("I/N");
 }
 
 void declare_models(cli::Command command, CaseOptions& case_options) {

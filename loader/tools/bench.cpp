@@ -118,6 +118,7 @@ Outcome bench(const Flags& flags) {
     for (uint32_t i = 0; i < std::clamp(flags.runs / 10, 1u, 10u); ++i) each.exec.run();
   }
   auto [times, total_ms] = measure(bound, flags.runs);
+  note_random(inputs, flags.inputs.seed);
   std::sort(times.begin(), times.end());
   const auto quantile = [&](double q) {
     return times[static_cast<size_t>(std::llround(q * static_cast<double>(times.size() - 1)))];
@@ -155,9 +156,10 @@ Action declare(cli::Command command) {
   flags->inputs.declare(command);
   command.add_option("--runs", flags->runs, "Measured runs, after a few warm-up runs").range(1, 1000000);
   command.add_option("--streams", flags->streams, "Runs at once, each on an exec of its own").range(1, 1024);
-  command.add_option(
-      "--memory", flags->memory,
-      "The device whose memory holds inputs and outputs during the measured runs (default: host memory)");
+  command
+      .add_option("--memory", flags->memory,
+                  "The device whose memory holds inputs and outputs during the measured runs (default: host memory)")
+      .shown_as("NAME");
   command.add_option("--threads", flags->session.environment.threads, "Threads that the backends share (default: all)")
       .range(0, 1024);
   return [flags] { return bench(*flags); };

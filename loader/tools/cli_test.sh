@@ -224,12 +224,18 @@ wrong 2 "--input a: 'x' is not a valid float" run "$model" --input a=2x3xf32=x
 wrong 2 "--input a: '2x3xf33=1' is neither a file nor a value such as" run "$model" --input a=2x3xf33=1
 wrong 2 "--input a: '' is neither a file nor a value such as" run "$model" --input a=
 wrong 2 "input 'a' must be float\[2,3\], but the value has int32\[2,3\]; --cast converts numbers" run "$model" --input a=2x3xi32=1
-right 0 "  2  2  2  2  2  2" run "$model" --input a=2x3xi32=1 --input b="$work/dtype.npy" --input b=2x3xu8=1 --cast
+right 0 "  2  2  2  2  2  2" run "$model" --input a=2x3xi32=1 --input b=2x3xu8=1 --cast
+right 0 "y " run "$model" --input a=2x3xi32=1 --input b="$work/dtype.npy" --cast
+wrong 2 "input 'a' is given twice: by '.*right.npy' and by '2x3xf32=1'" run "$model" --input a="$work/right.npy" --input a=2x3xf32=1
 printf 'PK\005\006' >"$work/broken.npz"
 wrong 1 "broken.npz" run "$model" --input a="$work/broken.npz"
 wrong 1 "/proc/nowhere" run "$model" --output /proc/nowhere.npz
 right 0 "" run "$model" --seed 7 --input a="$work/right.npy"
 grep -q "^backplane: input b: random numbers, from --seed 7$" "$work/err" || complain "no word on random inputs"
+right 0 "" bench "$model" --runs 1 --input a="$work/right.npy"
+grep -q "^backplane: input b: random numbers, from --seed 0$" "$work/err" || complain "bench has no word on random inputs"
+right 0 "" trace "$model" --out "$work/trace.json"
+grep -q "^backplane: inputs a, b: random numbers, from --seed 0$" "$work/err" || complain "trace has no word on random inputs"
 
 # ---- expected results ----
 right 0 "y as expected: all 6 elements match" run "$model" "${both[@]}" --expect "$work/y.npz"
@@ -322,6 +328,8 @@ grep -q "^backplane: --backend is ignored: .*missing.json" "$work/err" || compla
 # ---- files generated from the options ----
 right 0 "^complete -F _backplane backplane" --completion bash
 bash -n "$work/out" || complain "the completion of bash is no script"
+grep -qF -- '--output) files=yes' "$work/out" || complain "the completion of bash has no files for --output"
+! grep -qF -- '--device) files=yes' "$work/out" || complain "the completion of bash has files for --device"
 right 0 "complete -c backplane" --completion fish
 right 0 "^#compdef backplane" --completion zsh
 wrong 2 "--completion" --completion tcsh

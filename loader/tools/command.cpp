@@ -52,7 +52,9 @@ void note(const std::string& text) {
 void EnvironmentFlags::declare(cli::Command command) {
   command.add_option("--backend", backends, "A backend's library or manifest, in addition to those that are found")
       .one_each();
-  command.add_option("--set", settings, "A setting of the loader or a backend, such as cpu.threads=4").one_each();
+  command.add_option("--set", settings, "A setting of the loader or a backend, such as cpu.threads=4")
+      .one_each()
+      .shown_as("NAME=VALUE");
   command.add_flag("--verbose", verbose, "Log what the loader and the backends do, on standard error");
   limits.declare(command);
 }
@@ -90,7 +92,8 @@ void SessionFlags::declare(cli::Command command) {
   command.add_option("model", model, "An ONNX file").required().not_empty();
   command.add_option("--device", devices, "Devices that may be used, preferred first (default: all)")
       .one_each()
-      .separated_by(',');
+      .separated_by(',')
+      .shown_as("NAME");
   command
       .add_option("--fallback", fallback,
                   "allow: the cheapest placement; prefer: each node on the first device that supports it; forbid: all "
@@ -101,7 +104,9 @@ void SessionFlags::declare(cli::Command command) {
                   "known: measurements of backplane profile take precedence over estimates of backends; reported: "
                   "estimates alone")
       .one_of({"known", "reported"});
-  command.add_option("--pin", pins, "Nodes for a device, as op=Conv=cpu or name=GLOB=cpu").one_each();
+  command.add_option("--pin", pins, "Nodes for a device, as op=Conv=cpu or name=GLOB=cpu")
+      .one_each()
+      .shown_as("PATTERN=DEVICE");
   command
       .add_option("--compute", compute_types,
                   "Types in which nodes may be computed, in addition to their own (default: none)")

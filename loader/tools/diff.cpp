@@ -175,6 +175,7 @@ Outcome diff(const Flags& flags) {
   outcome.json["faults"] = seen.faults;
   outcome.is_positive = differences.empty() && seen.faults.empty() && seen.nodes_on_first != 0 && compared != 0;
   outcome.json["differences"] = std::move(differences);
+  note_random(inputs, flags.inputs.seed);
   outcome.text = render(outcome.json);
   return outcome;
 }

@@ -191,6 +191,8 @@ class Given {
       }
     }
     if (input.is_tensor()) dimensions_.match(input, value.tensor, source);
+    if (inputs_[index].value)
+      throw Usage(fmt::format("input '{}' is given twice: by '{}' and by '{}'", name, inputs_[index].source, source));
     inputs_[index].source = source;
     inputs_[index].value = std::make_shared<onnx::Value>(std::move(value));
   }
@@ -220,7 +222,7 @@ void InputFlags::declare(cli::Command command) {
 }
 
 void declare_dims(cli::Command command, std::vector<std::string>& dims) {
-  command.add_option("--dim", dims, "The extent of a named dimension, as batch=2").one_each();
+  command.add_option("--dim", dims, "The extent of a named dimension, as batch=2").one_each().shown_as("NAME=EXTENT");
 }
 
 std::vector<Input> make_inputs(view::Graph graph, const InputFlags& flags) {

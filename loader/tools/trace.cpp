@@ -21,11 +21,13 @@ Outcome trace(const Flags& flags) {
   const Model model = env.open(flags.session.model);
   env.start_trace();
   const Session session = env.compile(model, options);
-  BoundExec bound = bind_inputs(session, make_inputs(model.graph(), flags.inputs));
+  const std::vector<Input> inputs = make_inputs(model.graph(), flags.inputs);
+  BoundExec bound = bind_inputs(session, inputs);
   for (uint32_t i = 0; i < flags.runs; ++i) bound.exec.run();
   const std::string timeline = env.stop_trace();
 
   write_file(flags.out, timeline);
+  note_random(inputs, flags.inputs.seed);
   Outcome outcome;
   outcome.json = {
       {"file", flags.out}, {"bytes", timeline.size()}, {"runs", flags.runs}, {"devices", devices_used(env, session)}};
