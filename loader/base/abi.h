@@ -86,6 +86,16 @@ inline Status check_chain(const bp_chain_t* chain) {
   return {};
 }
 
+// Copies a path that a framework passes. Files are opened by C strings, so a path that has a null character would name
+// another file.
+inline Result<std::string> path(bp_text_t text, std::string_view name) {
+  const std::string_view given = view(text);
+  const size_t null = given.find('\0');
+  if (null == given.npos) return std::string(given);
+  return Status(BP_INVALID_ARGUMENT, std::string(name) + " has a null character after \"" +
+                                         std::string(given.substr(0, null)) + "\", which no path can have");
+}
+
 // Refuses flags from a framework that have bits unknown to the loader.
 inline Status check_flags(uint32_t given, uint32_t known, std::string_view name) {
   if (!(given & ~known)) return {};

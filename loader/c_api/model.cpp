@@ -34,11 +34,11 @@ bp_status_t bp_model_open(bp_env_t* env, const bp_model_source_t* source, bp_mod
       from.limits = env->environment->import_limits();
       from.exact = env->environment->refuses_contradictions();
     }
-    from.path = abi::string(known.path);
+    BP_ASSIGN(from.path, abi::path(known.path, "source.path"));
     from.bytes = known.bytes.data;
     from.size = known.bytes.size;
     from.descriptor = known.descriptor;
-    from.directory = abi::string(known.directory);
+    BP_ASSIGN(from.directory, abi::path(known.directory, "source.directory"));
     BP_TRY(abi::check_array(known.weights, known.weight_count, known.weight_stride, "source.weights"));
     for (uint32_t i = 0; i < known.weight_count; ++i) {
       const bp_named_tensor_t weight = abi::element(known.weights, i, known.weight_stride);

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <optional>
 #include <set>
+#include <span>
 #include <string_view>
 
 #include "base/abi.h"
@@ -139,6 +140,10 @@ Result<Settings> read_settings(const bp_env_desc_t& desc) {
   if ((desc.option_count && !desc.options) || (desc.backend_file_count && !desc.backend_files) ||
       (desc.plugin_count && !desc.plugins) || (desc.backend_folder_count && !desc.backend_folders))
     return Status(BP_INVALID_ARGUMENT, "bp_env_desc_t has a count whose array is NULL");
+  for (const bp_text_t file : std::span(desc.backend_files, desc.backend_file_count))
+    BP_TRY(abi::path(file, "backend_files").take_status());
+  for (const bp_text_t folder : std::span(desc.backend_folders, desc.backend_folder_count))
+    BP_TRY(abi::path(folder, "backend_folders").take_status());
   BP_TRY(abi::check_chain(desc.chain));
   BP_TRY(abi::check_flags(desc.flags, BP_ENV_ONLY_GIVEN, "bp_env_desc_t.flags"));
   if (desc.log_level > BP_LOG_DEBUG)

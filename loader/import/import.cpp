@@ -11,6 +11,7 @@
 #include "import/builder.h"
 #include "import/parse.h"
 #include "ir/hash.h"
+#include "ops/infer/context.h"
 #include "ops/infer/infer.h"
 #include "ops/schema/schema.h"
 #include "ops/upgrade/upgrade.h"
@@ -37,12 +38,10 @@ Status add_weights(Model& model, const Source& source) {
     const char* const bytes = static_cast<const char*>(tensor.buffer.address);
     BP_ASSIGN(Weight weight, borrow_weight(model, name, tensor.dtype, {tensor.extents, tensor.rank},
                                            bytes ? bytes + tensor.buffer.offset : nullptr, tensor.buffer.bytes));
-    const Type& declared = value->type;
-    bool fits = declared.dtype == tensor.dtype &&
-                (declared.rank < 0 || static_cast<size_t>(declared.rank) == weight.dims.size());
-    for (size_t d = 0; fits && declared.rank >= 0 && d < weight.dims.size(); ++d)
-      fits = declared.dims[d].extent < 0 || declared.dims[d].extent == weight.dims[d];
-    if (!fits) return {BP_TYPE_MISMATCH, called + ": its type or extents differ from what the model declares"};
+    Type given = type_of(weight);
+    std::string problem;
+    if (!ops::merge_types(given, value->type, problem))
+      return {BP_TYPE_MISMATCH, called + " and what the model declares differ: " + problem};
     if (value->weight == BP_NONE) {
       graph.inputs.erase(input);
       value->weight = static_cast<WeightId>(graph.weights.size());

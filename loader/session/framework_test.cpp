@@ -19,6 +19,7 @@ namespace backplane {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 TEST(Model, WeightsMayBePassedSeparately) {
   const Environment env = environment({kCpu});
@@ -63,10 +64,37 @@ TEST(Model, WeightsMayBePassedSeparately) {
   weight.name = view::text("b");
   tensor.extents = wrong_extents;
   tensor.buffer.bytes = 4;
-  EXPECT_EQ(failure(open).status(), BP_TYPE_MISMATCH);
+  const Error mismatch = failure(open);
+  EXPECT_EQ(mismatch.status(), BP_TYPE_MISMATCH);
+  EXPECT_THAT(mismatch.what(), HasSubstr("weight 'b' and what the model declares differ: extents 1 and 2 of axis 0"));
   tensor.buffer.bytes = 3;
   EXPECT_EQ(failure(open).status(), BP_INVALID_ARGUMENT);
   EXPECT_EQ(released, 1);
+}
+
+// Without the check, the file whose name is the part before it would be read.
+TEST(Model, PathsWithANullCharacterAreRefused) {
+  const Environment env = environment({kCpu});
+  const std::string file("model.onnx\0.png", 15), folder("/tmp\0x", 6);
+  bp_model_source_t source{};
+  source.size = sizeof source;
+  source.descriptor = -1;
+  const auto open = [&] {
+    bp_model_t* model = nullptr;
+    detail::call(api().model_open, env.get(), static_cast<const bp_model_source_t*>(&source), &model);
+    return Model(model);
+  };
+  source.path = view::text(file);
+  const Error of_path = failure(open);
+  EXPECT_EQ(of_path.status(), BP_INVALID_ARGUMENT);
+  EXPECT_THAT(of_path.what(), HasSubstr("source.path has a null character after \"model.onnx\""));
+  source.path = {};
+  source.bytes = {file.data(), file.size()};
+  source.directory = view::text(folder);
+  EXPECT_THAT(failure(open).what(), HasSubstr("source.directory has a null character after \"/tmp\""));
+  EnvironmentOptions how;
+  how.backend_files = {file};
+  EXPECT_THAT(failure([&] { return Environment(how); }).what(), HasSubstr("backend_files has a null character"));
 }
 
 TEST(Environment, AcceptsLinkedPlugins) {
