@@ -97,6 +97,10 @@ gate_cuda() {
     [[ -x build/dev/tests/nvrtc_check ]] || { echo "skipped: CUDA's headers are missing; scripts/setup.sh --cuda installs them"; return 0; }
     backends/cuda/testing/standin_test.sh build/dev/bin/backplane-conform build/dev/lib/backplane/libbackplane_cuda.so \
         build/dev/tests/standin build/dev/cuda_core_kernels | tail -3 || return 1
+    local model
+    for model in alexnet densenet121 inception_v1 inception_v2 resnet50 vgg19 zfnet512; do # the tests run the smaller ones
+        LD_LIBRARY_PATH=build/dev/tests/standin backends/gpu/testing/models_test.sh build/dev/bin/backplane cuda 95 "light/$model" || return 1
+    done
     scripts/gpu_check/gpu_check_test.sh build/dev | tail -20 || return 1
     local status=0
     build/dev/tests/nvrtc_check build/dev/cuda_core_kernels sm_75 sm_80 sm_89 sm_90 sm_100 || status=$?
@@ -111,7 +115,7 @@ gate_grown() {
     need_dev && configure grown && build grown || return 1
     # Runs the tests of everything that crosses the ABI. Left out are tests with further models, which would add nothing, and tests that
     # install, because that rewrites the folders in which libraries are searched.
-    api/abi/grown_test.sh build/dev build/grown -j "$(($(cores) + 1))" -E '^(abi\.layout|cpu_on_|cpu_networks_|opencl_models|opencl_tiles|opencl_oclgrind|models\.|sample\.04_out_of_tree|tools\.new_backend|conform_guide)'
+    api/abi/grown_test.sh build/dev build/grown -j "$(($(cores) + 1))" -E '^(abi\.layout|cpu_on_|cpu_networks_|(opencl|cuda)_models|opencl_tiles|opencl_oclgrind|models\.|sample\.04_out_of_tree|tools\.new_backend|conform_guide)'
 }
 gate_blocks() { need_dev && "$BACKPLANE_DATA/venv/bin/python" -B scripts/readme.py; }
 gate_site() { scripts/site.sh; }

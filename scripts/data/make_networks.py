@@ -197,6 +197,78 @@ def mobilenet():
     return b, [b.rng.standard_normal((2, 3, 64, 64)).astype(np.float32)]
 
 
+def unet():
+    """A denoiser as diffusion models have it: residual blocks that are told the time step, attention within the picture and to a text at the
+    coarsest level, and skip connections from the way down to the way up."""
+    b, width, groups, heads, embedding, words = Builder("unet"), 16, 4, 2, 32, 24
+
+    def conv(x, ins, outs, kernel=3, stride=1):
+        return b.Conv(x, b.weight(outs, ins, kernel, kernel), b.vector(outs), kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=[kernel // 2] * 4)
+
+    def silu(x):
+        return b.Mul(x, b.Sigmoid(x))
+
+    def group_norm(x, channels):
+        """As exporters write it for operator sets before 18: instances of groups, then a scale and a shift for each channel."""
+        ones, zeros = b.constant(np.ones(groups, np.float32)), b.constant(np.zeros(groups, np.float32))
+        normal = b.Reshape(b.InstanceNormalization(b.Reshape(x, b.ints(0, groups, -1)), ones, zeros, epsilon=1e-5), b.Shape(x))
+        scale, shift = (b.constant((mean + 0.1 * b.rng.standard_normal((channels, 1, 1))).astype(np.float32)) for mean in (1, 0))
+        return b.Add(b.Mul(normal, scale), shift)
+
+    def residual(x, ins, outs, time):
+        h = conv(silu(group_norm(x, ins)), ins, outs)
+        h = b.Add(h, b.Unsqueeze(b.Gemm(silu(time), b.weight(outs, embedding), b.vector(outs), transB=1), b.ints(2, 3)))
+        h = conv(silu(group_norm(h, outs)), outs, outs)
+        return b.Add(x if ins == outs else conv(x, ins, outs, 1), h)
+
+    def attention(x, channels, text):
+        """Self-attention of all positions, cross-attention to the text, and a feed-forward of gated GELU."""
+        size = channels // heads
+        h = b.Reshape(b.Transpose(conv(group_norm(x, channels), channels, channels, 1), perm=[0, 2, 3, 1]), b.ints(0, -1, channels))
+        for source, ins in ((None, channels), (text, words)):
+            inner = b.layer_norm(h, channels)
+            keys = source or inner
+            q = b.heads(b.MatMul(inner, b.weight(channels, channels)), heads, size)
+            k = b.heads(b.MatMul(keys, b.weight(ins, channels)), heads, size, (0, 2, 3, 1))
+            v = b.heads(b.MatMul(keys, b.weight(ins, channels)), heads, size)
+            mixed = b.Transpose(b.attend(q, k, v, size, None), perm=[0, 2, 1, 3])
+            h = b.Add(h, b.linear(b.Reshape(mixed, b.ints(0, -1, channels)), channels, channels))
+        value, gate = b.Split(b.linear(b.layer_norm(h, channels), channels, 8 * channels), b.ints(4 * channels, 4 * channels), outputs=2, axis=-1)
+        h = b.Add(h, b.linear(b.Mul(value, b.gelu(gate)), 4 * channels, channels))
+        picture = b.Reshape(b.Transpose(h, perm=[0, 2, 1]), b.Shape(x))
+        return b.Add(x, conv(picture, channels, channels, 1))
+
+    sample = b.input("sample", TensorProto.FLOAT, ["batch", 4, "height", "width"])
+    step = b.input("timestep", TensorProto.INT64, ["batch"])
+    text = b.input("encoder_hidden_states", TensorProto.FLOAT, ["batch", "tokens", words])
+    rates = b.constant(np.exp(-np.log(1e4) * np.arange(width // 2) / (width // 2)).astype(np.float32)[None])
+    angles = b.Mul(b.Unsqueeze(b.Cast(step, to=TensorProto.FLOAT), b.ints(1)), rates)
+    time = b.linear(silu(b.linear(b.Concat(b.Cos(angles), b.Sin(angles), axis=-1), width, embedding)), embedding, embedding)
+    x = conv(sample, 4, width)
+    high = residual(x, width, width, time)
+    x = residual(conv(high, width, width, 3, 2), width, 2 * width, time)
+    low = attention(x, 2 * width, text)
+    x = residual(attention(residual(low, 2 * width, 2 * width, time), 2 * width, text), 2 * width, 2 * width, time)
+    x = attention(residual(b.Concat(x, low, axis=1), 4 * width, 2 * width, time), 2 * width, text)
+    x = b.Resize(x, "", b.constant(np.array([1, 1, 2, 2], np.float32)), mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+    x = residual(b.Concat(conv(x, 2 * width, 2 * width), high, axis=1), 3 * width, width, time)
+    b.output(conv(silu(group_norm(x, width)), width, 4), "out_sample", TensorProto.FLOAT, ["batch", 4, "height", "width"])
+    return b, [b.rng.standard_normal((2, 4, 16, 24)).astype(np.float32), np.array([3, 741], np.int64), b.rng.standard_normal((2, 7, words)).astype(np.float32)]
+
+
+def whisper():
+    """The encoder of a speech recogniser: two convolutions over the mel bands of time steps, positions, two pre-norm encoder layers."""
+    b, bands, width, heads, steps = Builder("whisper"), 20, 64, 4, 60
+    x = b.input("input_features", TensorProto.FLOAT, ["batch", bands, 2 * steps])
+    for ins, stride in ((bands, 1), (width, 2)):
+        x = b.gelu(b.Conv(x, b.weight(width, ins, 3), b.vector(width), kernel_shape=[3], strides=[stride], pads=[1, 1]))
+    x = b.Add(b.Transpose(x, perm=[0, 2, 1]), b.weight(steps, width))
+    for _ in range(2):
+        x = b.encoder_layer(x, width, heads, norm_first=True)
+    b.output(b.layer_norm(x, width), "last_hidden_state", TensorProto.FLOAT, ["batch", steps, width])
+    return b, [b.rng.standard_normal((2, bands, 2 * steps)).astype(np.float32)]
+
+
 def control():
     """A Loop that repeats x ← tanh(x W) until it hardly moves, with the norms scanned out; an If chooses the head by their mean."""
     b, width = Builder("control"), 8
@@ -248,7 +320,7 @@ def pipeline():
     return b, [b.rng.standard_normal((20, width)).astype(np.float32)]
 
 
-MODELS = [bert, gpt2, vit, mobilenet, control, pipeline]
+MODELS = [bert, gpt2, vit, mobilenet, unet, whisper, control, pipeline]
 
 
 def save(folder, model, inputs):
