@@ -214,7 +214,7 @@ std::function<int()> declare(cli::Command command) {
                                    "runs the committed cases with seeds derived from the nonce, and signs the result");
   second.add_option("--plugin", options->run.plugin, "The library of the backend under test");
   second.add_option("--manifest", options->manifest, "The plugin's manifest");
-  second.add_option("--nonce", options->nonce, "The certifier's nonce for the commitment").required();
+  second.add_option("--nonce", options->nonce, "The certifier's nonce for the commitment").shown_as("NONCE").required();
   second.add_option("--key", options->key, "The vendor's key file").required();
   declare_execution(second, options->run);
   declare_exceptions(second, options->run);

@@ -117,7 +117,7 @@ std::function<int()> declare(cli::Command command) {
                      "File or folder of trusted keys, with owners, roles, validity and revocation");
   command.add_option("--vendor-key", options->vendor_key, "The vendor's public key");
   command.add_option("--lab-key", options->lab_key, "The public key of a laboratory that must have countersigned");
-  command.add_option("--nonce", options->nonce, "The certifier's nonce");
+  command.add_option("--nonce", options->nonce, "The certifier's nonce").shown_as("NONCE");
   command.add_option("--commitment", options->commitment, "The commitment that the certifier was sent, or its SHA-256");
   command.add_option("--require-level", options->require_level, "Succeed if this level is reached: L0, L1, L2 or L3")
       .one_of({"L0", "L1", "L2", "L3"});

@@ -66,6 +66,8 @@ Status read_option(std::string_view name, std::string_view value, std::optional<
 }
 
 Status loader_option(std::string_view name, std::string_view value, Settings& settings) {
+  if (value.find('\0') != value.npos)
+    return {BP_INVALID_ARGUMENT, fmt::format("the value of option loader.{} has a null character", name)};
   if (name == "disable" || name == "select") {
     name == "select" ? settings.selection.select(value) : settings.selection.disable(value);
     return {};

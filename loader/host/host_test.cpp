@@ -71,11 +71,11 @@ TEST_F(HostTest, LogNamesTheBackendDropsLowLevelsAndDisarmsControlCharacters) {
 }
 
 TEST(Logging, LevelsAreOfAllCategoriesOrOfOne) {
-  EXPECT_THAT(parse_log_levels(""), ElementsAre(1, 1, 1)) << "silent but for errors";
+  EXPECT_THAT(parse_log_levels(""), ElementsAre(2, 2, 2)) << "warnings and errors";
   EXPECT_THAT(parse_log_levels("none"), ElementsAre(0, 0, 0));
   EXPECT_THAT(parse_log_levels("info,discover=debug,backend=error"), ElementsAre(3, 4, 1));
   EXPECT_THAT(parse_log_levels("discover=debug,warning"), ElementsAre(2, 2, 2)) << "later ones win";
-  EXPECT_THAT(parse_log_levels("loud,run=debug,=,loader=,,loader=info"), ElementsAre(3, 1, 1));
+  EXPECT_THAT(parse_log_levels("loud,run=debug,=,loader=,,loader=info"), ElementsAre(3, 2, 2));
 }
 
 TEST(Logging, GoesToAFileAsLinesOrAsJson) {

@@ -68,7 +68,7 @@ std::string json_line(uint32_t level, LogCategory category, std::string_view who
 
 LogLevels parse_log_levels(std::string_view text) {
   LogLevels levels;
-  levels.fill(BP_LOG_ERROR);
+  levels.fill(BP_LOG_WARNING);
   while (!text.empty()) {
     const size_t end = std::min(text.find(','), text.size());
     std::string_view word = text.substr(0, end);

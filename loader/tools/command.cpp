@@ -64,11 +64,7 @@ Environment EnvironmentFlags::make(bool only_lists) const {
   EnvironmentOptions options;
   options.backend_files = backends;
   options.threads = threads;
-  if (verbose) {
-    options.log_level = BP_LOG_INFO;
-  } else if (secure_getenv("BACKPLANE_LOG") == nullptr) {
-    options.log_level = BP_LOG_WARNING;
-  }
+  if (verbose) options.log_level = BP_LOG_INFO;
   const std::map<std::string, std::string> given = last_of_each("--set", "NAME=VALUE", settings, false);
   options.options = given;
   if (verbose && compiles_verbosely) {

@@ -56,7 +56,7 @@ typedef struct bp_env_desc_t {
   const bp_option_t* options; /* "cpu.threads" is passed to backend cpu as "threads"; "loader.*" are the loader's own */
   uint32_t option_count;
   uint32_t option_stride;
-  uint32_t log_level; /* BP_LOG_*; 0: the level in BACKPLANE_LOG or, if that is not set, BP_LOG_ERROR */
+  uint32_t log_level; /* BP_LOG_*; 0: as BACKPLANE_LOG says; what it does not set is BP_LOG_WARNING */
   uint32_t threads; /* number of threads that the backends share; 0: one for each core that the process may use. Must be
                        set with `parallel_for`: every `worker` that the framework's pool passes is below this number */
   void* self;

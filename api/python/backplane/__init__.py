@@ -121,6 +121,10 @@ def __getattr__(name: str) -> object:
         from .trace import Trace
 
         return Trace
+    if name == "typing":
+        import importlib
+
+        return importlib.import_module(".typing", __name__)
     raise AttributeError(f"module 'backplane' has no attribute '{name}'")
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import html
 import json
 import math
-from typing import Any
+from typing import Any, cast
 
 from .options import resolve
 
@@ -86,19 +86,37 @@ class Explanation:
 
     def __init__(self, text: str) -> None:
         self.report: dict[str, Any] = json.loads(text)
-        self.devices: list[str] = self.report["devices"]
+
+    @property
+    def devices(self) -> list[str]:
         """The devices that were queried, preferred first."""
-        self.islands: list[dict[str, Any]] = self.report["islands"]
+        return cast("list[str]", self.report["devices"])
+
+    @property
+    def islands(self) -> list[dict[str, Any]]:
         """Sets of nodes that one device compiles and runs as one, in an order in which they can run."""
-        self.nodes: list[dict[str, Any]] = self.report["nodes"]
+        return cast("list[dict[str, Any]]", self.report["islands"])
+
+    @property
+    def nodes(self) -> list[dict[str, Any]]:
         """Every node, with `op_type`, `name`, `device` (None if no device supports it), `island`, `seconds` (expected), and
         `verdicts`: whether each device supports the node and, if not, why."""
-        self.copies: list[dict[str, Any]] = self.report["copies"]
+        return cast("list[dict[str, Any]]", self.report["nodes"])
+
+    @property
+    def copies(self) -> list[dict[str, Any]]:
         """Values that are copied between devices."""
-        self.uncovered = [self.nodes[index] for index in self.report["uncovered"]]
+        return cast("list[dict[str, Any]]", self.report["copies"])
+
+    @property
+    def uncovered(self) -> list[dict[str, Any]]:
         """Nodes that no device supports. If there are any, the model cannot run."""
-        self.seconds: float = self.report["seconds"]
+        return [self.nodes[index] for index in self.report["uncovered"]]
+
+    @property
+    def seconds(self) -> float:
         """The expected time of a run in seconds; 0 if unknown."""
+        return float(self.report["seconds"])
 
     def why(self, node: dict[str, Any]) -> str:
         """Why a node of `nodes` is not on another device: its pin, and the reason of each device that does not support it."""

@@ -51,16 +51,18 @@ def _named(node: onnx.NodeProto, inputs: Any) -> dict[str, Any]:
 
 def _sequences(node: onnx.NodeProto, version: int) -> set[str]:
     """The inputs that the operator defines as sequences."""
-    if not onnx.defs.has(node.op_type, node.domain):
+    try:
+        formal = onnx.defs.get_schema(node.op_type, version, node.domain).inputs
+    except onnx.defs.SchemaError:  # of another package, or an error that the loader explains
         return set()
-    formal = onnx.defs.get_schema(node.op_type, version, node.domain).inputs
     return {name for name, each in zip(node.input, formal, strict=False) if all(kind.startswith("seq(") for kind in each.types)}
 
 
-def _declared(name: str, value: numpy.ndarray | list[numpy.ndarray]) -> onnx.ValueInfoProto:
+def _declared(name: str, value: numpy.ndarray | list[numpy.ndarray], element: numpy.dtype) -> onnx.ValueInfoProto:
+    """The declaration of an input. `element` is the type of an empty sequence's elements."""
     if not isinstance(value, list):
         return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
-    dtype = value[0].dtype if value else numpy.dtype(numpy.float32)
+    dtype = value[0].dtype if value else element
     return helper.make_tensor_sequence_value_info(name, helper.np_dtype_to_tensor_dtype(dtype), None)
 
 
@@ -130,6 +132,9 @@ class BackplaneBackend(_Backend):
         domain_version = options.pop("domain_version", 1)
         named = _named(node, inputs)
         sequences = _sequences(node, domain_version if node.domain else version)
+        for name in sequences & named.keys():
+            if not all(hasattr(element, "__len__") or hasattr(element, "dtype") for element in named[name]):
+                raise TypeError(f"input {name!r} is a sequence: a list of arrays is expected")
         values = {
             name: [numpy.asarray(element) for element in value] if name in sequences else numpy.asarray(value)
             for name, value in named.items()
@@ -137,7 +142,8 @@ class BackplaneBackend(_Backend):
         kept = onnx.NodeProto()
         kept.CopyFrom(node)
         kept.input[:] = [name if name in values else "" for name in node.input]
-        declared = [_declared(name, value) for name, value in values.items()]
+        element = next((value.dtype for value in values.values() if not isinstance(value, list)), numpy.dtype(numpy.float32))
+        declared = [_declared(name, value, element) for name, value in values.items()]
         results = [onnx.ValueInfoProto(name=name) for name in node.output if name]
         graph = helper.make_graph([kept], "node", declared, results)
         opsets = [helper.make_opsetid("", version)]

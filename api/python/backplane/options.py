@@ -7,7 +7,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ._core import Cancel
+    from ._core import Cancel, Device
 
 _DEFAULTS: dict[str, object] = {
     "devices": (),
@@ -41,9 +41,9 @@ class SessionOptions:
         cancel: a token that ends the compilation when it is set.
     """
 
-    __slots__ = tuple(_DEFAULTS)
+    __slots__ = (*_DEFAULTS, "__weakref__")
 
-    devices: str | Sequence[str]
+    devices: str | Device | Sequence[str | Device]
     fallback: str
     compute_types: Sequence[str]
     pins: Mapping[str, str] | None

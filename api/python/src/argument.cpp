@@ -27,15 +27,6 @@ std::string element_type(nb::handle array) {
   return nb::hasattr(array, "dtype") ? nb::str(nb::object(array.attr("dtype"))).c_str() : "";
 }
 
-// Returns a new ndarray with the elements of an array on the host, or None if NumPy cannot read it.
-nb::object contiguous_copy(nb::handle array) {
-  try {
-    return imported("numpy", "array")(imported("numpy", "from_dlpack")(array), nb::arg("order") = "C");
-  } catch (nb::python_error&) {
-    return nb::none();
-  }
-}
-
 uint64_t count_of(const int64_t* extents, uint32_t rank) {
   uint64_t count = 1;
   for (uint32_t i = 0; i < rank; ++i) count *= static_cast<uint64_t>(extents[i]);
@@ -200,15 +191,7 @@ Argument Argument::of(const Environment& env, nb::handle value, const Use& use) 
     if (use.may_copy && nb::hasattr(source, "contiguous")) source = source.attr("contiguous")();
     if (nb::hasattr(source, "requires_grad") && PyObject_IsTrue(nb::object(source.attr("requires_grad")).ptr()) == 1)
       source = source.attr("detach")();
-    try {
-      argument.owner_ = import_dlpack(env, source, subject(use));
-    } catch (const NeedsCopy&) {
-      const nb::object copy = use.may_copy ? contiguous_copy(source) : nb::none();
-      if (copy.is_none()) throw;
-      argument = of(env, copy, use);
-      argument.object_ = nb::borrow(value);
-      return argument;
-    }
+    argument.owner_ = import_dlpack(env, source, subject(use), use.may_copy);
     argument.take_array(nb::cast<const Array&>(argument.owner_), use);
     return argument;
   }

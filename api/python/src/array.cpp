@@ -73,6 +73,7 @@ Numbered number_device(const Environment& env, uint64_t id) {
   try {
     (void)value.attr("__dlpack__")();
   } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_Exception)) throw;  // such as KeyboardInterrupt
     nb::raise_from(error, PyExc_BufferError, "%s cannot be imported: its __dlpack__ failed", subject.c_str());
   }
   throw nb::type_error((subject + " cannot be imported: its __dlpack__ returns no capsule of DLPack").c_str());
@@ -216,7 +217,53 @@ uint64_t alignment_of(bp_dtype_t dtype) {
   return std::clamp<uint64_t>(view::dtype_bits(dtype) / 8, 1, 8);
 }
 
-nb::object import_dlpack(const Environment& env, nb::handle value, const std::string& subject) {
+namespace {
+
+// Why an array's memory cannot be used as it is; empty if it can.
+std::string why_not_in_place(const nb::ndarray<nb::ro>& array, bp_dtype_t dtype, const std::vector<int64_t>& extents) {
+  const bool is_empty = std::find(extents.begin(), extents.end(), 0) != extents.end();
+  int64_t expected = 1;
+  for (size_t i = is_empty ? 0 : extents.size(); i-- > 0;) {
+    if (extents[i] > 1 && array.stride(i) != expected) return "the array is not C-contiguous";
+    expected *= extents[i];
+  }
+  if (array.device_type() != nb::device::cpu::value || is_empty) return "";
+  const uint64_t alignment = alignment_of(dtype);
+  if ((reinterpret_cast<uintptr_t>(array.data_handle()) + array.byte_offset()) % alignment == 0) return "";
+  return "the array's address is not a multiple of " + std::to_string(alignment);
+}
+
+// Copies the elements of dimension `axis` and those after it, `size` bytes each, to `to`. Returns the end of what was
+// written. Strides are in elements.
+char* copy_elements(const nb::ndarray<nb::ro>& from, const char* at, size_t axis, size_t size, char* to) {
+  if (axis == from.ndim()) {
+    std::memcpy(to, at, size);
+    return to + size;
+  }
+  const auto step = from.stride(axis) * static_cast<int64_t>(size);
+  for (size_t i = 0; i < from.shape(axis); ++i, at += step) to = copy_elements(from, at, axis + 1, size, to);
+  return to;
+}
+
+std::unique_ptr<Array> dense_copy(const Environment& env, const nb::ndarray<nb::ro>& from, bp_dtype_t dtype,
+                                  std::vector<int64_t> extents) {
+  const auto bytes = view::dense_bytes(dtype, extents.data(), static_cast<uint32_t>(extents.size()));
+  if (!bytes) throw std::bad_alloc();
+  const HostMemory memory = allocate_host(*bytes);
+  {
+    nb::gil_scoped_release unlocked;
+    const char* const begin = static_cast<const char*>(from.data_handle()) + from.byte_offset();
+    copy_elements(from, begin, 0, view::dtype_bits(dtype) / 8, memory.data.get());
+  }
+  auto array = std::make_unique<Array>(env, dtype, std::move(extents),
+                                       bp_buffer_t{0, 0, 0, nullptr, memory.data.get(), 0, memory.bytes});
+  array->keep(nb::capsule(new HostMemory(memory), [](void* p) noexcept { delete static_cast<HostMemory*>(p); }));
+  return array;
+}
+
+}  // namespace
+
+nb::object import_dlpack(const Environment& env, nb::handle value, const std::string& subject, bool may_copy) {
   bool read_only = false;
   nb::ndarray<> writable;
   nb::ndarray<nb::ro> readable;
@@ -231,23 +278,17 @@ nb::object import_dlpack(const Environment& env, nb::handle value, const std::st
     throw nb::type_error((subject + ": ONNX has no data type for the elements of this array").c_str());
   check_rank(readable.ndim(), subject);
   std::vector<int64_t> extents(readable.shape_ptr(), readable.shape_ptr() + readable.ndim());
-  const bool is_empty = std::find(extents.begin(), extents.end(), 0) != extents.end();
-  int64_t expected = 1;
-  for (size_t i = is_empty ? 0 : extents.size(); i-- > 0;) {
-    if (extents[i] > 1 && readable.stride(i) != expected) {
-      throw NeedsCopy(subject + ": the array is not C-contiguous: make a contiguous copy of it first");
-    }
-    expected *= extents[i];
+  const int type = readable.device_type();
+  const bool on_host = type == nb::device::cpu::value;
+  if (const std::string why = why_not_in_place(readable, dtype, extents); !why.empty()) {
+    if (!may_copy || !on_host || is_packed(dtype))
+      throw std::invalid_argument(subject + ": " + why + ": make a contiguous copy of it, and pass that");
+    return nb::cast(dense_copy(env, readable, dtype, std::move(extents)).release(), nb::rv_policy::take_ownership);
   }
   const uint64_t bytes = view::dense_bytes(dtype, extents.data(), static_cast<uint32_t>(extents.size())).value_or(0);
   const uint32_t flags = read_only ? BP_BUFFER_READ_ONLY : 0;
-  const int type = readable.device_type();
-  if (type == nb::device::cpu::value) {
+  if (on_host) {
     void* data = readable.data_handle();
-    const uint64_t alignment = alignment_of(dtype);
-    if ((reinterpret_cast<uintptr_t>(data) + readable.byte_offset()) % alignment != 0)
-      throw NeedsCopy(subject + ": the array's address is not a multiple of " + std::to_string(alignment) +
-                      ": make an aligned copy of it first");
     const bp_buffer_t buffer{0, 0, flags, nullptr, data, readable.byte_offset(), bytes};
     auto array = std::make_unique<Array>(env, dtype, std::move(extents), buffer);
     // the Array owns the reference to the producer's memory

@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -82,12 +81,9 @@ void check_rank(size_t rank, const std::string& subject);
 // The size that an element's address on the host must be a multiple of.
 uint64_t alignment_of(bp_dtype_t dtype);
 
-// Imports an object through DLPack without a copy. `value` is on the host or on a device of the environment. Throws
-// NeedsCopy if the memory has gaps or another order, or is not aligned.
-struct NeedsCopy : std::invalid_argument {
-  using std::invalid_argument::invalid_argument;
-};
-nb::object import_dlpack(const Environment& env, nb::handle value, const std::string& subject);
+// Imports an object through DLPack. `value` is on the host or on a device of the environment. Memory on the host that
+// has gaps or another order, or is not aligned, is copied if `may_copy`. Otherwise throws ValueError.
+nb::object import_dlpack(const Environment& env, nb::handle value, const std::string& subject, bool may_copy);
 
 // Returns a new ndarray with the elements of a dense tensor in any memory.
 nb::object copy_to_numpy(const Environment& env, const bp_tensor_t& tensor);

@@ -4,7 +4,6 @@
 
 #include <nanobind/stl/vector.h>
 
-#include <cstdlib>
 #include <set>
 
 #include "argument.h"
@@ -28,7 +27,7 @@ std::string_view refusal_name(uint32_t refusal) {
 }
 
 uint32_t log_level_of(std::string_view name) {
-  if (name.empty()) return secure_getenv("BACKPLANE_LOG") == nullptr ? BP_LOG_WARNING : 0;  // 0: the variable's
+  if (name.empty()) return 0;
   constexpr std::pair<std::string_view, uint32_t> kLevels[] = {
       {"error", BP_LOG_ERROR}, {"warning", BP_LOG_WARNING}, {"info", BP_LOG_INFO}, {"debug", BP_LOG_DEBUG}};
   for (const auto& [text, level] : kLevels) {
@@ -71,9 +70,9 @@ void warn_of_ignored(const Environment& env, const std::map<std::string, std::st
     if (ids.contains(id)) continue;
     std::string known;
     for (const std::string& each : ids) known += (known.empty() ? "" : ", ") + each;
-    const std::string text =
-        "the setting " + name + " is ignored: there is no backend '" + id + "'; settings begin with " + known;
-    if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) != 0) throw nb::python_error();
+    const nb::object text =
+        text_of("the setting " + name + " is ignored: there is no backend '" + id + "'; settings begin with " + known);
+    if (PyErr_WarnFormat(PyExc_UserWarning, 1, "%U", text.ptr()) != 0) throw nb::python_error();
   }
 }
 
@@ -95,7 +94,13 @@ void create(PyEnvironment* self, nb::handle backend_files, nb::handle backend_fo
     nb::gil_scoped_release unlocked;
     env.emplace(what);
   }
-  warn_of_ignored(*env, what.options);
+  try {
+    warn_of_ignored(*env, what.options);
+  } catch (...) {  // warnings may be errors
+    nb::gil_scoped_release unlocked;
+    env.reset();
+    throw;
+  }
   new (self) PyEnvironment(std::move(*env), held);
 }
 
@@ -211,10 +216,10 @@ void add_environment(nb::module_& module) {
       .def("__str__", [](const PyDevice& self) { return self.device.name; })
       .def(
           "__eq__",
-          [](const PyDevice& self, nb::handle other) {
-            const PyDevice* to = nullptr;
-            return nb::try_cast<const PyDevice*>(other, to) && to != nullptr && to->env->get() == self.env->get() &&
-                   to->device.info.id == self.device.info.id;
+          [](const PyDevice& self, nb::handle other) -> nb::object {
+            if (!nb::isinstance<PyDevice>(other)) return nb::borrow(Py_NotImplemented);
+            const auto& to = nb::cast<const PyDevice&>(other);
+            return nb::bool_(to.env->get() == self.env->get() && to.device.info.id == self.device.info.id);
           },
           nb::arg("other").none(), nb::sig("def __eq__(self, other: object, /) -> bool"),
           "Whether it is the same device of the same environment.")
@@ -223,7 +228,7 @@ void add_environment(nb::module_& module) {
         return "Device('" + self.device.name + "', kind='" + std::string(kind_name(self.device.info.kind)) + "', '" +
                std::string(view::text(self.device.info.name)) + "')";
       });
-  nb::class_<PyCandidate>(module, "Candidate", "A file that was considered as a backend.")
+  nb::class_<PyCandidate>(module, "Candidate", nb::is_weak_referenceable(), "A file that was considered as a backend.")
       .def_prop_ro(
           "id", [](const PyCandidate& self) { return view::text(self.candidate.id); },
           "The backend's id, empty if unknown.")
@@ -264,7 +269,7 @@ void add_environment(nb::module_& module) {
       .def("__init__", &create, nb::kw_only(), nb::arg("backend_files").none() = nb::none(),
            nb::arg("backend_folders").none() = nb::none(), nb::arg("only_given") = false,
            nb::arg("settings").none() = nb::none(), nb::arg("log_level") = "", nb::arg("log").none() = nb::none(),
-           nb::arg("threads") = 0,
+           nb::arg("threads").none() = 0,
            nb::sig("def __init__(self, *, backend_files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | "
                    "None = None, "
                    "backend_folders: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None, "
@@ -327,20 +332,20 @@ void add_environment(nb::module_& module) {
           [](const PyEnvironment& self, nb::handle shape, nb::handle dtype, nb::handle device) {
             return allocate(self, extents_of(shape, "shape"), dtype_of(dtype), device);
           },
-          nb::arg("shape"), nb::arg("dtype"), nb::kw_only(), nb::arg("device"),
+          nb::arg("shape").none(), nb::arg("dtype"), nb::kw_only(), nb::arg("device"),
           nb::sig("def allocate(self, shape: Sequence[int], dtype: DTypeLike, *, device: str | Device) -> Array"),
           "Memory of a device, not initialized, released with the Array.")
       .def("put", &put, nb::arg("array").none(), nb::kw_only(), nb::arg("device"),
            nb::sig("def put(self, array: Value, *, device: str | Device) -> Array"), "A copy of an array on a device.")
       .def(
           "from_dlpack",
-          [](const PyEnvironment& self, nb::handle value) { return import_dlpack(*self, value, "the array"); },
+          [](const PyEnvironment& self, nb::handle value) { return import_dlpack(*self, value, "the array", false); },
           nb::arg("array").none(), nb::sig("def from_dlpack(self, array: SupportsDLPack) -> Array"),
           "The memory of another package's array, on the host or on a device, without a copy.\n\n"
           "Raises:\n"
           "    NotFound: no backend has the device.\n"
           "    Unsupported: the device cannot import the memory.")
-      .def("stream", &stream, nb::arg("device"), nb::kw_only(), nb::arg("native") = 0,
+      .def("stream", &stream, nb::arg("device"), nb::kw_only(), nb::arg("native").none() = 0,
            nb::sig("def stream(self, device: str | Device, *, native: int = 0) -> Stream"),
            "A stream of a device: new, or the application's own by the driver's handle (a cl_command_queue, a "
            "cudaStream_t).\n\n"

@@ -217,8 +217,15 @@ nb::object load_model(const PyEnvironment& env, nb::handle source, nb::handle di
                   nb::rv_policy::take_ownership);
 }
 
+// The options that compile, explain and profile share, for their signatures.
+#define OPTIONS                                                                                                 \
+  "devices: str | Device | Sequence[str | Device] = (), fallback: str = 'allow', compute_types: Sequence[str] " \
+  "= (), pins: Mapping[str, str] | None = None, dims: Mapping[str, int | tuple[int, int]] | None = None, "      \
+  "settings: Mapping[str, object] | None = None, max_islands: int = 0, refit: bool = False"
+
 void add_model(nb::module_& module) {
-  nb::class_<ValueInfo>(module, "ValueInfo", "An input or output as the model declares it.")
+  nb::class_<ValueInfo>(module, "ValueInfo", nb::is_weak_referenceable(),
+                        "An input or output as the model declares it.")
       .def_ro("name", &ValueInfo::name)
       .def_ro("kind", &ValueInfo::kind, "'tensor', 'sequence', 'optional', 'map' or 'sparse_tensor'.")
       .def_ro("dtype", &ValueInfo::dtype, "The type of a tensor's elements or of a map's keys: 'float32', 'string'.")
@@ -242,11 +249,8 @@ void add_model(nb::module_& module) {
           "Operator sets, operators, weights, metadata and problems: what `backplane info --json` prints, without "
           "`uncovered`.")
       .def("compile", &compile, nb::arg("options").none() = nb::none(), nb::arg("changes"),
-           nb::sig("def compile(self, options: SessionOptions | None = None, *, "
-                   "devices: str | Sequence[str] = (), fallback: str = 'allow', compute_types: Sequence[str] = (), "
-                   "pins: Mapping[str, str] | None = None, dims: Mapping[str, int | tuple[int, int]] | None = None, "
-                   "settings: Mapping[str, object] | None = None, max_islands: int = 0, refit: bool = False, "
-                   "place_only: bool = False, cancel: Cancel | None = None) -> Session"),
+           nb::sig("def compile(self, options: SessionOptions | None = None, *, " OPTIONS
+                   ", place_only: bool = False, cancel: Cancel | None = None) -> Session"),
            "Places the model on devices and compiles it. The interpreter lock is released meanwhile.\n\n"
            "Args:\n"
            "    options: a SessionOptions; the keywords change a copy of it.\n"
@@ -262,14 +266,16 @@ void add_model(nb::module_& module) {
             with["place_only"] = true;
             return self.attr("compile")(**with).attr("explain")();
           },
-          nb::sig("def explain(self, **options: object) -> Explanation"),
+          nb::sig("def explain(self, *, options: SessionOptions | None = None, " OPTIONS
+                  ", cancel: Cancel | None = None) -> Explanation"),
           "Which device would run which node, and why, without compiling. Takes the same arguments as `compile`.")
       .def(
           "profile",
           [](nb::handle self, const nb::kwargs& changes) {
             return imported("backplane.explanation", "profile")(self, **changes);
           },
-          nb::sig("def profile(self, **options: object) -> Profile"),
+          nb::sig("def profile(self, *, options: SessionOptions | None = None, " OPTIONS
+                  ", cancel: Cancel | None = None) -> Profile"),
           "Measures each node on each device, for later placements on this machine too. Takes the arguments of\n"
           "`compile`; the times are kept in the cache folder.")
       .def("__repr__", &describe);

@@ -301,7 +301,7 @@ void add_run(nb::module_& module) {
       "def __call__(self, timeout: float | None = None, cancel: Cancel | None = None, stream: Stream | None = None) -> "
       "None");
   nb::class_<PyRun>(
-      module, "Run", nb::type_slots(Collected<PyRun>::kSlots),
+      module, "Run", nb::is_weak_referenceable(), nb::type_slots(Collected<PyRun>::kSlots),
       "A session with memory bound to its inputs and outputs, made by `Session.bind`.\n\n"
       "Memory is used in place and kept alive: write new data into it between runs. The loader allocates\n"
       "outputs that are not bound. Use a Run from one thread at a time.")
@@ -322,6 +322,7 @@ void add_run(nb::module_& module) {
            nb::sig("def set_shape(self, name: str, shape: Sequence[int]) -> None"),
            "Sets new extents of a bound input, within the memory that was bound.")
       .def("set_dim", &PyRun::set_dim, nb::arg("name"), nb::arg("extent"),
+           nb::sig("def set_dim(self, name: str, extent: int) -> None"),
            "Sets the extent of a named dimension, in every bound input that has it.")
       .def("run", &PyRun::run, nb::arg("timeout").none() = nb::none(), nb::arg("cancel").none() = nb::none(),
            nb::arg("stream").none() = nb::none(), run_signature, run_text)
@@ -335,7 +336,7 @@ void add_run(nb::module_& module) {
           "An awaitable `run`. Cancelling the task cancels the run; the task ends when the run has ended.")
       .def(
           "output", [](nb::handle self, std::string_view name) { return nb::cast<PyRun&>(self).output(self, name); },
-          nb::arg("name"), nb::sig("def output(self, name: str) -> object"),
+          nb::arg("name"), nb::sig("def output(self, name: str) -> Any"),
           "An output of the last run, without a copy: what is bound to it, otherwise an Array of the loader's memory.\n"
           "While that Array, or what was made of it, is alive, the next run raises Busy. Sequences, optionals\n"
           "and maps are copied.")

@@ -32,13 +32,16 @@ std::vector<std::string> strings_of(nb::handle object, const char* what) {
         std::string(what) + ": a str or a sequence of str is expected, and " + shown(seen) + " is not one";
     throw nb::type_error(text.c_str());
   };
+  const auto text_of_one = [](nb::handle each) {
+    return nb::hasattr(each, "__fspath__") ? utf8_of(imported("os", "fsdecode")(each)) : utf8_of(nb::str(each));
+  };
   if (object.is_none()) return {};
-  if (is_text(object)) return {utf8_of(nb::str(object))};
+  if (is_text(object)) return {text_of_one(object)};
   if (PyBytes_Check(object.ptr()) || !nb::hasattr(object, "__iter__")) refuse(object);
   std::vector<std::string> result;
   for (nb::handle element : object) {
     if (!is_text(element)) refuse(element);
-    result.push_back(utf8_of(nb::str(element)));
+    result.push_back(text_of_one(element));
   }
   return result;
 }
@@ -60,7 +63,7 @@ nb::dict mapping_of(nb::handle object, const char* what) {
 }
 
 std::vector<int64_t> extents_of(nb::handle object, const std::string& what) {
-  if (!nb::isinstance<nb::sequence>(object) || nb::isinstance<nb::str>(object))
+  if (!nb::isinstance<nb::sequence>(object) || nb::isinstance<nb::str>(object) || PyBytes_Check(object.ptr()))
     throw nb::type_error((what + " is " + shown(object) + ": a sequence of numbers is expected").c_str());
   std::vector<int64_t> extents;
   for (nb::handle extent : object)

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import unittest.mock
 import weakref
 
 import numpy
@@ -132,12 +133,15 @@ def test_devices_are_equal_if_they_are_the_same(env: backplane.Environment) -> N
     assert first != env.device("null")
     assert first != backplane.Environment().device("cpu")
     assert first != "cpu"
+    assert first == unittest.mock.ANY
     assert first != None  # noqa: E711
 
 
 def test_objects_can_be_referred_to_weakly(env: backplane.Environment) -> None:
     model = env.load(models.relu())
-    for each in (env, env.device("cpu"), model, model.compile(devices="cpu"), backplane.Cancel()):
+    session = model.compile(devices="cpu")
+    options = backplane.SessionOptions(devices=["cpu"])
+    for each in (env, env.device("cpu"), env.candidates[0], model, model.inputs[0], session, session.bind(), backplane.Cancel(), options):
         assert weakref.ref(each)() is each
 
 
@@ -149,6 +153,8 @@ def test_arguments_that_cannot_be(env: backplane.Environment) -> None:
         (lambda: env.load(memoryview(models.relu().SerializeToString())[::2]), ValueError, r"pass bytes\(source\)"),
         (lambda: env.load("model.onnx\0.png"), ValueError, r"source is 'model.onnx\\x00.png': a path cannot have a null character"),
         (lambda: env.load(b"", directory="/tmp\0x"), ValueError, "directory is .* a path cannot have a null character"),
+        (lambda: env.trace("a\0b"), ValueError, "a path cannot have a null character"),
+        (lambda: backplane.Environment(settings={"loader.cache": "/tmp\0x"}), backplane.InvalidArgument, "loader.cache has a null character"),
         (lambda: backplane.Environment(backend_files="x\0y"), backplane.InvalidArgument, "backend_files has a null character"),
         (lambda: env.from_dlpack(None), TypeError, "'NoneType' is not an array"),
         (lambda: env.put(None, device="cpu"), TypeError, "is None, not an array"),
@@ -164,7 +170,7 @@ def test_arguments_that_cannot_be(env: backplane.Environment) -> None:
 
 def test_warnings_are_shown_unless_the_log_is_chosen() -> None:
     code = "import backplane, models; backplane.load(models.relu()).compile(devices='cpu', pins={'op=Rleu': 'cpu'})"
-    for variable, shown in ((None, True), ("error", False)):
+    for variable, shown in ((None, True), ("discover=debug", True), ("error", False)):
         environment = {**os.environ, **({"BACKPLANE_LOG": variable} if variable else {})}
         done = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, cwd=os.path.dirname(__file__), env=environment, check=True
@@ -175,6 +181,8 @@ def test_warnings_are_shown_unless_the_log_is_chosen() -> None:
 def test_settings_of_backends_that_do_not_exist(env: backplane.Environment) -> None:
     with pytest.warns(UserWarning, match="the setting cpuu.threads is ignored: there is no backend 'cpuu'; settings begin with .*cpu.*loader"):
         backplane.Environment(settings={"cpuu.threads": 2})
+    with pytest.warns(UserWarning, match="the setting \udc80.\0x is ignored"):
+        backplane.Environment(settings={"\udc80.\0x": 2})
     for name in ("nowhere.x", "cpu.nope", "loader.nope"):
         with pytest.raises(backplane.NotFound, match="nowhere.x|nope"):
             env.load(models.relu()).compile(devices="cpu", settings={name: 1})

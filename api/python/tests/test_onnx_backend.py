@@ -42,6 +42,16 @@ def test_run_node_by_name_and_with_sequences() -> None:
     assert onnx_backend.run_node(helper.make_node("SequenceLength", ["parts"], ["count"]), [[]])[0] == 0
 
 
+def test_run_node_explains_what_is_wrong() -> None:
+    with pytest.raises(backplane.InvalidModel, match="no operator 'Gelu' exists in opset 10"):
+        onnx_backend.run_node(helper.make_node("Gelu", ["x"], ["y"]), [X], opset_version=10)
+    with pytest.raises(TypeError, match="input 's' is a sequence: a list of arrays is expected"):
+        onnx_backend.run_node(helper.make_node("SequenceLength", ["s"], ["n"]), [[3.0]])
+    whole = numpy.array([1, 2])
+    inserted = onnx_backend.run_node(helper.make_node("SequenceInsert", ["s", "x"], ["t"]), [[], whole])[0]
+    assert [each.tolist() for each in inserted] == [whole.tolist()]
+
+
 def test_compatible() -> None:
     assert onnx_backend.is_compatible(models.relu())
     assert not onnx_backend.is_compatible(models.identity(TensorProto.STRING, [1]), device="null")
@@ -82,6 +92,8 @@ def test_the_suite_skips_only_what_the_device_refuses() -> None:
     model = models.identity(TensorProto.STRING, [1])
     with pytest.raises(unittest.SkipTest, match="null"):
         backend.prepare(model, "CPU")
+    assert backend.is_compatible(model)  # otherwise the suite would skip it without the device's reason
+    assert onnx_suite.backend_of("cpu").is_compatible(model)
     model.ir_version = 1000
     with pytest.raises(backplane.Unsupported, match="IR version 1000"):
         backend.prepare(model, "CPU")

@@ -244,8 +244,26 @@ def test_arrays_with_gaps_are_copied_or_named(relu: backplane.Session, env: back
             assert numpy.array_equal(relu(x), numpy.maximum(given, 0))
     with pytest.raises(ValueError, match="input 'x': the array is not C-contiguous"):
         relu.bind({"x": DLPackOnly(wide[::2, ::2])})
-    with pytest.raises(ValueError, match="^the array: the array is not C-contiguous"):
-        env.from_dlpack(DLPackOnly(wide[::2, ::2]))
+    for given, text in ((wide[::2, ::2], "the array is not C-contiguous"), (bytes_beside, "the array's address is not a multiple of 4")):
+        with pytest.raises(ValueError, match=f"^the array: {text}: make a contiguous copy"):
+            env.from_dlpack(DLPackOnly(given))
+
+
+def test_arrays_with_gaps_of_types_that_numpy_lacks(env: backplane.Environment) -> None:
+    torch = pytest.importorskip("torch")
+    session = env.load(models.identity(TensorProto.BFLOAT16, ["n", 2])).compile(devices="cpu")
+    tensor = torch.arange(12, dtype=torch.bfloat16).reshape(3, 4)
+    for given in (tensor[::2, 1:3], torch.frombuffer(bytearray(b"\0" + bytes(range(8))), dtype=torch.bfloat16, offset=1).reshape(2, 2)):
+        assert session(DLPackOnly(given)).astype(numpy.float32).tolist() == given.float().tolist()
+
+
+def test_an_interrupt_of_dlpack_is_not_lost(relu: backplane.Session) -> None:
+    class Interrupted(DLPackOnly):
+        def __dlpack__(self, **kwargs: object) -> object:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        relu(Interrupted(X))
 
 
 def test_none_is_not_an_array(relu: backplane.Session, env: backplane.Environment) -> None:

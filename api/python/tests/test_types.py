@@ -30,6 +30,10 @@ seen = numpy.from_dlpack(array)
 as_dlpack: SupportsDLPack = array
 as_array = numpy.asarray(array)
 session.refit({"w": array})
+run.set_dim("n", 3)
+output = run.output("y").numpy()
+device = backplane.environment().device("cpu")
+why: str = session.explain().why(backplane.load("m").explain(devices=[device, "cpu"], fallback="forbid").nodes[0])
 """
 
 
