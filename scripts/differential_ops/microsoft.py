@@ -46,6 +46,16 @@ def key_mask(d, batch, length, keys):
     return mask
 
 
+def range_of_weights(dtype):
+    """onnxruntime multiplies packed int8 weights by uint8 and, on processors with AVX2 but without VNNI, adds two products in 16 bits, which saturate.
+    With weights of 7 bits the sums fit there: 2 * 255 * 64 < 2^15."""
+    if dtype == np.uint8:
+        return 0, 255
+    with open("/proc/cpuinfo", encoding="utf-8") as facts:
+        text = facts.read()
+    return (-64, 63) if "avx2" in text and "vnni" not in text else (-128, 127)
+
+
 def qattention(d):
     """Values are far from 0, because terms cancel near 0."""
     batch, length, heads, size, inputs = d.size(1, 3), d.one([1, 2, 5, 9, 70]), d.size(1, 3), d.one([4, 8, 16]), d.one([5, 8, 24, 64])
@@ -58,7 +68,7 @@ def qattention(d):
         columns = [3 * width] if d.chance(0.5) else [1] if d.chance(0.3) else []
         zeros = d.chance(0.7)
         of_weights = d.array(columns, dtype, *((-9, 9) if dtype == np.int8 else (110, 140)))
-        given = [d.array([batch, length, inputs], np.uint8, 0, 255), d.array([inputs, 3 * width], dtype, *((-128, 127) if dtype == np.int8 else (0, 255))), bias,
+        given = [d.array([batch, length, inputs], np.uint8, 0, 255), d.array([inputs, 3 * width], dtype, *range_of_weights(dtype)), bias,
                  np.float32(1 / 128), d.array(columns, np.float32, 0.0005, 0.002), mask, d.array([], np.uint8, 100, 150) if zeros else None, of_weights if zeros else None, cache]
         known = (1, 2, 3, 4) + ((6, 7) if zeros else ())
     else:
@@ -82,7 +92,7 @@ def dynamic_quantize_lstm(d):
         zero = np.zeros(columns, dtype) if dtype == np.int8 and len(columns) == 2 else np.full(columns, d.size(100, 150) if dtype == np.uint8 else d.size(-9, 9)).astype(dtype)
         if len(columns) == 1:
             zero = d.array(columns, dtype, 100, 150) if dtype == np.uint8 else d.array(columns, dtype, -9, 9)
-        return d.array([dirs, rows, 4 * h], dtype, -128, 127) if dtype == np.int8 else d.array([dirs, rows, 4 * h], dtype, 0, 255), d.array(columns, np.float32, 0.002, 0.02), zero
+        return d.array([dirs, rows, 4 * h], dtype, *range_of_weights(dtype)), d.array(columns, np.float32, 0.002, 0.02), zero
 
     w, w_scale, w_zero = weights(i)
     r, r_scale, r_zero = weights(h)

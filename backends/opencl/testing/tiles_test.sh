@@ -48,4 +48,4 @@ if [[ -z $chosen ]]; then
     exit 77
 fi
 echo "tile $chosen, of ${tiles[*]}"
-exec "$(dirname "$0")/models_test.sh" "$program" 95 "$name" --set opencl.tile="$chosen"
+exec "$(dirname "$0")/../../gpu/testing/models_test.sh" "$program" opencl 95 "$name" --set opencl.tile="$chosen"
