@@ -13,7 +13,7 @@ struct OptionWords {
   std::string help;
   std::vector<std::string> choices;  // the only allowed values; empty: any value
   bool is_flag = false;              // takes no value
-  bool may_be_file = false;          // the value
+  bool may_be_file = false;          // whether the value may be the name of a file
   bool is_positional = false;
 };
 

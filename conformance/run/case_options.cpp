@@ -32,7 +32,8 @@ void declare_case_options(cli::Command command, CaseOptions& case_options) {
   command
       .add_option("--profile", case_options.profiles,
                   "Profiles that the backend claims: run only their cases, and fail those that are not supported")
-      .separated_by(',');
+      .separated_by(',')
+      .shown_as("NAME");
   command.add_flag("--quick", case_options.quick, "One draw of each case's inputs (the default)");
   command.add_flag("--full", case_options.full, "Ten draws, more graphs, and longer loops");
   command.add_option("--filter", case_options.filter, "Run only cases whose name matches this glob").shown_as("GLOB");

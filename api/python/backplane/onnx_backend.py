@@ -133,7 +133,7 @@ class BackplaneBackend(_Backend):
         named = _named(node, inputs)
         sequences = _sequences(node, domain_version if node.domain else version)
         for name in sequences & named.keys():
-            if not all(hasattr(element, "__len__") or hasattr(element, "dtype") for element in named[name]):
+            if not isinstance(named[name], Sequence) or not all(hasattr(element, "__len__") or hasattr(element, "dtype") for element in named[name]):
                 raise TypeError(f"input {name!r} is a sequence: a list of arrays is expected")
         values = {
             name: [numpy.asarray(element) for element in value] if name in sequences else numpy.asarray(value)

@@ -34,7 +34,7 @@ class Trace:
 
     def __init__(self, environment: Environment, path: str | os.PathLike[str] | None = None) -> None:
         self._environment = environment
-        if path is not None and "\0" in os.fspath(path):
+        if path is not None and "\0" in os.fsdecode(path):
             raise ValueError(f"path is {path!r}: a path cannot have a null character")
         self._path = path
         self.text: str | None = None

@@ -87,11 +87,12 @@ bool Argument::take_buffer(nb::handle value, const Use& use) {
     owner_ = imported("numpy", "ascontiguousarray")(value);
     return take_buffer(owner_, use);
   }
-  if (const uint64_t alignment = alignment_of(dtype); reinterpret_cast<uintptr_t>(held_->buf) % alignment != 0) {
+  const uint64_t alignment = alignment_of(dtype);
+  if (held_->len != 0 && reinterpret_cast<uintptr_t>(held_->buf) % alignment != 0) {
     if (!use.may_copy) {
       throw std::invalid_argument(subject(use) + ": the array's address is not a multiple of " +
                                   std::to_string(alignment) +
-                                  "; bind array.copy() instead, and write new data into that");
+                                  "; bind numpy.array(array) instead, and write new data into that");
     }
     held_.reset();
     owner_ = imported("numpy", "array")(value);

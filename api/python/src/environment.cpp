@@ -130,7 +130,7 @@ Device find(const Environment& env, std::string_view name) {
 }
 
 nb::object allocate(const PyEnvironment& self, std::vector<int64_t> shape, bp_dtype_t type, nb::handle device) {
-  check_rank(shape.size(), "the shape");
+  check_rank(shape.size(), "shape");
   const Device where = find(*self, device_of(device));
   const auto bytes = view::dense_bytes(type, shape.data(), static_cast<uint32_t>(shape.size()));
   if (!bytes || view::dtype_bits(type) == 0)
@@ -343,6 +343,8 @@ void add_environment(nb::module_& module) {
           nb::arg("array").none(), nb::sig("def from_dlpack(self, array: SupportsDLPack) -> Array"),
           "The memory of another package's array, on the host or on a device, without a copy.\n\n"
           "Raises:\n"
+          "    ValueError: the array is not C-contiguous, or its address on the host is not a multiple of an element's "
+          "size.\n"
           "    NotFound: no backend has the device.\n"
           "    Unsupported: the device cannot import the memory.")
       .def("stream", &stream, nb::arg("device"), nb::kw_only(), nb::arg("native").none() = 0,

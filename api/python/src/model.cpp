@@ -178,9 +178,12 @@ nb::object load_model(const PyEnvironment& env, nb::handle source, nb::handle di
   } else {
     nb::object bytes = serialized(source);
     if (PyObject_GetBuffer(bytes.ptr(), &kept->buffer, PyBUF_SIMPLE) != 0) {
+      if (PyObject_CheckBuffer(bytes.ptr())) {
+        nb::python_error error;
+        if (!error.matches(PyExc_BufferError)) throw error;  // such as a memoryview that was released
+        nb::raise_from(error, PyExc_ValueError, "source is a buffer that is not C-contiguous: pass bytes(source)");
+      }
       PyErr_Clear();
-      if (PyObject_CheckBuffer(bytes.ptr()))
-        throw std::invalid_argument("source is a buffer with gaps or of another order: pass bytes(source)");
       const std::string text = "a model is a path, bytes or an onnx.ModelProto, not '" +
                                std::string(nb::type_name(source.type()).c_str()) + "'";
       throw nb::type_error(text.c_str());

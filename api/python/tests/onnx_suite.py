@@ -41,7 +41,7 @@ def backend_of(device: str) -> type[onnx_backend.BackplaneBackend]:
     class Suite(onnx_backend.Backend(device)):  # type: ignore[misc]
         @classmethod
         def is_compatible(cls, model: onnx.ModelProto, device: str | None = None, **options: Any) -> bool:
-            return True  # the suite skips the others without a reason, also those that a device must support
+            return True  # otherwise the suite skips models without the reason, even those that the device must support
 
         @classmethod
         def prepare(cls, model: onnx.ModelProto, device: str | None = None, **options: Any) -> onnx_backend.BackplaneRep:

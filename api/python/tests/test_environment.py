@@ -145,12 +145,19 @@ def test_objects_can_be_referred_to_weakly(env: backplane.Environment) -> None:
         assert weakref.ref(each)() is each
 
 
+def released_view() -> memoryview:
+    view = memoryview(b"model")
+    view.release()
+    return view
+
+
 def test_arguments_that_cannot_be(env: backplane.Environment) -> None:
     run = env.load(models.relu()).compile(devices="cpu").bind()
     for call, kind, text in (
         (lambda: env.load(None), TypeError, "a model is a path, bytes or an onnx.ModelProto, not 'NoneType'"),
         (lambda: env.load(models.relu().graph), TypeError, "an onnx.ModelProto, not '.*GraphProto'"),
-        (lambda: env.load(memoryview(models.relu().SerializeToString())[::2]), ValueError, r"pass bytes\(source\)"),
+        (lambda: env.load(memoryview(models.relu().SerializeToString())[::2]), ValueError, r"not C-contiguous: pass bytes\(source\)"),
+        (lambda: env.load(released_view()), ValueError, "released"),
         (lambda: env.load("model.onnx\0.png"), ValueError, r"source is 'model.onnx\\x00.png': a path cannot have a null character"),
         (lambda: env.load(b"", directory="/tmp\0x"), ValueError, "directory is .* a path cannot have a null character"),
         (lambda: env.trace("a\0b"), ValueError, "a path cannot have a null character"),
@@ -171,7 +178,9 @@ def test_arguments_that_cannot_be(env: backplane.Environment) -> None:
 def test_warnings_are_shown_unless_the_log_is_chosen() -> None:
     code = "import backplane, models; backplane.load(models.relu()).compile(devices='cpu', pins={'op=Rleu': 'cpu'})"
     for variable, shown in ((None, True), ("discover=debug", True), ("error", False)):
-        environment = {**os.environ, **({"BACKPLANE_LOG": variable} if variable else {})}
+        environment = {name: value for name, value in os.environ.items() if name not in ("BACKPLANE_LOG", "BACKPLANE_LOG_FILE")}
+        if variable:
+            environment["BACKPLANE_LOG"] = variable
         done = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, cwd=os.path.dirname(__file__), env=environment, check=True
         )
@@ -244,7 +253,7 @@ def test_sub_interpreters_are_refused() -> None:
         "    failure = interpreters.run_string(each, 'import backplane')\n"
         "except Exception as error:\n"
         "    failure = error\n"
-        "assert 'backplane does not support sub-interpreters' in str(failure), failure\n"
+        "assert 'not support sub-interpreters' in str(failure) or 'not support loading in subinterpreters' in str(failure), failure\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 

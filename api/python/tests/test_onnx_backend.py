@@ -47,6 +47,8 @@ def test_run_node_explains_what_is_wrong() -> None:
         onnx_backend.run_node(helper.make_node("Gelu", ["x"], ["y"]), [X], opset_version=10)
     with pytest.raises(TypeError, match="input 's' is a sequence: a list of arrays is expected"):
         onnx_backend.run_node(helper.make_node("SequenceLength", ["s"], ["n"]), [[3.0]])
+    with pytest.raises(TypeError, match="input 's' is a sequence: a list of arrays is expected"):
+        onnx_backend.run_node(helper.make_node("SequenceLength", ["s"], ["n"]), [3])
     whole = numpy.array([1, 2])
     inserted = onnx_backend.run_node(helper.make_node("SequenceInsert", ["s", "x"], ["t"]), [[], whole])[0]
     assert [each.tolist() for each in inserted] == [whole.tolist()]

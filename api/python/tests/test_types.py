@@ -15,6 +15,7 @@ import backplane
 
 pytest.importorskip("mypy", reason="mypy is missing: pip install mypy")
 
+PACKAGE = pathlib.Path(backplane.__file__).parent
 USE = """
 import backplane
 import numpy
@@ -40,14 +41,13 @@ why: str = session.explain().why(backplane.load("m").explain(devices=[device, "c
 def check(*arguments: str, folder: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--cache-dir", folder, "--no-error-summary", *arguments],
-        capture_output=True, text=True, cwd=folder, env={**os.environ, "MYPYPATH": os.environ["PYTHONPATH"]}, check=False,
+        capture_output=True, text=True, cwd=folder, env={**os.environ, "MYPYPATH": str(PACKAGE.parent)}, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr
 
 
 def test_the_package_is_typed(tmp_path) -> None:
-    package = pathlib.Path(backplane.__file__).parent
-    names = [file.stem for file in package.glob("*.py") if file.stem != "__init__"]  # which all of them import
+    names = [file.stem for file in PACKAGE.glob("*.py") if file.stem != "__init__"]  # which all of them import
     if importlib.util.find_spec("torch") is None:
         names.remove("torch_backend")
     check(*(f"-mbackplane.{name}" for name in names), folder=str(tmp_path))
