@@ -25,7 +25,7 @@ def prepare(model):
 
 def compute(rows, results, reasons, places):
     """Runs rows, at most BATCH of them, and writes each result to its place in `results`. For a row that the model refuses, the reason
-    is written to `reasons` instead; a refused batch is split in halves until the row is found."""
+    is written to `reasons` instead; a batch that is refused is halved until the row is found."""
     import backplane
     run, x, y = _run
     x[: len(rows)] = rows

@@ -198,8 +198,8 @@ def mobilenet():
 
 
 def unet():
-    """A denoiser as diffusion models have it: residual blocks that are told the time step, attention within the picture and to a text at the
-    coarsest level, and skip connections from the way down to the way up."""
+    """The denoiser of a diffusion model: residual blocks conditioned on the time step, self-attention and cross-attention to text embeddings
+    at the lowest resolution, and skip connections from the encoder to the decoder."""
     b, width, groups, heads, embedding, words = Builder("unet"), 16, 4, 2, 32, 24
 
     def conv(x, ins, outs, kernel=3, stride=1):

@@ -16,6 +16,7 @@ import pytest
 from onnx import TensorProto
 
 import backplane
+import foreign
 import models
 
 X = numpy.array([[-1, 0, 1], [2, -3, 4]], numpy.float32)
@@ -215,7 +216,7 @@ def test_a_token_that_is_set_ends_every_run(env: backplane.Environment) -> None:
 def test_a_cycle_of_a_run_and_what_is_bound_is_collected(env: backplane.Environment) -> None:
     run = compiled(env).bind({"x": X})
     run()
-    output, memory = run.output("y"), Foreign(X.copy())
+    output, memory = run.output("y"), foreign.Foreign(X.copy())
     memory.run = compiled(env).bind({"x": memory})  # a cycle through an attribute
     memory.run()
     other = compiled(env).bind({"x": output})  # no cycle: an output of one run is the input of another
@@ -241,21 +242,8 @@ def test_timeout_and_cancel(env: backplane.Environment) -> None:
 # --- DLPack ---
 
 
-class Foreign:
-    """An array of another package that supports only DLPack."""
-
-    def __init__(self, array: numpy.ndarray) -> None:
-        self.array = array
-
-    def __dlpack__(self, **kwargs: object) -> object:
-        return self.array.__dlpack__(**kwargs)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return self.array.__dlpack_device__()
-
-
 def test_dlpack_in_copies_nothing(env: backplane.Environment) -> None:
-    array = backplane.from_dlpack(Foreign(X))
+    array = backplane.from_dlpack(foreign.Foreign(X))
     assert array.address == X.ctypes.data
     assert array.numpy().ctypes.data == X.ctypes.data
     assert repr(array) == "Array(shape=(2, 3), dtype='float32', device='host')"
@@ -263,7 +251,7 @@ def test_dlpack_in_copies_nothing(env: backplane.Environment) -> None:
 
 def test_dlpack_is_bound_without_a_copy(env: backplane.Environment) -> None:
     x, y = X.copy(), numpy.zeros_like(X)
-    run = compiled(env).bind({"x": Foreign(x)}, {"y": Foreign(y)})
+    run = compiled(env).bind({"x": foreign.Foreign(x)}, {"y": foreign.Foreign(y)})
     run()
     assert numpy.array_equal(y, Y)
     x[:] = -X
@@ -272,7 +260,7 @@ def test_dlpack_is_bound_without_a_copy(env: backplane.Environment) -> None:
 
 
 def test_dlpack_keeps_the_owner_alive(env: backplane.Environment) -> None:
-    array = backplane.from_dlpack(Foreign(X.copy()))
+    array = backplane.from_dlpack(foreign.Foreign(X.copy()))
     gc.collect()
     again = numpy.from_dlpack(array)
     del array
@@ -283,7 +271,7 @@ def test_dlpack_keeps_the_owner_alive(env: backplane.Environment) -> None:
 def test_dlpack_of_read_only_memory_is_read_only(env: backplane.Environment) -> None:
     x = X.copy()
     x.flags.writeable = False
-    array = backplane.from_dlpack(Foreign(x))
+    array = backplane.from_dlpack(foreign.Foreign(x))
     assert not array.numpy().flags.writeable
     assert not numpy.from_dlpack(array).flags.writeable
     with pytest.raises(ValueError, match="read-only"):
@@ -296,8 +284,8 @@ def test_arrays_have_at_most_as_many_dimensions_as_tensors(env: backplane.Enviro
         env.allocate(shape, "float32", device="cpu")
     floats = numpy.zeros(shape, numpy.float32)
     with pytest.raises(ValueError, match="40 dimensions"):
-        backplane.from_dlpack(Foreign(floats))
-    for given in (floats, Foreign(floats), numpy.full(shape, "a")):
+        backplane.from_dlpack(foreign.Foreign(floats))
+    for given in (floats, foreign.Foreign(floats), numpy.full(shape, "a")):
         with pytest.raises(ValueError, match="40 dimensions"):
             compiled(env).run({"x": given})
 
@@ -319,7 +307,7 @@ def test_dlpack_of_device_memory_on_the_host(env: backplane.Environment, opencl:
         array.__dlpack__(copy=True)
 
 
-class Broken(Foreign):
+class Broken(foreign.Foreign):
     def __dlpack__(self, **kwargs: object) -> object:
         raise BufferError("it is on fire")
 
@@ -329,7 +317,7 @@ def test_dlpack_refusals(env: backplane.Environment) -> None:
         backplane.from_dlpack(Broken(X))
     assert str(error.value.__cause__) == "it is on fire"
     with pytest.raises(ValueError, match="not C-contiguous"):
-        backplane.from_dlpack(Foreign(numpy.asfortranarray(X)))
+        backplane.from_dlpack(foreign.Foreign(numpy.asfortranarray(X)))
     with pytest.raises(TypeError, match="is not an array"):
         backplane.from_dlpack(3)
 

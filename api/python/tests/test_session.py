@@ -14,6 +14,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import backplane
+import foreign
 import models
 
 NUMPY_TYPES = {
@@ -223,30 +224,17 @@ def test_errors_name_the_input(relu: backplane.Session) -> None:
     assert numpy.array_equal(relu(X), Y)  # the session still works
 
 
-class DLPackOnly:
-    """An array of a package that supports DLPack and nothing else."""
-
-    def __init__(self, array: numpy.ndarray) -> None:
-        self.array = array
-
-    def __dlpack__(self, **kwargs: object) -> object:
-        return self.array.__dlpack__(**kwargs)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return self.array.__dlpack_device__()
-
-
 def test_arrays_with_gaps_are_copied_or_named(relu: backplane.Session, env: backplane.Environment) -> None:
     wide = numpy.arange(-12, 12, dtype=numpy.float32).reshape(4, 6)
     bytes_beside = numpy.zeros(25, numpy.uint8)[1:].view(numpy.float32).reshape(2, 3)  # at an odd address
     for given in (wide[::2, ::2], numpy.asfortranarray(wide[:2, :3]), wide[1::-1, 2::-1], bytes_beside):
-        for x in (given, DLPackOnly(given)):
+        for x in (given, foreign.Foreign(given)):
             assert numpy.array_equal(relu(x), numpy.maximum(given, 0))
     with pytest.raises(ValueError, match="input 'x': the array is not C-contiguous"):
-        relu.bind({"x": DLPackOnly(wide[::2, ::2])})
+        relu.bind({"x": foreign.Foreign(wide[::2, ::2])})
     for given, text in ((wide[::2, ::2], "the array is not C-contiguous"), (bytes_beside, "the array's address is not a multiple of 4")):
         with pytest.raises(ValueError, match=f"^the array: {text}: make a contiguous copy"):
-            env.from_dlpack(DLPackOnly(given))
+            env.from_dlpack(foreign.Foreign(given))
 
 
 def test_arrays_with_gaps_of_types_that_numpy_lacks(env: backplane.Environment) -> None:
@@ -254,11 +242,11 @@ def test_arrays_with_gaps_of_types_that_numpy_lacks(env: backplane.Environment) 
     session = env.load(models.identity(TensorProto.BFLOAT16, ["n", 2])).compile(devices="cpu")
     tensor = torch.arange(12, dtype=torch.bfloat16).reshape(3, 4)
     for given in (tensor[::2, 1:3], torch.frombuffer(bytearray(b"\0" + bytes(range(8))), dtype=torch.bfloat16, offset=1).reshape(2, 2)):
-        assert session(DLPackOnly(given)).astype(numpy.float32).tolist() == given.float().tolist()
+        assert session(foreign.Foreign(given)).astype(numpy.float32).tolist() == given.float().tolist()
 
 
 def test_an_interrupt_of_dlpack_is_not_lost(relu: backplane.Session) -> None:
-    class Interrupted(DLPackOnly):
+    class Interrupted(foreign.Foreign):
         def __dlpack__(self, **kwargs: object) -> object:
             raise KeyboardInterrupt
 
