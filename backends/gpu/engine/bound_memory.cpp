@@ -30,6 +30,17 @@ BoundMemory::BoundMemory(const Device& device, const Queue& queue, const bp_tens
   }
 }
 
+BoundMemory::BoundMemory(const BoundMemory* input)
+    : input_(input),
+      queue_(input->queue_),
+      transfer_(input->transfer_),
+      buffer_(input->buffer_),
+      source_(input->source_),
+      offset_(input->offset_),
+      host_(input->host_),
+      capacity_(input->capacity_),
+      pinned_(input->pinned_) {}
+
 BoundMemory::~BoundMemory() {
   if (mapped_ != nullptr)
     static_cast<void>(sdk::caught([this] { queue_->unmap(*buffer_, mapped_, "unmapping bound memory"); }));
@@ -63,6 +74,7 @@ uint64_t BoundMemory::begin(CommandQueue& queue, uint64_t bytes, bool is_input, 
 
 uint64_t BoundMemory::end(CommandQueue& queue, uint64_t bytes, bool is_output, std::vector<Event>& events) {
   if (transfer_ == Transfer::kShared) {
+    if (input_ != nullptr) return 0;  // mapped by the input
     events.push_back(map(queue, false));
     return 0;
   }

@@ -11,11 +11,14 @@ class BoundMemory {
   // Makes the tensor's memory accessible to kernels: in place if possible, otherwise through a copy. Host memory used
   // in place is mapped for the host here, which waits for `queue`, the instance's own; the destructor unmaps it.
   BoundMemory(const Device& device, const Queue& queue, const bp_tensor_t& tensor);
+  // An output in the memory of an input, which must outlive it: both use one buffer.
+  explicit BoundMemory(const BoundMemory* input);
   BoundMemory(const BoundMemory&) = delete;
   BoundMemory& operator=(const BoundMemory&) = delete;
   ~BoundMemory();
 
   const Buffer& buffer() const { return buffer_; }
+  bool is_in(const BoundMemory& input) const { return input_ == &input; }
   // Whether the tensor is in device memory that kernels use in place, so that `begin` and `end` enqueue nothing.
   bool is_direct() const { return transfer_ == Transfer::kDirect; }
   bool is_on_device() const { return host_ == nullptr; }
@@ -39,6 +42,7 @@ class BoundMemory {
   // Maps shared memory for the host once earlier commands have ended; waits for that if `blocking`.
   Event map(CommandQueue& queue, bool blocking);
 
+  const BoundMemory* const input_ = nullptr;  // whose memory this is
   Queue queue_;
   Transfer transfer_;
   Buffer buffer_;

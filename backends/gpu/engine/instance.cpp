@@ -58,6 +58,8 @@ void Instance::bind(const bp_binding_t& binding) {
   if (binding.slot == BP_SLOT_SCRATCH) return;
   auto& memory = is_input ? inputs_[binding.slot] : outputs_[binding.slot - BP_SLOT_OUTPUT];
   if (memory && !memory->is_direct()) captures_.clear();  // they copy to or from memory that is freed now
+  for (auto& output : outputs_)
+    if (memory && output && output->is_in(*memory)) output.reset();
   memory.reset();
   bindings_changed_ = true;
   shapes_changed_ = true;
@@ -205,7 +207,11 @@ void Instance::map_bound_memory() {
     if (!inputs_[i]) inputs_[i].emplace(device, queue_, input(i));
   }
   for (uint32_t i = 0; i < outputs_.size(); ++i) {
-    if (!outputs_[i]) outputs_[i].emplace(device, queue_, output(i));
+    if (outputs_[i]) continue;
+    if (const BoundMemory* const input = input_in(output(i)))
+      outputs_[i].emplace(input);
+    else
+      outputs_[i].emplace(device, queue_, output(i));
   }
   for (const External& e : externals_) {
     set_argument(kernels_[e.launch], e.argument, plan_->launches[e.launch].arguments[e.argument],
@@ -213,6 +219,24 @@ void Instance::map_bound_memory() {
   }
   if (device.captures()) identify_bindings();
   bindings_changed_ = false;
+}
+
+const BoundMemory* Instance::input_in(const bp_tensor_t& output) const {
+  const bp_buffer_t& own = output.buffer;
+  for (uint32_t i = 0; i < inputs_.size(); ++i) {
+    const bp_buffer_t& other = input(i).buffer;
+    if (own.bytes != 0 && own.memory == other.memory && own.address == other.address && own.offset == other.offset &&
+        own.bytes == other.bytes && own.space == other.space)
+      return &*inputs_[i];
+  }
+  return nullptr;
+}
+
+bool Instance::copies_to_itself(const Launch& launch) const {
+  if (!launch.is_copy) return false;
+  const Storage &from = plan_->storages[launch.reads.front()], &to = plan_->storages[launch.writes.front()];
+  return from.place == Storage::Place::kInput && to.place == Storage::Place::kOutput &&
+         bound(from.place, from.slot) == bound(to.place, to.slot);
 }
 
 void Instance::identify_bindings() {

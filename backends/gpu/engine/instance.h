@@ -65,6 +65,9 @@ class Instance final : public sdk::Instance {
   void unmap_bound_memory();
   void check_outputs() const;
   const Buffer& bound(Storage::Place place, uint32_t slot) const;
+  // The input that is bound to the same memory, or NULL.
+  const BoundMemory* input_in(const bp_tensor_t& output) const;
+  bool copies_to_itself(const Launch& launch) const;
   void identify_bindings();
   static bool takes(Copies which, const BoundMemory& memory);
   // Enqueue the copies before and after the kernels; return the number of bytes.

@@ -18,7 +18,9 @@ constexpr size_t kKeptPlans = 16;
 Island::Island(Device& device, const sdk::Compile& what)
     : sdk::Program(device, what), gpu_device_(device), compute_types_(what.compute_types()) {
   for (uint32_t i = 0; i < graph().node_count(); ++i) {
-    device.table().require(graph().node(i), {device.caps(), what.compute_types(), what.options()});
+    const sdk::Node node = graph().node(i);
+    const Row& row = device.table().require(node, {device.caps(), what.compute_types(), what.options()});
+    for (const InPlace& pair : row.in_place) pair_in_place(node, pair);
     what.check_cancelled();
   }
   std::vector<Shape> inputs;
@@ -34,6 +36,19 @@ Island::Island(Device& device, const sdk::Compile& what)
     }
   }
   what.progress(graph().node_count(), graph().node_count());
+}
+
+// Skips inputs that something else reads, since the changes would be seen there.
+void Island::pair_in_place(const sdk::Node& node, const InPlace& pair) {
+  const sdk::Value input = node.input(pair.input), output = node.output(pair.output);
+  if (!input || !output || input.raw().use_count != 1 || (input.raw().flags & BP_VALUE_OUTPUT) != 0) return;
+  if (!pair.same_extents && (!input.has_static_shape() || input.extents() != output.extents())) return;
+  const auto place = [](const auto& all, const sdk::Value& value) {
+    const auto at = std::ranges::find_if(all, [&](const sdk::Value& each) { return each.index() == value.index(); });
+    return at == all.end() ? BP_NONE : static_cast<uint32_t>(at - all.begin());
+  };
+  const uint32_t from = place(graph().inputs(), input), to = place(graph().outputs(), output);
+  if (from != BP_NONE && to != BP_NONE) in_place_.push_back({from, to, BP_DONATE_MAY, 0});
 }
 
 bool follows_from(const Plan& plan, const ReadInput& read) {
@@ -147,6 +162,8 @@ std::unique_ptr<sdk::Instance> Island::instance() const {
 bp_program_info_t Island::info() const {
   bp_program_info_t info{};
   info.shapes = static_outputs_ ? BP_SHAPES_STATIC : BP_SHAPES_COMPUTED;
+  info.inplace = in_place_.data();
+  info.inplace_count = static_cast<uint32_t>(in_place_.size());
   const std::lock_guard lock(mutex_);
   if (!plans_.empty()) info.device_bytes = plans_.front().plan->constant_bytes;
   return info;

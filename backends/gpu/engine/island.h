@@ -33,6 +33,7 @@ class Island final : public sdk::Program {
   };
   // `measure`: whether to measure which of a library's algorithms is fastest, where that is not known yet.
   std::shared_ptr<const Plan> plan(const std::vector<Shape>& inputs, const ReadInput& read, bool measure) const;
+  void pair_in_place(const sdk::Node& node, const InPlace& pair);
   PlanContext context() const;
   void prepare(Plan& plan, bool measure) const;
   Constant resolve(Plan& plan, uint32_t storage) const;
@@ -41,6 +42,7 @@ class Island final : public sdk::Program {
 
   Device& gpu_device_;
   const uint32_t compute_types_;
+  std::vector<bp_inplace_t> in_place_;
   bool static_inputs_ = true, static_outputs_ = true;
   mutable std::mutex mutex_;
   mutable std::list<Entry> plans_;  // most recently used first

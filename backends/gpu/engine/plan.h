@@ -55,6 +55,8 @@ struct Launch {
   std::array<size_t, 3> local{1, 1, 1};
   uint32_t node = 0;  // the node's index in the graph
   bool once = false;  // reads only constants, so it runs once, when the plan is prepared
+  // Copies what it reads to what it writes, element by element: left out where both are the same memory.
+  bool is_copy = false;
 };
 
 // An input of the island whose bytes the plan depends on, such as axes or extents that are known only at run time.

@@ -258,6 +258,14 @@ void Emit::move(const Shape& shape, const View& source, const View& target) {
   emit_expression(*this, reading(shape, source), target);
 }
 
+Tensor Emit::updated_input() {
+  const Tensor x = input(0), y = output(0, x.shape);
+  const size_t first = planner_.plan_.launches.size();
+  move(x.shape, {x, dense_strides(x.shape), 0}, {y, dense_strides(x.shape), 0});
+  for (size_t l = first; l < planner_.plan_.launches.size(); ++l) planner_.plan_.launches[l].is_copy = true;
+  return y;
+}
+
 LaunchBuilder Emit::launch(std::string_view file, std::string entry, std::string options, std::string code) {
   return {planner_, planner_.begin_launch({file, std::move(entry), std::move(options), std::move(code)})};
 }

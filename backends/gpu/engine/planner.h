@@ -116,6 +116,9 @@ class Emit {
   void compute(std::string code, const Shape& shape, const std::vector<View>& operands, const View& target);
   // Sets output `slot` to a view of another tensor, such as a transposed, sliced or repeated one.
   void moved(uint32_t slot, Shape shape, const View& source);
+  // Output 0, with a copy of input 0's elements to be updated. Where the framework binds both to the same memory,
+  // nothing is copied (Row::in_place).
+  Tensor updated_input();
   // Copies the elements of `source` to `target` now. Both views have strides along `shape`.
   void move(const Shape& shape, const View& source, const View& target);
 

@@ -3,6 +3,8 @@
 // its own code names no operator.
 #pragma once
 
+#include <span>
+
 #include "backplane/sdk/expect.hpp"
 #include "backplane/sdk/table.hpp"
 #include "engine/device_caps.h"
@@ -16,6 +18,12 @@ class Emit;
 enum class SummedBy { kKernels, kProducts, kConvolutions };
 
 // An operator, from `since_version` up to the version of its next row.
+// An output that may be written to the memory of an input: each element has the same place in both.
+struct InPlace {
+  uint32_t input, output;
+  bool same_extents;  // whether they have equal extents in every call; if not, only where equal extents are known
+};
+
 struct Row {
   std::string_view domain;
   std::string_view type;
@@ -29,6 +37,7 @@ struct Row {
   std::string_view with = {};  // passed to `emit`: a formula or a name that differs between rows with the same `emit`
   // With a library, the operator's sums use the BP_COMPUTE_* types that the session allows and the library supports.
   SummedBy summed_by = SummedBy::kKernels;
+  std::span<const InPlace> in_place = {};
 
   // Checks all conditions of the row, and estimates the node's time on the device.
   sdk::Verdict judge(const sdk::Node& node, const sdk::Query<DeviceCaps>& query) const;

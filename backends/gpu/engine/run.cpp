@@ -94,7 +94,7 @@ void Instance::start_in(Stream& stream) {
       if (!work->ended.empty())
         last = work->ended.back();
       else if (!work->launched.empty())
-        last = work->launched.back();
+        last = work->launched.back();  // NULL if nothing was enqueued for it
       if (last == nullptr) last = run_queue_->mark();
     });
     // Commands that were enqueued before a failure may wait for points that this thread signals after the call, so the
@@ -194,7 +194,8 @@ void Instance::enqueue_captured(CommandQueue& queue) {
   begin_bindings(queue, Copies::kCaptured, events);
   if (plan_->may_fault) queue.fill({fault_.get(), 0}, 0, sizeof(int32_t), "run");
   for (size_t l = 0; l < kernels_.size(); ++l)
-    queue.launch(*kernels_[l], {plan_->launches[l].global, plan_->launches[l].local}, false);
+    if (const Launch& launch = plan_->launches[l]; !copies_to_itself(launch))
+      queue.launch(*kernels_[l], {launch.global, launch.local}, false);
   end_bindings(queue, Copies::kCaptured, events);
 }
 
@@ -231,7 +232,9 @@ void Instance::proceed() {
 void Instance::launch(size_t end) {
   for (size_t l = work_->launched.size(); l < end; ++l) {
     const Launch& launch = plan_->launches[l];
-    work_->launched.push_back(run_queue_->launch(*kernels_[l], {launch.global, launch.local}, work_->tracing));
+    work_->launched.push_back(copies_to_itself(launch)
+                                  ? nullptr
+                                  : run_queue_->launch(*kernels_[l], {launch.global, launch.local}, work_->tracing));
   }
 }
 

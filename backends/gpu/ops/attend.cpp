@@ -34,7 +34,7 @@ Tensor laid_out(Emit& e, const Heads& x, int64_t repeat, bool transposed) {
     std::swap(shape[3], shape[4]);
     std::swap(strides[3], strides[4]);
   }
-  return e.computed("$0", BP_DTYPE_FLOAT, shape, {{x.tensor, strides, 0}});
+  return e.computed("$0", BP_DTYPE_FLOAT, shape, {{x.tensor, strides, x.offset}});
 }
 
 // Returns masked scores, or nullopt if nothing masks them.
@@ -68,6 +68,23 @@ std::optional<Tensor> masked(Emit& e, const Tensor& scores, const AttentionRules
       .arg(behind)
       .range(scores.count());
   return y;
+}
+
+// Returns the softmax of the scores, viewed in their shape. A sink is a further column, which is left out of the view.
+View softmax(Emit& e, const Tensor& scores, const Tensor& sinks) {
+  Shape shape = scores.shape;
+  if (!sinks) {
+    const Tensor weights = e.scratch(BP_DTYPE_FLOAT, shape);
+    emit_softmax(e, scores, weights, 3, "0");
+    return view_of(weights);
+  }
+  const int64_t keys = shape[3]++;
+  const Tensor wide = e.scratch(BP_DTYPE_FLOAT, shape), weights = e.scratch(BP_DTYPE_FLOAT, shape);
+  const std::vector<int64_t> strides = dense_strides(shape);
+  e.compute("$0", scores.shape, {view_of(scores)}, {wide, strides, 0});
+  e.compute("$0", {shape[0], shape[1], shape[2], 1}, {{sinks, {0, 1, 0, 0}, 0}}, {wide, strides, keys});
+  emit_softmax(e, wide, weights, 3, "0");
+  return {weights, strides, 0};
 }
 
 }  // namespace
@@ -106,12 +123,14 @@ Tensor attend(Emit& e, const Heads& q, const Heads& k, const Heads& v, const Att
   const std::optional<Tensor> hidden = masked(e, scores, rules);
   if (hidden) scores = *hidden;
   show(2);
-  const Tensor weights = e.scratch(BP_DTYPE_FLOAT, scores.shape);
-  emit_softmax(e, scores, weights, 3, "0");
   // Hidden keys have weight 0, also in rows in which every key is hidden.
-  scores =
-      hidden ? e.computed("$0 == -INFINITY ? 0 : $1", BP_DTYPE_FLOAT, scores.shape, {view_of(scores), view_of(weights)})
-             : weights;
+  const View weights = softmax(e, scores, rules.sinks);
+  if (hidden)
+    scores = e.computed("$0 == -INFINITY ? 0 : $1", BP_DTYPE_FLOAT, scores.shape, {view_of(scores), weights});
+  else if (rules.sinks)
+    scores = e.computed("$0", BP_DTYPE_FLOAT, scores.shape, {weights});
+  else
+    scores = weights.tensor;
   show(3);
 
   const Tensor results = e.scratch(BP_DTYPE_FLOAT, {q.batch, q.heads, q.length, v.size});

@@ -12,9 +12,10 @@ struct Heads {
   Tensor tensor;
   int64_t batch, heads, length, size;
   std::vector<int64_t> strides;  // of [batch, heads, length, size] in `tensor`, in elements
+  int64_t offset = 0;            // of the first element
 
   Shape shape() const { return {batch, heads, length, size}; }
-  View view() const { return {tensor, strides, 0}; }
+  View view() const { return {tensor, strides, offset}; }
 };
 
 // Views a tensor of shape [batch, heads, length, size] or [batch, length, heads * size] as heads.
@@ -36,6 +37,7 @@ struct AttentionRules {
   Tensor lengths;
   int64_t past = 0;                 // without lengths: the position of the first query
   int64_t ahead = -1, behind = -1;  // how many keys after and before its own position a query sees; -1: all
+  Tensor sinks;                     // [heads]: a score that each row has besides those of its keys; may be empty
   // The step whose scores are written to output 3, a number of qk_matmul_output_mode, or -1.
   int64_t shown = -1;
 };

@@ -160,13 +160,6 @@ std::string join_of(const Node& node) {
   return {};
 }
 
-// Copies the input's elements to output 0, to be updated there.
-Tensor copy_of_input(Emit& e) {
-  const Tensor x = e.input(0), y = e.output(0, x.shape);
-  e.move(x.shape, {x, dense_strides(x.shape), 0}, {y, dense_strides(x.shape), 0});
-  return y;
-}
-
 void emit_scatter_elements(Emit& e, std::string_view) {
   const Tensor indices = e.input(1), updates = e.input(2);
   const Shape shape = e.shape(0);
@@ -182,7 +175,7 @@ void emit_scatter_elements(Emit& e, std::string_view) {
   std::vector<int32_t> numbers(indices.shape.begin(), indices.shape.end());
   for (const int64_t stride : dense_strides(shape)) numbers.push_back(static_cast<int32_t>(stride));
   numbers.push_back(static_cast<int32_t>(shape[axis]));
-  const Tensor y = copy_of_input(e);
+  const Tensor y = e.updated_input();
   const int64_t lines = indices.count() == 0 ? 0 : indices.count() / indices.shape[axis];
   e.launch("scatter", "scatter_elements", "-DTYPE=" + Emit::type(y) + index_type(indices), join_of(e.node))
       .in(indices)
@@ -207,7 +200,7 @@ void emit_scatter_nd(Emit& e, std::string_view) {
   if (updates.shape != expected)
     throw sdk::Error(BP_TYPE_MISMATCH,
                      "updates have shape " + to_string(updates.shape) + " but must have " + to_string(expected));
-  const Tensor y = copy_of_input(e);
+  const Tensor y = e.updated_input();
   const int64_t inner = elements(shape, depth, shape.size());
   e.launch("scatter", "scatter_nd", "-DTYPE=" + Emit::type(y) + index_type(indices), join_of(e.node))
       .in(indices)
@@ -249,7 +242,7 @@ void emit_tensor_scatter(Emit& e, std::string_view) {
   if (starts && starts.shape != Shape{shape[0]})
     throw sdk::Error(BP_TYPE_MISMATCH, "write_indices have extents " + to_string(starts.shape) + " instead of [" +
                                            std::to_string(shape[0]) + "], one for each sequence");
-  const Tensor y = copy_of_input(e);
+  const Tensor y = e.updated_input();
   if (update.count() == 0) return;
   if (!starts) return e.move(update.shape, {update, dense_strides(update.shape), 0}, {y, dense_strides(shape), 0});
   const bool is_circular = e.node.text_attribute("mode", "linear") == "circular";
@@ -349,6 +342,7 @@ Verdict supports_top_k(const Node& node) {
 }
 
 constexpr Form kScattering{3, 3};
+constexpr InPlace kUpdated[] = {{0, 0, true}};
 
 }  // namespace
 
@@ -357,10 +351,46 @@ std::span<const Row> gather_rows() {
       {"", "Gather", 1, kAnything, kBinary, supports_index, emit_gather},
       {"", "GatherElements", 11, kAnything, kBinary, supports_elements, emit_gather_elements},
       {"", "GatherND", 11, kAnything, kBinary, supports_nd, emit_gather_nd},
-      {"", "Scatter", 9, kAnything, kScattering, supports_scatter_elements, emit_scatter_elements},
-      {"", "ScatterElements", 11, kAnything, kScattering, supports_scatter_elements, emit_scatter_elements},
-      {"", "ScatterND", 11, kAnything, kScattering, supports_scatter, emit_scatter_nd},
-      {"", "TensorScatter", 24, kAnything, {2, 3}, supports_tensor_scatter, emit_tensor_scatter},
+      {"",
+       "Scatter",
+       9,
+       kAnything,
+       kScattering,
+       supports_scatter_elements,
+       emit_scatter_elements,
+       {},
+       SummedBy::kKernels,
+       kUpdated},
+      {"",
+       "ScatterElements",
+       11,
+       kAnything,
+       kScattering,
+       supports_scatter_elements,
+       emit_scatter_elements,
+       {},
+       SummedBy::kKernels,
+       kUpdated},
+      {"",
+       "ScatterND",
+       11,
+       kAnything,
+       kScattering,
+       supports_scatter,
+       emit_scatter_nd,
+       {},
+       SummedBy::kKernels,
+       kUpdated},
+      {"",
+       "TensorScatter",
+       24,
+       kAnything,
+       {2, 3},
+       supports_tensor_scatter,
+       emit_tensor_scatter,
+       {},
+       SummedBy::kKernels,
+       kUpdated},
       {"", "OneHot", 9, kNumbers, {3, 3, Form::kOpen}, supports_one_hot, emit_one_hot},
       {"", "TopK", 10, kNumbers, {2, 2, Form::kSame, 2}, supports_top_k, emit_top_k},
   };

@@ -1,8 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 // RotaryEmbedding.
+#include "ops/rotary.h"
+
 #include "ops/table.h"
 
 namespace backplane::gpu {
+
+void emit_rotation(Emit& e, const RotaryHeads& heads, const RotaryAngles& angles, const Tensor& y) {
+  const Tensor &x = heads.x, &positions = angles.positions;
+  const bool packed = x.rank() == 3;
+  const int64_t length = x.shape[packed ? 1 : 2], size = heads.size, row = heads.row_heads * size;
+  const int64_t total = x.shape[0] * heads.heads * length * size;
+  e.launch("rotary", "rotary",
+           "-DTYPE=" + Emit::type(x) + " -DDIM=" + std::to_string(angles.dim) + (positions ? " -DPOSITIONS" : "") +
+               (angles.interleaved ? " -DINTERLEAVED" : ""))
+      .in(x)
+      .in(angles.cosines)
+      .in(angles.sines)
+      .in(positions ? positions : x)
+      .out(y)
+      .arg(total)
+      .arg(heads.heads)
+      .arg(length)
+      .arg(size)
+      .arg(row * length)
+      .arg(packed ? size : length * size)
+      .arg(packed ? row : size)
+      .arg(angles.cosines.shape[0])
+      .fault()
+      .range(total);
+}
+
 namespace {
 
 void emit_rotary(Emit& e, std::string_view) {
@@ -20,25 +48,8 @@ void emit_rotary(Emit& e, std::string_view) {
   if (dim < 2 || dim > size || dim % 2 != 0 || width != dim / 2 || cosines.shape != cache || sines.shape != cache ||
       (positions && (positions.shape != Shape{batch, length} || cache[0] == 0)))
     throw sdk::Error(BP_TYPE_MISMATCH, "caches " + to_string(cosines.shape) + " do not fit " + to_string(x.shape));
-  const Tensor y = e.output(0, x.shape);
-  e.launch("rotary", "rotary",
-           "-DTYPE=" + Emit::type(x) + " -DDIM=" + std::to_string(dim) + (positions ? " -DPOSITIONS" : "") +
-               (e.node.int_attribute("interleaved", 0) != 0 ? " -DINTERLEAVED" : ""))
-      .in(x)
-      .in(cosines)
-      .in(sines)
-      .in(positions ? positions : x)
-      .out(y)
-      .arg(x.count())
-      .arg(heads)
-      .arg(length)
-      .arg(size)
-      .arg(heads * length * size)
-      .arg(packed ? size : length * size)
-      .arg(packed ? heads * size : size)
-      .arg(cosines.shape[0])
-      .fault()
-      .range(x.count());
+  emit_rotation(e, {x, heads, heads, size},
+                {cosines, sines, positions, dim, e.node.int_attribute("interleaved", 0) != 0}, e.output(0, x.shape));
 }
 
 Verdict supports_rotary(const Node& node) {

@@ -25,6 +25,7 @@ std::span<const Row> conv_transpose_rows();
 std::span<const Row> loss_rows();
 std::span<const Row> quantize_rows();
 std::span<const Row> attention_rows();
+std::span<const Row> group_query_attention_rows();
 std::span<const Row> rotary_rows();
 std::span<const Row> grid_sample_rows();
 std::span<const Row> nbits_rows();

@@ -179,6 +179,202 @@ Problem make(const Attended& row, Random& random, bp_dtype_t dtype) {
   return problem;
 }
 
+struct GroupQuery {
+  const char* variant;
+  int64_t heads, kv_heads, size, length;
+  int64_t past;                  // positions in past_key; -1: no past
+  std::vector<int64_t> lengths;  // of the sequences, with the new tokens
+  int64_t total;
+  int64_t rotary = 0;  // rotated elements of a head
+  bool packed = false, interleaved = false, positions = false, smooth = false, sinks = false, known_total = true;
+  int64_t bias_batches = 0, bias_heads = 0;  // 0: no bias
+  int64_t window = -1;
+  float scale = 0, softcap = 0;
+  uint32_t outputs = 3;
+};
+const GroupQuery kGroupQueries[] = {
+    {.variant = "prompt", .heads = 4, .kv_heads = 2, .size = 8, .length = 5, .past = -1, .lengths = {5, 3}, .total = 5},
+    {.variant = "token", .heads = 4, .kv_heads = 1, .size = 16, .length = 1, .past = 7, .lengths = {6, 2}, .total = 6},
+    {.variant = "growing", .heads = 3, .kv_heads = 3, .size = 8, .length = 2, .past = 4, .lengths = {6, 5}, .total = 6},
+    {.variant = "full", .heads = 2, .kv_heads = 2, .size = 4, .length = 1, .past = 5, .lengths = {5}, .total = 5},
+    {.variant = "rotary",
+     .heads = 4,
+     .kv_heads = 2,
+     .size = 8,
+     .length = 2,
+     .past = 6,
+     .lengths = {6, 3},
+     .total = 6,
+     .rotary = 8},
+    {.variant = "interleaved",
+     .heads = 2,
+     .kv_heads = 2,
+     .size = 8,
+     .length = 3,
+     .past = 6,
+     .lengths = {4, 6},
+     .total = 6,
+     .rotary = 4,
+     .interleaved = true},
+    {.variant = "packed",
+     .heads = 4,
+     .kv_heads = 2,
+     .size = 8,
+     .length = 2,
+     .past = 5,
+     .lengths = {4, 2},
+     .total = 4,
+     .packed = true},
+    {.variant = "packed_rotary",
+     .heads = 4,
+     .kv_heads = 2,
+     .size = 8,
+     .length = 1,
+     .past = 9,
+     .lengths = {4, 9},
+     .total = 9,
+     .rotary = 8,
+     .packed = true},
+    {.variant = "positions",
+     .heads = 2,
+     .kv_heads = 1,
+     .size = 8,
+     .length = 3,
+     .past = -1,
+     .lengths = {3, 3},
+     .total = 3,
+     .rotary = 8,
+     .positions = true},
+    {.variant = "window",
+     .heads = 2,
+     .kv_heads = 2,
+     .size = 8,
+     .length = 4,
+     .past = 8,
+     .lengths = {8, 5},
+     .total = 8,
+     .window = 3},
+    {.variant = "softcap",
+     .heads = 2,
+     .kv_heads = 1,
+     .size = 8,
+     .length = 2,
+     .past = 4,
+     .lengths = {4},
+     .total = 4,
+     .softcap = 1.5f},
+    {.variant = "scaled",
+     .heads = 2,
+     .kv_heads = 1,
+     .size = 8,
+     .length = 2,
+     .past = 4,
+     .lengths = {4, 3},
+     .total = 4,
+     .scale = 0.75f},
+    {.variant = "bias",
+     .heads = 4,
+     .kv_heads = 2,
+     .size = 8,
+     .length = 2,
+     .past = 6,
+     .lengths = {5, 3},
+     .total = 6,
+     .bias_batches = 2,
+     .bias_heads = 4},
+    {.variant = "shared_bias",
+     .heads = 4,
+     .kv_heads = 2,
+     .size = 8,
+     .length = 3,
+     .past = -1,
+     .lengths = {3, 3},
+     .total = 3,
+     .bias_batches = 1,
+     .bias_heads = 1},
+    {.variant = "sinks",
+     .heads = 4,
+     .kv_heads = 2,
+     .size = 8,
+     .length = 2,
+     .past = 4,
+     .lengths = {4, 2},
+     .total = 4,
+     .sinks = true},
+    {.variant = "smooth",
+     .heads = 2,
+     .kv_heads = 2,
+     .size = 8,
+     .length = 1,
+     .past = 4,
+     .lengths = {3},
+     .total = 4,
+     .smooth = true},
+    {.variant = "one_output",
+     .heads = 2,
+     .kv_heads = 1,
+     .size = 8,
+     .length = 2,
+     .past = 3,
+     .lengths = {3},
+     .total = 3,
+     .outputs = 1},
+    {.variant = "given_total",
+     .heads = 2,
+     .kv_heads = 1,
+     .size = 8,
+     .length = 1,
+     .past = 4,
+     .lengths = {2, 4},
+     .total = 4,
+     .known_total = false},
+    {.variant = "empty", .heads = 2, .kv_heads = 1, .size = 8, .length = 1, .past = 4, .lengths = {}, .total = 2},
+};
+
+Problem make(const GroupQuery& row, Random& random, bp_dtype_t dtype) {
+  constexpr int64_t kLines = 12;
+  const auto batch = static_cast<int64_t>(row.lengths.size());
+  const auto reals = [&](Extents extents) {
+    return Argument(random_tensor(random, dtype, extents, Fill::kAroundZero));
+  };
+  const auto numbers = [&](bp_dtype_t type, Extents extents, const auto& number) {
+    Array array(type, std::move(extents));
+    for (size_t i = 0; i < array.values.size(); ++i) array.values[i] = static_cast<double>(number(i));
+    return Argument(to_tensor(array));
+  };
+  Problem problem{"GroupQueryAttention",
+                  {{"do_rotary", int64_t{row.rotary != 0}},
+                   {"kv_num_heads", row.kv_heads},
+                   {"local_window_size", row.window},
+                   {"num_heads", row.heads},
+                   {"rotary_interleaved", int64_t{row.interleaved}},
+                   {"softcap", row.softcap}},
+                  {},
+                  row.outputs};
+  if (row.scale != 0) problem.attributes.push_back({"scale", row.scale});
+  if (row.smooth) problem.attributes.push_back({"smooth_softmax", int64_t{1}});
+  auto& arguments = problem.arguments;
+  const Extents fresh = {batch, row.length, row.kv_heads * row.size}, cache = {batch, row.kv_heads, row.past, row.size};
+  arguments = {reals({batch, row.length, (row.heads + (row.packed ? 2 * row.kv_heads : 0)) * row.size}),
+               row.packed ? Argument() : reals(fresh),
+               row.packed ? Argument() : reals(fresh),
+               row.past < 0 ? Argument() : reals(cache),
+               row.past < 0 ? Argument() : reals(cache),
+               numbers(BP_DTYPE_INT32, {batch}, [&](size_t i) { return row.lengths[i] - 1; }),
+               numbers(BP_DTYPE_INT32, {}, [&](size_t) { return row.total; })};
+  arguments.back().constant = row.known_total;
+  arguments.push_back(row.rotary == 0 ? Argument() : reals({kLines, row.rotary / 2}));
+  arguments.push_back(row.rotary == 0 ? Argument() : reals({kLines, row.rotary / 2}));
+  arguments.push_back(row.positions ? numbers(BP_DTYPE_INT64, {batch, row.length},
+                                              [&](size_t) { return random.integer(0, kLines - 1); })
+                                    : Argument());
+  arguments.push_back(row.bias_batches == 0 ? Argument()
+                                            : reals({row.bias_batches, row.bias_heads, row.length, row.total}));
+  arguments.push_back(row.sinks ? reals({row.heads}) : Argument());
+  while (!arguments.back().tensor) arguments.pop_back();
+  return problem;
+}
+
 struct Packed {
   const char* variant;
   Extents a;
@@ -243,6 +439,12 @@ void add_microsoft_cases(OpCases& cases) {
   for (const Attended& row : kAttended) {
     for (const bp_dtype_t dtype : {BP_DTYPE_FLOAT, BP_DTYPE_FLOAT16}) {
       cases.add_to(kMicrosoft, "QAttention", dtype, row.variant,
+                   [&row, dtype](Random& random) { return make(row, random, dtype); });
+    }
+  }
+  for (const GroupQuery& row : kGroupQueries) {
+    for (const bp_dtype_t dtype : {BP_DTYPE_FLOAT, BP_DTYPE_FLOAT16}) {
+      cases.add_to(kMicrosoft, "GroupQueryAttention", dtype, row.variant,
                    [&row, dtype](Random& random) { return make(row, random, dtype); });
     }
   }

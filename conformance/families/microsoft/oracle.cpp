@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Oracles of operators of com.microsoft, which ONNX Runtime defines.
 #include <algorithm>
+#include <optional>
 
 #include "judge/tracked.h"
 
@@ -114,21 +115,22 @@ bool is_masked(const Array& mask, int64_t batch, int64_t b, int64_t i, int64_t j
   return mask.at({b, i, j}) <= 0;
 }
 
-// Attention of one query of one head. `key(j)` and `value(j)` return rows of a key and a value.
-template <class Key, class Value, class Added>
+// Attention of one query of one head. `key(j)` and `value(j)` return rows of a key and a value, and `score(j, product)`
+// the score of key j, -HUGE_VAL if it is masked. A sink is a score without a key.
+template <class Key, class Value, class Score>
 std::vector<Tracked> attend(const std::vector<Tracked>& query, const Key& key, const Value& value, int64_t keys,
-                            const Added& added, const Tracked& scale) {
+                            const Score& score, const std::optional<Tracked>& sink = std::nullopt) {
   std::vector<Tracked> weights;
-  double top = -HUGE_VAL;
+  double top = sink ? sink->value : -HUGE_VAL;
   for (int64_t j = 0; j < keys; ++j) {
     TrackedSum sum(BP_DTYPE_FLOAT);
     const std::vector<Tracked> k = key(j);
     for (size_t e = 0; e < query.size(); ++e) sum.add(query[e], k[e]);
-    const double more = added(j);
-    weights.push_back(more == 0 ? sum.result() * scale : sum.result() * scale + Tracked(more));
+    weights.push_back(score(j, sum.result()));
     top = std::max(top, weights.back().value);
   }
   TrackedSum total(BP_DTYPE_FLOAT);
+  if (sink) total.add(exp(*sink - Tracked(top)));
   for (Tracked& weight : weights) {
     weight = weight.value == -HUGE_VAL ? Tracked(0.0) : exp(weight - Tracked(top));
     total.add(weight);
@@ -176,13 +178,13 @@ References qattention(const Call& call) {
   std::vector<Tracked> results(static_cast<size_t>(batch * length * width)), present;
   for_each_index({batch, heads, length}, [&](const Index& at) {
     const int64_t b = at[0], h = at[1], i = at[2];
-    const auto added = [&](int64_t j) {
-      if (is_causal && j > past + i) return -HUGE_VAL;
-      return call.has(5) && is_masked(call.in(5), batch, b, i, j) ? filter : 0;
+    const auto score = [&](int64_t j, const Tracked& product) {
+      if (is_causal && j > past + i) return Tracked(-HUGE_VAL);
+      return call.has(5) && is_masked(call.in(5), batch, b, i, j) ? product * scale + Tracked(filter) : product * scale;
     };
     const auto row = attend(
         projected(0, b, h, i), [&](int64_t j) { return cached(1, b, h, j); },
-        [&](int64_t j) { return cached(2, b, h, j); }, keys, added, scale);
+        [&](int64_t j) { return cached(2, b, h, j); }, keys, score);
     std::copy(row.begin(), row.end(), results.begin() + (b * length + i) * width + h * size);
   });
   for_each_index({2, batch, heads, keys}, [&](const Index& at) {
@@ -190,6 +192,126 @@ References qattention(const Call& call) {
   });
   return {tracked_reference(type, {batch, length, width}, results),
           tracked_reference(type, {2, batch, heads, keys, size}, present)};
+}
+
+// A call of GroupQueryAttention. Queries, keys and values are heads of rows of inputs 0 to 2, or all of input 0.
+class GroupQuery {
+  const Call& call_;
+  const Array& x_;
+  const bool is_packed_;
+  int64_t total_;
+
+ public:
+  explicit GroupQuery(const Call& call) : call_(call), x_(call.in(0, 3)), is_packed_(!call.has(1)) {
+    require(is_float(x_.dtype) && x_.rank() == 3 && heads > 0 && kv_heads > 0 && heads % kv_heads == 0,
+            "the queries are not floating-point or not of rank 3, or num_heads is not a multiple of kv_num_heads");
+    const int64_t row = is_packed_ ? heads + 2 * kv_heads : heads;
+    require(x_.extents[2] % row == 0, "the heads do not divide the queries");
+    batch = x_.extents[0], length = x_.extents[1], size = x_.extents[2] / row;
+    const Extents fresh = {batch, length, kv_heads * size};
+    require(is_packed_ || (call.in(1, 3).extents == fresh && call.in(2, 3).extents == fresh),
+            "keys or values do not fit the queries");
+    past = call.has(3) ? call.in(3, 4).extents[2] : 0;
+    for (const size_t slot : {3, 4})
+      require(!call.has(slot) || call.in(slot).extents == Extents{batch, kv_heads, past, size},
+              "past_key or past_value does not fit the queries");
+    total_ = whole(call.single(6));
+    require(total_ >= 0 && call.in(5).count() == batch, "total_sequence_length is negative, or seqlens_k does not fit");
+    capacity = std::max(past, total_);
+    for (int64_t b = 0; b < batch; ++b)
+      require(begin(b) >= 0 && begin(b) <= past && begin(b) + length <= capacity,
+              "seqlens_k does not fit the new tokens and the caches");
+  }
+
+  const int64_t heads = call_.integer("num_heads"), kv_heads = call_.integer("kv_num_heads");
+  int64_t batch, length, size;
+  int64_t past, capacity;  // the numbers of positions in the caches before and after the call
+
+  // The position of the first new token. In a first prompt it is 0, whatever the length.
+  int64_t begin(int64_t b) const {
+    return length == total_ ? 0 : whole(call_.in(5).values[static_cast<size_t>(b)]) + 1 - length;
+  }
+  // The query, key or value (`which` 0 to 2) of new token `t`.
+  std::vector<Tracked> row(int64_t which, int64_t b, int64_t h, int64_t t) const {
+    const int64_t skipped = which == 0 ? 0 : which == 1 ? heads : heads + kv_heads;
+    const Array& from = is_packed_ ? x_ : call_.in(static_cast<size_t>(which));
+    std::vector<Tracked> all;
+    for (int64_t e = 0; e < size; ++e) all.emplace_back(from.at({b, t, ((is_packed_ ? skipped : 0) + h) * size + e}));
+    return which == 2 || call_.integer("do_rotary", 0) == 0 ? all : rotated(all, b, t);
+  }
+  // The key or value at a position of a cache; zeros after the new tokens.
+  std::vector<Tracked> cached(int64_t which, int64_t b, int64_t h, int64_t position) const {
+    if (position >= begin(b) + length) return std::vector<Tracked>(static_cast<size_t>(size));
+    if (position >= begin(b)) return row(which, b, h, position - begin(b));
+    std::vector<Tracked> all;
+    for (int64_t e = 0; e < size; ++e)
+      all.emplace_back(call_.in(static_cast<size_t>(which) + 2).at({b, h, position, e}));
+    return all;
+  }
+
+ private:
+  std::vector<Tracked> rotated(const std::vector<Tracked>& x, int64_t b, int64_t t) const {
+    const Array &cosines = call_.in(7, 2), &sines = call_.in(8, 2);
+    const int64_t half = cosines.extents[1];
+    require(2 * half <= size && sines.extents == cosines.extents, "cos_cache or sin_cache does not fit the heads");
+    const bool interleaved = call_.integer("rotary_interleaved", 0) != 0;
+    const int64_t line = call_.has(9) ? whole(call_.in(9).values[static_cast<size_t>(b * length + t)]) : begin(b) + t;
+    std::vector<Tracked> result = x;
+    for (int64_t pair = 0; pair < half; ++pair) {
+      const auto first = static_cast<size_t>(interleaved ? 2 * pair : pair),
+                 second = static_cast<size_t>(interleaved ? 2 * pair + 1 : pair + half);
+      const Tracked c = cosines.at({line, pair}), d = sines.at({line, pair});
+      TrackedSum sum(x_.dtype), other(x_.dtype);
+      sum.add(x[first], c);
+      sum.add(Tracked(-x[second].value), d);
+      other.add(x[second], c);
+      other.add(x[first], d);
+      // The rotated number is stored in the type of the inputs, or used as it is.
+      result[first] = sum.result() + Tracked(0.0);
+      result[second] = other.result() + Tracked(0.0);
+    }
+    return result;
+  }
+};
+
+// Outputs: the result, and the caches of keys (rotated) and values.
+References group_query_attention(const Call& call) {
+  const GroupQuery g(call);
+  require_steps(static_cast<double>(g.batch * g.heads * g.length) * static_cast<double>(g.capacity * g.size));
+  const double given = call.real("scale", 0), cap = call.real("softcap", 0);
+  const Tracked scale(given != 0 ? given : 1 / std::sqrt(static_cast<double>(g.size)), 4);
+  const int64_t window = call.integer("local_window_size", -1), shared = g.heads / g.kv_heads;
+  require(window == -1 || window > 0, "local_window_size must be -1 or positive");
+  const bool is_smooth = call.integer("smooth_softmax", 0) == 1;
+  const bp_dtype_t type = call.in(0).dtype;
+  std::vector<Tracked> results(static_cast<size_t>(g.batch * g.length * g.heads * g.size));
+  for_each_index({g.batch, g.heads, g.length}, [&](const Index& at) {
+    const int64_t b = at[0], h = at[1], own = g.begin(b) + at[2];
+    const auto score = [&](int64_t j, const Tracked& product) {
+      if (j > own || (window > 0 && own - j >= window)) return Tracked(-HUGE_VAL);
+      Tracked result = product * scale;
+      if (cap != 0) result = Tracked(cap) * tanh(result / Tracked(cap));
+      return call.has(10) ? result + Tracked(call.in(10).broadcast_at({b, h, at[2], j})) : result;
+    };
+    std::optional<Tracked> sink;
+    if (call.has(11))
+      sink = Tracked(call.in(11).at({h}));
+    else if (is_smooth)
+      sink = Tracked(0.0);
+    const auto row = attend(
+        g.row(0, b, h, at[2]), [&](int64_t j) { return g.cached(1, b, h / shared, j); },
+        [&](int64_t j) { return g.cached(2, b, h / shared, j); }, own + 1, score, sink);
+    std::copy(row.begin(), row.end(), results.begin() + ((b * g.length + at[2]) * g.heads + h) * g.size);
+  });
+  References all = {tracked_reference(type, {g.batch, g.length, g.heads * g.size}, results)};
+  for (const int64_t which : {1, 2}) {
+    std::vector<Tracked> cache;
+    for_each_index({g.batch, g.kv_heads, g.capacity}, [&](const Index& at) {
+      for (const Tracked& one : g.cached(which, at[0], at[1], at[2])) cache.push_back(one);
+    });
+    all.push_back(tracked_reference(type, {g.batch, g.kv_heads, g.capacity, g.size}, cache));
+  }
+  return all;
 }
 
 // Returns the code at index `i` of codes of `bits` bits that are packed in bytes, from element `first` of `bytes` on.
@@ -246,6 +368,7 @@ References matmul_nbits(const Call& call) {
 constexpr std::string_view kMicrosoft = "com.microsoft";
 const Operator kOperators[] = {
     {"EmbedLayerNormalization", {1}, embed_layer_normalization, kMicrosoft},
+    {"GroupQueryAttention", {1}, group_query_attention, kMicrosoft},
     {"MatMulNBits", {1}, matmul_nbits, kMicrosoft},
     {"NhwcConv", {1}, nhwc_conv, kMicrosoft},
     {"QAttention", {1}, qattention, kMicrosoft},

@@ -419,12 +419,21 @@ TEST(Infer, ForeignOperatorsThatModelsUseHaveRules) {
   auto product = outputs("MatMulNBits", {x, weights, scales}, 1, {Attribute::of("N", int64_t{32})});
   auto attention = outputs("GroupQueryAttention", {x, BP_NONE, BP_NONE, BP_NONE, BP_NONE, lengths, total}, 3,
                            {Attribute::of("num_heads", int64_t{4}), Attribute::of("kv_num_heads", int64_t{2})});
+  const ValueId five = b.ints({5});
+  const auto with_past = [&](const std::vector<std::string>& past) {
+    const ValueId cache = b.input(past);
+    return outputs("GroupQueryAttention", {x, BP_NONE, BP_NONE, cache, cache, lengths, five}, 3,
+                   {Attribute::of("num_heads", int64_t{4}), Attribute::of("kv_num_heads", int64_t{2})})[2];
+  };
+  const ValueId grown = with_past({"N", "2", "3", "8"}), kept = with_past({"N", "2", "9", "8"});
   auto other = outputs("NobodyKnowsThis", {x}, 1, {});
   b.expect_ok();
   EXPECT_EQ(b.text(product[0]), "float[N,S,32]");
   EXPECT_EQ(b.text(attention[0]),
             "float[N,S,32]");  // the 64 columns are 4 heads of queries and 2 heads each of keys and values
   EXPECT_EQ(b.text(attention[1]), "float[N,2,?,8]");
+  EXPECT_EQ(b.text(grown), "float[N,2,5,8]");
+  EXPECT_EQ(b.text(kept), "float[N,2,9,8]");
   EXPECT_EQ(b.text(other[0]), "unknown");
 }
 

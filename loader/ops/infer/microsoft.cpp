@@ -68,7 +68,12 @@ Status group_query_attention(Context& c) {
   Scalar parts = packed ? m.add(heads, m.multiply(kv_heads, 2)) : Scalar(heads);
   Scalar size = m.floor_divide(c.dim(0, 2), parts);
   BP_TRY(c.set_shape(0, {c.dim(0, 0), c.dim(0, 1), m.multiply(size, Scalar(heads))}));
-  for (size_t slot : {1, 2}) BP_TRY(c.set_shape(slot, {c.dim(0, 0), Scalar(kv_heads), Scalar(), size}));
+  // The caches hold all positions of the past ones, and at least as many as the longest sequence has.
+  Scalar positions;
+  const KnownData* total = c.known_data(6);
+  if (total && total->size() == 1 && (!c.has(3) || (c.ranked(3) && c.rank(3) == 4)))
+    positions = c.has(3) ? m.max(c.dim(3, 2), (*total)[0]) : (*total)[0];
+  for (size_t slot : {1, 2}) BP_TRY(c.set_shape(slot, {c.dim(0, 0), Scalar(kv_heads), positions, size}));
   return {};
 }
 
