@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "backplane/sdk/weights.hpp"
+#include "ops/extents.h"
 #include "ops/table.h"
 
 namespace backplane::gpu {
@@ -12,22 +13,9 @@ namespace {
 
 // ---- the same bytes ------------------------------------------------------------------------------------------------
 
-Shape reshaped(const Emit& e, const Shape& from) {
-  Shape to = e.ints(1);
-  const bool zero_is_zero = e.node.int_attribute("allowzero", 0) != 0;
-  for (size_t i = 0; i < to.size(); ++i)
-    if (to[i] == 0 && !zero_is_zero) to[i] = from.at(i);
-  const auto open = std::ranges::find(to, -1);
-  if (open == to.end()) return to;
-  *open = 1;
-  const int64_t known = elements(to);
-  *open = known != 0 ? elements(from) / known : -1;  // -1 is refused: any extent would do
-  return to;
-}
-
 void emit_reshape(Emit& e, std::string_view) {
   const Tensor x = e.input(0);
-  e.alias(0, x, reshaped(e, x.shape));
+  e.alias(0, x, reshaped(x.shape, e.ints(1), e.node.int_attribute("allowzero", 0) != 0));
 }
 
 void emit_identity(Emit& e, std::string_view) {
@@ -44,21 +32,12 @@ void emit_flatten(Emit& e, std::string_view) {
 
 void emit_squeeze(Emit& e, std::string_view) {
   const Tensor x = e.input(0);
-  const std::vector<bool> drop = axis_set(e.ints(1), x.rank());
-  Shape shape;
-  for (size_t i = 0; i < x.rank(); ++i) {
-    if (!(e.has_input(1) ? drop[i] : x.shape[i] == 1)) shape.push_back(x.shape[i]);
-  }
-  e.alias(0, x, shape);
+  e.alias(0, x, squeezed(x.shape, e.has_input(1) ? std::optional(e.ints(1)) : std::nullopt));
 }
 
 void emit_unsqueeze(Emit& e, std::string_view) {
   const Tensor x = e.input(0);
-  const std::vector<int64_t> axes = e.ints(1);
-  Shape shape;
-  size_t next = 0;
-  for (const bool added : axis_set(axes, x.rank() + axes.size())) shape.push_back(added ? 1 : x.shape[next++]);
-  e.alias(0, x, shape);
+  e.alias(0, x, unsqueezed(x.shape, e.ints(1)));
 }
 
 Verdict shape_is_known(const Node& node) {
@@ -113,30 +92,8 @@ void emit_expand(Emit& e, std::string_view) {
 
 void emit_slice(Emit& e, std::string_view) {
   const Tensor x = e.input(0);
-  const std::vector<int64_t> starts = e.ints(1), ends = e.ints(2), axes = e.ints(3), steps = e.ints(4);
-  Shape shape = x.shape;
-  View view{x, dense_strides(x.shape), 0};
-  std::vector<bool> sliced(x.rank());
-  for (size_t i = 0; i < starts.size(); ++i) {
-    const size_t axis = axes.empty() ? i : axis_of(axes.at(i), x.rank());
-    if (sliced.at(axis)) throw sdk::Error(BP_INVALID_ARGUMENT, "axis " + std::to_string(axis) + " is repeated");
-    sliced[axis] = true;
-    const int64_t extent = x.shape.at(axis), wanted = steps.empty() ? 1 : steps.at(i);
-    if (wanted == 0) throw sdk::Error(BP_INVALID_ARGUMENT, "step " + std::to_string(i) + " is 0");
-    if (extent == 0) continue;
-    const int64_t step = std::clamp(wanted, -extent, extent);  // a longer step selects one element too
-    const auto within = [&](int64_t at, int64_t low, int64_t high) {
-      return std::clamp(at < 0 ? at + extent : at, low, high);
-    };
-    const int64_t start = step > 0 ? within(starts[i], 0, extent) : within(starts[i], 0, extent - 1);
-    const int64_t end =
-        step > 0 ? within(ends.at(i), 0, extent) : within(std::max(ends.at(i), -extent - 1), -1, extent - 1);
-    const int64_t distance = step > 0 ? end - start : start - end;
-    shape[axis] = distance <= 0 ? 0 : (distance + std::abs(step) - 1) / std::abs(step);
-    view.offset += start * view.strides[axis];
-    view.strides[axis] *= step;
-  }
-  e.moved(0, shape, view);
+  SliceExtents slice = sliced(x.shape, e.ints(1), e.ints(2), e.ints(3), e.ints(4));
+  e.moved(0, std::move(slice.shape), {x, std::move(slice.strides), slice.offset});
 }
 
 Verdict supports_slice(const Node& node) {
