@@ -122,7 +122,35 @@ Kernel Device::kernel(const Launch& launch) {
 
 void Device::cover(sdk::Coverage& coverage) {
   measure();
-  table_.answer(coverage, {caps_, coverage.compute_types(), coverage.options()});
+  constexpr double kNothing = 1e-9;  // seconds; 0 would mean that they are unknown
+  const sdk::Query<DeviceCaps> query{caps_, coverage.compute_types(), coverage.options()};
+  for (uint32_t i = 0; i < coverage.node_count(); ++i) {
+    if (i % 256 == 0) coverage.check_cancelled();
+    const sdk::Node node = coverage.node(i);
+    sdk::Verdict verdict = table_.ask(node, query);
+    if (sdk::accepted(verdict) && is_computed_on_host(table_, node.output(0))) verdict.seconds = kNothing;
+    coverage.answer(node, verdict);
+  }
+}
+
+// A node that needs a number from another one, computed on the host, may have been placed without it. It is given back.
+void Device::review(const sdk::Compile& what, bp_review_t& out, std::string& why) {
+  std::vector<uint32_t> accepted;
+  const sdk::Graph& graph = what.graph();
+  for (uint32_t i = 0; i < graph.node_count(); ++i) {
+    if (i % 256 == 0) what.check_cancelled();
+    const sdk::Node node = graph.node(i);
+    const sdk::Verdict verdict = table_.ask(node, {caps_, what.compute_types(), what.options()});
+    if (sdk::accepted(verdict)) {
+      accepted.push_back(i);
+      continue;
+    }
+    why = std::string(node.op_type()) + " '" + std::string(node.name()) + "': " + verdict.detail;
+    out.reason = verdict.reason;
+  }
+  if (accepted.size() == graph.node_count()) return;
+  out.answer = BP_REVIEW_SPLIT;
+  out.split(out.split_self, accepted.data(), static_cast<uint32_t>(accepted.size()));
 }
 
 // If the queue rejects a marker for any reason other than a lack of memory, the device is lost, whichever error code

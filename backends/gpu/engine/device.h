@@ -44,6 +44,7 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
   const std::shared_ptr<Abandonment>& abandonment() const { return abandonment_; }
 
   void cover(sdk::Coverage& coverage) override;
+  void review(const sdk::Compile& what, bp_review_t& out, std::string& why) override;
   std::unique_ptr<sdk::Program> compile(const sdk::Compile& what) override;
   // Throws BP_DEVICE_LOST if the driver reports that the device is unavailable, or if its queue rejects a command for
   // any reason other than a lack of memory.

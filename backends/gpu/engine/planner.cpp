@@ -136,13 +136,13 @@ bool Emit::constant(const Tensor& tensor) const {
 
 std::vector<int64_t> Emit::ints(uint32_t slot) const {
   if (!has_input(slot)) return {};
-  const std::span<const std::byte> bytes = planner_.host_bytes(node.input(slot));
+  const std::span<const std::byte> bytes = planner_.host_bytes(node.input(slot), slot);
   return sdk::host_ints(node.input(slot).dtype(), bytes.data(), bytes.size());
 }
 
 std::vector<double> Emit::numbers(uint32_t slot) const {
   if (!has_input(slot)) return {};
-  const std::span<const std::byte> bytes = planner_.host_bytes(node.input(slot));
+  const std::span<const std::byte> bytes = planner_.host_bytes(node.input(slot), slot);
   return sdk::host_numbers(node.input(slot).dtype(), bytes.data(), bytes.size());
 }
 
@@ -341,12 +341,40 @@ void Planner::add_node() {
 
 void Planner::emit(const sdk::Node& node) {
   const Row& row = context_.table.require(node, {context_.caps, context_.compute_types});
+  if (compute_on_host(node, row.host)) return;
+  if (row.emit == nullptr) throw sdk::Error(BP_UNSUPPORTED, "the host cannot compute it for these extents");
   Emit e(*this, node);
   row.emit(e, row.with);
   for (uint32_t i = 0; i < node.output_count(); ++i) {
     if (node.output(i) && !states_[node.output(i).index()].known())
       throw sdk::Error(BP_INTERNAL, "its kernel does not write output " + std::to_string(i));
   }
+}
+
+bool Planner::compute_on_host(const sdk::Node& node, const HostRule& rule) {
+  if (rule.compute == nullptr || node.output_count() != 1 || !is_host_dtype(node.output(0).dtype())) return false;
+  std::vector<HostValue> constants(node.input_count());
+  HostCall call{node, {}, [&](uint32_t slot) { return state(node.input(slot)).shape(); }};
+  for (uint32_t slot = 0; slot < node.input_count() && !rule.from_extents; ++slot) {
+    const sdk::Value input = node.input(slot);
+    call.inputs.push_back(nullptr);
+    if (!input) continue;
+    if (const std::optional<HostValue>& host = states_[input.index()].host) {
+      call.inputs.back() = &*host;
+      continue;
+    }
+    if (input.weight() == nullptr || !is_host_dtype(input.dtype()) || elements(input.extents()) > kMostOnHost)
+      return false;
+    constants[slot] = host_value_of(input.dtype(), input.extents(), sdk::weight_data(input), input.weight()->bytes);
+    call.inputs.back() = &constants[slot];
+  }
+  std::optional<HostValue> result = rule.compute(call);
+  if (!result) return false;
+  check_extents(node.output(0), result->shape);
+  State& state = states_[node.output(0).index()];
+  state.bytes = host_bytes_of(*result, node.output(0).dtype());
+  state.host = std::move(result);
+  return true;
 }
 
 void Planner::add_inputs(const std::vector<Shape>& inputs) {
@@ -356,9 +384,10 @@ void Planner::add_inputs(const std::vector<Shape>& inputs) {
   }
 }
 
-std::span<const std::byte> Planner::host_bytes(const sdk::Value& value) {
+std::span<const std::byte> Planner::host_bytes(const sdk::Value& value, uint32_t operand) {
   if (const bp_weight_t* weight = value.weight())
     return {static_cast<const std::byte*>(sdk::weight_data(value)), weight->bytes};
+  if (states_[value.index()].host) return states_[value.index()].bytes;
   for (uint32_t slot = 0; slot < graph_.input_count(); ++slot) {
     if (graph_.input(slot).index() != value.index()) continue;
     const auto known = std::ranges::find(plan_.host_inputs, slot, &HostInput::slot);
@@ -367,7 +396,8 @@ std::span<const std::byte> Planner::host_bytes(const sdk::Value& value) {
     plan_.host_inputs.push_back({slot, read_(slot)});
     return plan_.host_inputs.back().bytes;
   }
-  return {};
+  throw sdk::Error(BP_UNSUPPORTED, "input " + std::to_string(operand) + " '" + std::string(value.name()) +
+                                       "' cannot be computed on the host for these extents");
 }
 
 Planner::State& Planner::state(const sdk::Value& value) {
@@ -394,8 +424,11 @@ Planner::State& Planner::state(const sdk::Value& value) {
 }
 
 Tensor Planner::tensor(const sdk::Value& value) {
-  if (state(value).pending) materialise(value);
-  return state(value).tensor;
+  State& found = state(value);
+  if (found.pending) materialise(value);
+  if (!found.tensor)
+    found.tensor = Emit(*this, graph_.node(node_)).table(value.dtype(), found.host->shape, found.bytes);
+  return found.tensor;
 }
 
 void Planner::set_pending(const sdk::Value& value, Expression expression) {

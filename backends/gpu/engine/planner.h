@@ -169,8 +169,10 @@ class Planner {
   struct State {
     Tensor tensor;                      // empty until it is computed
     std::optional<Expression> pending;  // how to compute it, until then
-    bool known() const { return tensor || pending; }
-    const Shape& shape() const { return pending ? pending->shape : tensor.shape; }
+    std::optional<HostValue> host;      // its elements, if the host computed them
+    std::vector<std::byte> bytes;       // of these elements
+    bool known() const { return tensor || pending || host; }
+    const Shape& shape() const { return pending ? pending->shape : tensor ? tensor.shape : host->shape; }
   };
 
   // A launch that can take an epilogue (a formula fused into its last step); it writes [.., rows, columns].
@@ -187,8 +189,11 @@ class Planner {
   bool is_constant(uint32_t storage) const;
   std::string key_of(const Launch& launch) const;
 
-  // The bytes of a weight or of an input of the island; empty for other values.
-  std::span<const std::byte> host_bytes(const sdk::Value& value);
+  // Computes the node on the host if it can be; returns whether it did.
+  bool compute_on_host(const sdk::Node& node, const HostRule& rule);
+  // The bytes of a weight, of an input of the island, or of what the host computed. Throws for other values, and names
+  // the node's input `operand`.
+  std::span<const std::byte> host_bytes(const sdk::Value& value, uint32_t operand);
   State& state(const sdk::Value& value);
   Tensor tensor(const sdk::Value& value);  // in memory; a pending formula is computed now
   Tensor add_tensor(bp_dtype_t dtype, Shape shape, Storage storage);

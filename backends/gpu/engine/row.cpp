@@ -31,4 +31,31 @@ sdk::Verdict Row::judge(const sdk::Node& node, const sdk::Query<DeviceCaps>& que
   return verdict;
 }
 
+namespace {
+
+// Follows a value to what it is computed from; gives up after `left` nodes.
+bool follows_from_extents(const Table& table, const sdk::Value& value, uint32_t& left) {
+  if (!value || !value.has_static_shape() || !is_host_dtype(value.dtype())) return false;
+  if (elements(value.extents()) > kMostOnHost) return false;
+  if (value.weight() != nullptr) return true;
+  if (value.raw().producer == BP_NONE || left == 0) return false;
+  --left;
+  const sdk::Node node(value.graph(), value.raw().producer);
+  const Row* row = table.find(node);
+  if (row == nullptr || row->host.compute == nullptr || node.output_count() != 1) return false;
+  for (uint32_t slot = 0; slot < node.input_count(); ++slot) {
+    const sdk::Value input = node.input(slot);
+    if (!input) continue;
+    if (row->host.from_extents ? input.rank() < 0 : !follows_from_extents(table, input, left)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool is_computed_on_host(const Table& table, const sdk::Value& value) {
+  uint32_t left = 64;
+  return value.raw().producer != BP_NONE && follows_from_extents(table, value, left);
+}
+
 }  // namespace backplane::gpu

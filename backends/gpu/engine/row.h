@@ -8,6 +8,7 @@
 #include "backplane/sdk/expect.hpp"
 #include "backplane/sdk/table.hpp"
 #include "engine/device_caps.h"
+#include "engine/host_value.h"
 
 namespace backplane::gpu {
 
@@ -17,13 +18,13 @@ class Emit;
 // has one.
 enum class SummedBy { kKernels, kProducts, kConvolutions };
 
-// An operator, from `since_version` up to the version of its next row.
 // An output that may be written to the memory of an input: each element has the same place in both.
 struct InPlace {
   uint32_t input, output;
   bool same_extents;  // whether they have equal extents in every call; if not, only where equal extents are known
 };
 
+// An operator, from `since_version` up to the version of its next row.
 struct Row {
   std::string_view domain;
   std::string_view type;
@@ -33,16 +34,26 @@ struct Row {
   // Further conditions, or NULL. Called for coverage and again before `emit`, but only for nodes whose ranks are known
   // and whose operands are tensors of supported types. Extents may be unknown (-1).
   sdk::Verdict (*supports)(const sdk::Node& node);
-  void (*emit)(Emit& e, std::string_view with);
+  void (*emit)(Emit& e, std::string_view with);  // NULL: `host` always computes the result
   std::string_view with = {};  // passed to `emit`: a formula or a name that differs between rows with the same `emit`
   // With a library, the operator's sums use the BP_COMPUTE_* types that the session allows and the library supports.
   SummedBy summed_by = SummedBy::kKernels;
   std::span<const InPlace> in_place = {};
+  HostRule host = {};
+
+  constexpr Row on_host(HostRule rule) const {
+    Row row = *this;
+    row.host = rule;
+    return row;
+  }
 
   // Checks all conditions of the row, and estimates the node's time on the device.
   sdk::Verdict judge(const sdk::Node& node, const sdk::Query<DeviceCaps>& query) const;
 };
 
 using Table = sdk::RowTable<Row, DeviceCaps>;
+
+// Whether the planner computes the value on the host, from extents and constants (engine/host_value.h).
+bool is_computed_on_host(const Table& table, const sdk::Value& value);
 
 }  // namespace backplane::gpu

@@ -4,6 +4,7 @@
 // one kernel.
 #include <cctype>
 
+#include "ops/host_values.h"
 #include "ops/table.h"
 
 namespace backplane::gpu {
@@ -286,14 +287,14 @@ std::span<const Row> elementwise_rows() {
       {"", "Clip", 12, kNumbers, {1, 3}, same_types, emit_clip},
 
       // Two or more inputs, broadcast.
-      {"", "Add", 7, kNumbers, kBinary, same_types, emit_formula, kSumFormula},
-      {"", "Sub", 7, kNumbers, kBinary, same_types, emit_formula, "$0 - $1"},
-      {"", "Mul", 7, kNumbers, kBinary, same_types, emit_formula, "$0 * $1"},
-      {"", "Div", 7, kNumbers, kBinary, same_types, emit_div},
-      {"", "Mod", 10, kNumbers, kBinary, same_types, emit_mod},
+      Row{"", "Add", 7, kNumbers, kBinary, same_types, emit_formula, kSumFormula}.on_host({on_host::add}),
+      Row{"", "Sub", 7, kNumbers, kBinary, same_types, emit_formula, "$0 - $1"}.on_host({on_host::sub}),
+      Row{"", "Mul", 7, kNumbers, kBinary, same_types, emit_formula, "$0 * $1"}.on_host({on_host::mul}),
+      Row{"", "Div", 7, kNumbers, kBinary, same_types, emit_div}.on_host({on_host::div}),
+      Row{"", "Mod", 10, kNumbers, kBinary, same_types, emit_mod}.on_host({on_host::mod}),
       {"", "Pow", 12, kFloats, kBinary, supports_pow, emit_pow},
-      {"", "Min", 8, kNumbers, kVariadic, supports_variadic, emit_min_max, "min"},
-      {"", "Max", 8, kNumbers, kVariadic, supports_variadic, emit_min_max, "max"},
+      Row{"", "Min", 8, kNumbers, kVariadic, supports_variadic, emit_min_max, "min"}.on_host({on_host::min}),
+      Row{"", "Max", 8, kNumbers, kVariadic, supports_variadic, emit_min_max, "max"}.on_host({on_host::max}),
       {"", "Sum", 8, kFloats, kVariadic, supports_variadic, emit_variadic, "$0 + $1"},
       {"", "Mean", 8, kFloats, kVariadic, supports_variadic, emit_variadic, "$0 + $1"},
       {"", "And", 7, kBooleans, kBinary, same_types, emit_formula, "$0 && $1"},
@@ -305,14 +306,14 @@ std::span<const Row> elementwise_rows() {
       {"", "SwiGLU", 28, kFloats, kBinary, same_types, emit_swiglu,
        "$0 * (@alpha * $0 < 0 ? exp(-fabs(@alpha * $0)) : 1) / (1 + exp(-fabs(@alpha * $0))) * $1"},
       {"", "BitShift", 11, kUnsignedIntegers, kBinary, same_types, emit_bit_shift},
-      {"", "Equal", 7, kAnything, kBinaryTest, same_types, emit_comparison, "$0 == $1"},
+      Row{"", "Equal", 7, kAnything, kBinaryTest, same_types, emit_comparison, "$0 == $1"}.on_host({on_host::equal}),
       {"", "Less", 7, kNumbers, kBinaryTest, same_types, emit_comparison, "$0 < $1"},
       {"", "LessOrEqual", 12, kNumbers, kBinaryTest, same_types, emit_comparison, "$0 <= $1"},
       {"", "Greater", 7, kNumbers, kBinaryTest, same_types, emit_comparison, "$0 > $1"},
       {"", "GreaterOrEqual", 12, kNumbers, kBinaryTest, same_types, emit_comparison, "$0 >= $1"},
-      {"", "Where", 9, kBooleans, {3, 3, Form::kOpen}, supports_where, emit_where},
+      Row{"", "Where", 9, kBooleans, {3, 3, Form::kOpen}, supports_where, emit_where}.on_host({on_host::where}),
 
-      {"", "Cast", 6, kAnything, {1, 1, Form::kOpen}, supports_cast, emit_cast},
+      Row{"", "Cast", 6, kAnything, {1, 1, Form::kOpen}, supports_cast, emit_cast}.on_host({on_host::cast}),
       {"", "CastLike", 15, kAnything, {2, 2, Form::kOpen}, supports_cast_like, emit_cast},
   };
   return kRows;

@@ -2,6 +2,7 @@
 // Operators that read, write or select elements by index: Gather*, Scatter*, OneHot, TopK.
 #include <algorithm>
 
+#include "ops/host_values.h"
 #include "ops/rows.h"
 #include "ops/table.h"
 
@@ -348,7 +349,7 @@ constexpr InPlace kUpdated[] = {{0, 0, true}};
 
 std::span<const Row> gather_rows() {
   static constexpr Row kRows[] = {
-      {"", "Gather", 1, kAnything, kBinary, supports_index, emit_gather},
+      Row{"", "Gather", 1, kAnything, kBinary, supports_index, emit_gather}.on_host({on_host::gather}),
       {"", "GatherElements", 11, kAnything, kBinary, supports_elements, emit_gather_elements},
       {"", "GatherND", 11, kAnything, kBinary, supports_nd, emit_gather_nd},
       {"",

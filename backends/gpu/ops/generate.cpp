@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "backplane/sdk/weights.hpp"
+#include "ops/host_values.h"
 #include "ops/resample.h"
 #include "ops/table.h"
 
@@ -14,20 +15,6 @@ namespace {
 // A view that repeats one element throughout `shape`.
 View everywhere(const Tensor& scalar, const Shape& shape) {
   return {scalar, std::vector<int64_t>(shape.size()), 0};
-}
-
-void emit_shape(Emit& e, std::string_view) {
-  const Shape shape = e.shape(0);
-  const auto rank = static_cast<int64_t>(shape.size());
-  const auto within = [&](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank); };
-  const int64_t begin = within(e.node.int_attribute("start", 0)), end = within(e.node.int_attribute("end", rank));
-  const Shape part = begin < end ? Shape(shape.begin() + begin, shape.begin() + end) : Shape();
-  const Shape extents{static_cast<int64_t>(part.size())};
-  e.alias(0, e.table(BP_DTYPE_INT64, extents, part), extents);
-}
-
-void emit_size(Emit& e, std::string_view) {
-  e.alias(0, e.table(BP_DTYPE_INT64, {}, Shape{elements(e.shape(0))}), {});
 }
 
 Verdict returns_int64(const Node& node) {
@@ -270,10 +257,11 @@ constexpr bp_dtype_set_t kRanged =
 
 std::span<const Row> generate_rows() {
   static constexpr Row kRows[] = {
-      {"", "Shape", 1, kAnything, kUnaryOpen, returns_int64, emit_shape},
-      {"", "Size", 1, kAnything, kUnaryOpen, returns_int64, emit_size},
-      {"", "ConstantOfShape", 9, one(BP_DTYPE_INT64), kUnaryOpen, supports_constant_of_shape, emit_constant_of_shape},
-      {"", "Range", 11, kRanged, {3, 3}, supports_range, emit_range},
+      Row{"", "Shape", 1, kAnything, kUnaryOpen, returns_int64, nullptr}.on_host({on_host::shape, true}),
+      Row{"", "Size", 1, kAnything, kUnaryOpen, returns_int64, nullptr}.on_host({on_host::size, true}),
+      Row{"", "ConstantOfShape", 9, one(BP_DTYPE_INT64), kUnaryOpen, supports_constant_of_shape, emit_constant_of_shape}
+          .on_host({on_host::constant_of_shape}),
+      Row{"", "Range", 11, kRanged, {3, 3}, supports_range, emit_range}.on_host({on_host::range}),
       {"", "EyeLike", 9, kAnything, kUnaryOpen, supports_eye_like, emit_eye_like},
       {"", "Trilu", 14, kAnything, {1, 2}, supports_trilu, emit_trilu},
       {"", "Dropout", 12, kFloats, {1, 3, Form::kSame, 2}, supports_dropout, emit_dropout},

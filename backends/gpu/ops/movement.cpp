@@ -6,6 +6,7 @@
 
 #include "backplane/sdk/weights.hpp"
 #include "ops/extents.h"
+#include "ops/host_values.h"
 #include "ops/table.h"
 
 namespace backplane::gpu {
@@ -154,15 +155,15 @@ void emit_split(Emit& e, std::string_view) {
 
 std::span<const Row> movement_rows() {
   static constexpr Row kRows[] = {
-      {"", "Identity", 1, kAnything, kUnary, nullptr, emit_identity},
-      {"", "Reshape", 5, kAnything, kBinary, shape_is_known, emit_reshape},
+      Row{"", "Identity", 1, kAnything, kUnary, nullptr, emit_identity}.on_host({on_host::identity}),
+      Row{"", "Reshape", 5, kAnything, kBinary, shape_is_known, emit_reshape}.on_host({on_host::reshape}),
       {"", "Flatten", 1, kAnything, kUnary, supports_flatten, emit_flatten},
-      {"", "Squeeze", 13, kAnything, {1, 2}, shape_is_known, emit_squeeze},
-      {"", "Unsqueeze", 13, kAnything, kBinary, shape_is_known, emit_unsqueeze},
+      Row{"", "Squeeze", 13, kAnything, {1, 2}, shape_is_known, emit_squeeze}.on_host({on_host::squeeze}),
+      Row{"", "Unsqueeze", 13, kAnything, kBinary, shape_is_known, emit_unsqueeze}.on_host({on_host::unsqueeze}),
       {"", "Transpose", 1, kAnything, kUnary, supports_transpose, emit_transpose},
-      {"", "Expand", 8, kAnything, kBinary, shape_is_known, emit_expand},
-      {"", "Slice", 10, kAnything, {3, 5}, supports_slice, emit_slice},
-      {"", "Concat", 4, kAnything, kVariadic, same_types, emit_concat},
+      Row{"", "Expand", 8, kAnything, kBinary, shape_is_known, emit_expand}.on_host({on_host::expand}),
+      Row{"", "Slice", 10, kAnything, {3, 5}, supports_slice, emit_slice}.on_host({on_host::slice}),
+      Row{"", "Concat", 4, kAnything, kVariadic, same_types, emit_concat}.on_host({on_host::concat}),
       {"", "Split", 13, kAnything, {1, 2, Form::kSame, UINT32_MAX}, shape_is_known, emit_split},
   };
   return kRows;

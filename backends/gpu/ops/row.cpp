@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "ops/table.h"
+
 namespace backplane::gpu {
 
 std::string literal(float value) {
@@ -24,6 +26,7 @@ Verdict known_on_host(const Node& node, uint32_t slot) {
   const Value value = node.input(slot);
   if (!value || value.weight() != nullptr) return accept();
   const std::string place = "input " + std::to_string(slot);
+  if (is_computed_on_host(table(), value)) return accept();
   if (value.raw().producer != BP_NONE) return sdk::no(BP_REASON_CONSTANT, place + " is not a constant");
   for (uint32_t i = 0; i < node.output_count(); ++i) {
     if (node.output(i) && !node.output(i).has_static_shape())

@@ -28,8 +28,9 @@ std::string literal(float value);
 
 // All inputs have the same type.
 Verdict same_types(const Node& node);
-// Input `slot` is omitted, or the host can read its bytes before the node is planned: it is a constant, or an input of
-// the graph on which the extents of the node's outputs do not depend.
+// Input `slot` is omitted, or the host knows its bytes before the node is planned: it is a constant, or follows from
+// extents and constants (engine/host_value.h), or it is an input of the graph on which the extents of the node's
+// outputs do not depend.
 Verdict known_on_host(const Node& node, uint32_t slot);
 
 }  // namespace backplane::gpu
