@@ -392,7 +392,8 @@ struct Environment::Maker {
               fmt::format("{} has no manifest that signs it, and signatures are required", candidate.library)};
     const Opening opening{library,        candidate.manifest,          found.manifest.backend_id, found.manifest.sha256,
                           settings.probe, isolation_of(found, library)};
-    if (settings.when_used && !found.manifest.backend_id.empty() && take_known(opening, candidate)) return {};
+    if (settings.when_used && !found.manifest.backend_id.empty())
+      if (std::optional<Refusal> known = take_known(opening, candidate)) return std::move(*known);
     auto backend = std::make_unique<Backend>();
     FileFacts facts;
     const auto before = std::chrono::system_clock::now().time_since_epoch();
@@ -401,26 +402,32 @@ struct Environment::Maker {
     // For a library without a manifest, the id is not known until it is loaded.
     if (Refusal refusal = may_take(backend->id, found.manifest.full_id, backend->library)) return refusal;
     std::vector<bp_device_info_t> infos;
-    if (Refusal refusal = start(*backend, library, infos)) return refusal;
-    if (settings.probe.policy == ProbePolicy::kCached) remember(*backend, opening, facts, before, infos);
+    bool none = false;
+    Refusal refusal = start(*backend, library, infos, &none);
+    if (settings.probe.policy == ProbePolicy::kCached && (none || !refusal))
+      remember(*backend, opening, facts, before, infos, refusal.text);
+    if (refusal) return refusal;
     enter(std::move(backend), infos, candidate, opening.isolation != nullptr);
     return {};
   }
 
-  Refusal start(Backend& backend, const fs::path& library, std::vector<bp_device_info_t>& out_infos) const {
+  // `out_none` is as for survey_devices.
+  Refusal start(Backend& backend, const fs::path& library, std::vector<bp_device_info_t>& out_infos,
+                bool* out_none = nullptr) const {
     if (Refusal refusal =
             create_backend(backend, library.parent_path().string(), env.services_, options_of(backend.id)))
       return refusal;
-    return survey_devices(backend, out_infos);
+    return survey_devices(backend, out_infos, out_none);
   }
 
-  // Adds the backend and devices that an earlier process stored, without opening the library. Returns false if there is
-  // no valid entry.
-  bool take_known(const Opening& opening, Candidate& candidate) {
-    if (check_writers(opening.library, &checked)) return false;
+  // Adds the backend and devices that an earlier process stored, without opening the library, or returns the refusal of
+  // a backend that had no device. Returns nullopt if there is no valid entry.
+  std::optional<Refusal> take_known(const Opening& opening, Candidate& candidate) {
+    if (check_writers(opening.library, &checked)) return std::nullopt;
     const std::string& where = situation_of(opening.expected_id, opening.isolation != nullptr);
     const auto known = recall_backend(opening.library, where, checked);
-    if (!known || known->id != opening.expected_id || known->sha256 != opening.sha256) return false;
+    if (!known || known->id != opening.expected_id || known->sha256 != opening.sha256) return std::nullopt;
+    if (known->devices.empty()) return Refusal{BP_REFUSED_DEVICES, known->no_device};
     auto backend = std::make_unique<Backend>();
     backend->id = known->id;
     backend->library = candidate.library;
@@ -431,11 +438,11 @@ struct Environment::Maker {
     for (size_t i = 0; i < known->devices.size(); ++i) infos.push_back(known->devices[i].info(properties[i]));
     candidate.version = known->version;
     enter(std::move(backend), infos, candidate, opening.isolation != nullptr);
-    return true;
+    return Refusal{};
   }
 
   void remember(const Backend& backend, const Opening& opening, const FileFacts& facts, std::chrono::nanoseconds seen,
-                const std::vector<bp_device_info_t>& infos) {
+                const std::vector<bp_device_info_t>& infos, const std::string& no_device) {
     KnownBackend known;
     known.facts = facts;
     known.seen_ns = seen.count();
@@ -443,6 +450,7 @@ struct Environment::Maker {
     known.sha256 = opening.sha256;
     known.version = backend.plugin->version;
     for (const bp_device_info_t& info : infos) known.devices.emplace_back(info);
+    known.no_device = no_device;
     const std::string& where = situation_of(backend.id, opening.isolation != nullptr);
     // Writes only if there is no valid entry, so that later starts do not write to the disk.
     if (!recall_backend(opening.library, where, checked)) remember_backend(opening.library, where, known);

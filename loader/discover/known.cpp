@@ -13,6 +13,7 @@
 #include "base/folder.h"
 #include "discover/child.h"
 #include "discover/digest.h"
+#include "discover/elf.h"
 #include "discover/writers.h"
 #include "host/cache.h"
 
@@ -21,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kFormat = "backplane backend 1\n";
+constexpr std::string_view kFormat = "backplane backend 2\n";
 constexpr size_t kDigest = 64;
 constexpr size_t kMaxEntryBytes = 1 << 20;
 constexpr uint32_t kMost = 1000;  // entries in any list
@@ -177,6 +178,7 @@ std::string write_known(const KnownBackend& known) {
   out.number(known.version);
   out.number(static_cast<uint32_t>(known.devices.size()));
   for (const KnownDevice& device : known.devices) write_device(device, out);
+  out.text(known.no_device);
   return std::string(kFormat) + blake2b_of(out.bytes()) + out.bytes();
 }
 
@@ -197,7 +199,8 @@ std::optional<KnownBackend> read_known(std::string_view bytes) {
     // Not taken from the entry: the plugin is called with it.
     known.devices.back().plain.index = static_cast<uint32_t>(known.devices.size() - 1);
   }
-  if (!in.ok() || !in.at_end()) return std::nullopt;
+  known.no_device = in.text();
+  if (!in.ok() || !in.at_end() || known.devices.empty() == known.no_device.empty()) return std::nullopt;
   return known;
 }
 
@@ -212,7 +215,8 @@ std::string situation(const Host::Options& options) {
     const std::string_view text = entry, name = text.substr(0, text.find('='));
     if (name.ends_with("_PATH")) add_paths(text.substr(std::min(name.size() + 1, text.size())), all);
   }
-  add_paths("/dev:/dev/dri:/etc/ld.so.cache", all);
+  add_paths("/dev:/dev/dri:/etc/ld.so.cache:/lib:/lib64:/usr/lib:/usr/lib64:/usr/local/lib", all);
+  add_paths(fmt::format("/usr/lib/{}-linux-gnu", own_machine()), all);
   return blake2b_of(all);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores the id and the devices of a library's backend, so that later processes can list them without opening the
-// library.
+// Stores the id and the devices of a library's backend, or that it has none here, so that later processes can list them
+// without opening the library.
 #pragma once
 
 #include <array>
@@ -38,11 +38,12 @@ struct KnownBackend {
   std::string sha256;    // of the library, if its manifest states one; otherwise empty
   uint32_t version = 0;  // of the ABI, as negotiated
   std::vector<KnownDevice> devices;
+  std::string no_device;  // without devices: the text of the refusal
 };
 
 // A hash of the state, apart from the library, on which a plugin's devices usually depend: its options, the environment
 // variables of minimal_environment() (child.h), the paths in its option "path" and in variables named *_PATH, and the
-// machine's /dev, /dev/dri and /etc/ld.so.cache. Of the files there, only the facts count (FileFacts).
+// machine's /dev, /dev/dri, /etc/ld.so.cache and folders of libraries. Of these, only the facts count (FileFacts).
 std::string situation(const Host::Options& options);
 
 // nullopt if there is no valid entry, or if the library has changed since the entry's `seen_ns`. An entry whose library

@@ -10,7 +10,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  const auto known = backplane::read_known("backplane backend 1\n" + backplane::blake2b_of(bytes) + std::string(bytes));
+  const auto known = backplane::read_known("backplane backend 2\n" + backplane::blake2b_of(bytes) + std::string(bytes));
   if (known) {
     std::vector<bp_option_t> properties;
     for (const auto& device : known->devices) device.info(properties);

@@ -122,6 +122,38 @@ TEST(Listing, IsOfOneStateOfTheLibraryAndLoadsItWhenItIsUsed) {
   EXPECT_EQ((*list.create())->candidates()[0].refusal, BP_REFUSED_CRASHED);
 }
 
+// A backend without devices here is known, too, until something changes on which devices depend.
+TEST(Listing, RemembersThatThereIsNoDevice) {
+  const Sandbox sandbox;
+  const fs::path library = sandbox.root() / "lib/x.so", drivers = sandbox.root() / "drivers";
+  fs::create_directory(library.parent_path());
+  fs::create_directory(drivers);
+  fs::copy_file(kFake, library);
+  const fs::path file = sandbox.write("fake.json", manifest("fake", library.string()));
+  ::usleep(2'100'000);  // as above
+  const auto list = Request()
+                        .only_given()
+                        .file(file)
+                        .option("loader.load", "when_used")
+                        .option("fake.devices", "0")
+                        .option("fake.path", drivers.string());
+  const auto refusal = [&] {
+    const auto env = list.create();
+    return std::pair((*env)->candidates()[0].refusal, (*env)->candidates()[0].text);
+  };
+  const auto first = refusal();
+  EXPECT_EQ(first.first, BP_REFUSED_DEVICES);
+  const Opened opened(library.parent_path());
+  EXPECT_EQ(refusal(), first);
+  EXPECT_EQ(opened.count(), 0u);
+  sandbox.write("drivers/libnew.so.1", "");
+  EXPECT_EQ(refusal(), first);
+  EXPECT_GT(opened.count(), 0u);
+  const auto now = Request(list).option("loader.load", "now").create();
+  EXPECT_GT(opened.count(), 0u) << "a session looks again";
+  EXPECT_EQ((*now)->candidates()[0].refusal, BP_REFUSED_DEVICES);
+}
+
 // The entry has one device too many. The first opening of a device finds this out after creating the backend, which
 // stays loaded as long as the environment exists. The second one must not load it again.
 TEST(Listing, AStaleBackendIsNotLoadedAgain) {

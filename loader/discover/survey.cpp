@@ -91,7 +91,7 @@ Refusal create_backend(Backend& backend, const std::string& folder, std::shared_
   return {};
 }
 
-Refusal survey_devices(Backend& backend, std::vector<bp_device_info_t>& out_devices) {
+Refusal survey_devices(Backend& backend, std::vector<bp_device_info_t>& out_devices, bool* out_none) {
   auto refused = [&](std::string_view why) {
     return Refusal{BP_REFUSED_DEVICES, fmt::format("{}: {}", backend.library, why)};
   };
@@ -100,6 +100,7 @@ Refusal survey_devices(Backend& backend, std::vector<bp_device_info_t>& out_devi
   PluginError error;
   if (const bp_status_t code = call_plugin(error, [&] { return api.count(backend.handle, &count, error.get()); }))
     return refused(error.status(code, "its devices cannot be counted").text());
+  if (out_none) *out_none = count == 0;
   if (count == 0)
     return refused(error.text().empty() ? "it finds no device here"
                                         : "it finds no device here: " + std::string(error.text()));
