@@ -28,6 +28,33 @@ inline size_t get_group_id(int d) { return d == 0 ? blockIdx.x : d == 1 ? blockI
 inline size_t get_local_size(int d) { return d == 0 ? blockDim.x : d == 1 ? blockDim.y : blockDim.z; }
 inline size_t get_global_id(int d) { return get_group_id(d) * get_local_size(d) + get_local_id(d); }
 
+// JOINED of kernels/types.cl with the same order, but within a warp values are exchanged without memory and barriers. All
+// warps of a group do the same; only the result of the first one is used.
+#define WARP (LANES < 32 ? LANES : 32)
+#define WARP_MASK (0xffffffffu >> (32 - WARP))
+#define JOINED(name, type, join)                                    \
+  inline type name(type mine, type* shared) {                       \
+    const int lane = (int)threadIdx.x;                              \
+    if (LANES > WARP) shared[lane] = mine;                          \
+    for (int half_of = LANES / 2; half_of >= WARP; half_of /= 2) {  \
+      __syncthreads();                                              \
+      if (lane < half_of) {                                         \
+        const type a = shared[lane], b = shared[lane + half_of];    \
+        shared[lane] = mine = join;                                 \
+      }                                                             \
+    }                                                               \
+    for (int half_of = WARP / 2; half_of > 0; half_of /= 2) {       \
+      const type a = mine, b = __shfl_down_sync(WARP_MASK, mine, half_of); \
+      mine = join;                                                  \
+    }                                                               \
+    if (LANES == WARP) return __shfl_sync(WARP_MASK, mine, 0);      \
+    if (lane == 0) shared[0] = mine;                                \
+    __syncthreads();                                                \
+    const type result = shared[0];                                  \
+    __syncthreads();                                                \
+    return result;                                                  \
+  }
+
 // ---- conversions ---------------------------------------------------------------------------------------------------
 
 template <class T>

@@ -105,6 +105,7 @@ inline float erf_f32(float x) {
 
 // Defines a function that combines the values of a group's LANES work items in a fixed order and returns the result to
 // all of them; all must call it. LANES is a power of two. `join` is an expression that combines a and b.
+#ifndef JOINED  // kernels/cuda.cl has its own
 #define JOINED(name, type, join)                                                  \
   inline type name(type mine, LOCAL type* shared) {                              \
     const int lane = (int)get_local_id(0);                                       \
@@ -121,3 +122,4 @@ inline float erf_f32(float x) {
     barrier(CLK_LOCAL_MEM_FENCE);                                                \
     return result;                                                               \
   }
+#endif

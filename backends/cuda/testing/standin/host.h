@@ -37,6 +37,28 @@ inline unsigned short float_to_half(float value) {
   return __builtin_bit_cast(unsigned short, static_cast<_Float16>(value));
 }
 
+// Exchanges values within a warp, at a barrier of the whole group: all its items must call this, as in the kernels that
+// are tested. A lane that does not exist, or is not in `mask`, gives the caller's own value.
+template <class T>
+inline T standin_exchange(unsigned mask, T value, unsigned from) {
+  static thread_local T values[1024];
+  const unsigned own = threadIdx.x, source = own / 32 * 32 + from;
+  values[own] = value;
+  __syncthreads();
+  const bool exists = from < 32 && source < blockDim.x && (mask >> from & 1) != 0;
+  const T found = exists ? values[source] : value;
+  __syncthreads();
+  return found;
+}
+template <class T>
+inline T __shfl_sync(unsigned mask, T value, int from) {
+  return standin_exchange(mask, value, static_cast<unsigned>(from));
+}
+template <class T>
+inline T __shfl_down_sync(unsigned mask, T value, unsigned by) {
+  return standin_exchange(mask, value, threadIdx.x % 32 + by);
+}
+
 #define UNARY(name)                \
   inline float name(float v) {     \
     return __builtin_##name##f(v); \

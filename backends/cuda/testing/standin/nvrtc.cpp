@@ -111,9 +111,9 @@ EXPORT nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const ch
   static const std::regex kKernel("BACKPLANE_KERNEL\\s+void\\s+(\\w+)");
   std::set<std::string> names;
   for (std::sregex_iterator at(text.begin(), text.end(), kKernel), end; at != end; ++at) names.insert((*at)[1]);
-  // The first occurrence is the definition in host.h; any further one is a call.
-  const size_t first = text.find("__syncthreads()");
-  const bool has_barrier = text.find("__syncthreads()", first + 1) != std::string::npos;
+  const size_t end_of_header = text.rfind("struct Launcher<");
+  const bool has_barrier = text.find("__syncthreads()", end_of_header) != std::string::npos ||
+                           text.find("__shfl_", end_of_header) != std::string::npos;
   text = std::regex_replace(text, std::regex("BACKPLANE_KERNEL"), "");
   for (const std::string& name : names)
     text += "\nextern \"C\" const StandinKernel standin_" + name + ";\nconst StandinKernel standin_" + name +
