@@ -44,21 +44,22 @@ class Check:
         }
         self.log, self.table = None, []
 
-    def run(self, *command, limit, **variables):
-        """The output of a command, which is also in the step's log. Raises Failed if it fails or takes longer than `limit` seconds."""
+    def run(self, *command, limit, with_log=False, **variables):
+        """The standard output of a command, and its log `with_log`. All that it prints is in the step's log. Raises Failed if it fails or takes longer than `limit` seconds."""
         words = list(map(str, command))
         self.log.write(f"$ {' '.join(words)}\n")
         self.log.flush()
         try:
-            done = subprocess.run(words, env=self.environment | variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=limit, check=False)
+            done = subprocess.run(words, env=self.environment | variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=limit, check=False)
         except subprocess.TimeoutExpired as error:
             raise Failed(f"{words[0]} took longer than {limit} s") from error
-        self.log.write(done.stdout)
+        printed = done.stdout + done.stderr
+        self.log.write(printed)
         if done.returncode == 77:
-            raise Skipped(last_line(done.stdout) or f"{words[1] if len(words) > 1 else words[0]}: nothing to run it with")
+            raise Skipped(last_line(printed) or f"{words[1] if len(words) > 1 else words[0]}: nothing to run it with")
         if done.returncode:
-            raise Failed(f"{words[0]} ended with {done.returncode}: {last_line(done.stdout)}")
-        return done.stdout
+            raise Failed(f"{words[0]} ended with {done.returncode}: {last_line(printed)}")
+        return printed if with_log else done.stdout
 
     def device(self, name):
         """What `backplane list` reports about a device, or None if there is none with this name."""
@@ -135,7 +136,7 @@ class Check:
         try:
             return json.loads(last_line(self.run(sys.executable, HERE / "peer.py", "rates", limit=60)))
         except (Skipped, Failed):
-            text = self.run("backplane", "explain", HERE / "models/resnet50_fp32.onnx", "--device", "cuda", "--dim", "batch=1", limit=60,
+            text = self.run("backplane", "explain", HERE / "models/resnet50_fp32.onnx", "--device", "cuda", "--dim", "batch=1", limit=60, with_log=True,
                             BACKPLANE_LOG="info", BACKPLANE_CACHE_DIR=str(self.out / "unmeasured"))
             found = re.search(r"measured (\S+) GFLOP/s, (\S+) GB/s", text)
             own = [1e9 * float(number) for number in found.groups()] if found else [float("nan")] * 2
