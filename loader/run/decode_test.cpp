@@ -11,6 +11,7 @@
 #include "backplane/client.hpp"
 #include "testing/allocation_count.h"
 #include "testing/client_fixture.h"
+#include "testing/decoder.h"
 #include "testing/partial.h"
 
 namespace backplane {
@@ -159,6 +160,18 @@ TEST(Decode, CachesInHostMemoryAreUpdatedInPlace) {
 TEST(Decode, CachesInDeviceMemoryAreUpdatedInPlace) {
   const Environment env = environment({BACKPLANE_BUILD_DIR "/tests/plugins/partial.so"}, {{"partial.memory", "own"}});
   decode(env, env.devices().front().info.id, &counters(env));
+}
+
+TEST(Decode, CachesOfGroupQueryAttentionAreUpdatedInPlace) {
+  const Environment env = environment({BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so"});
+  Exec exec = env.compile(testing::decoder()).exec(), other = env.compile(testing::decoder()).exec();
+  std::vector<Tensor> caches;
+  for (uint32_t cache = 0; cache < 3; ++cache) {
+    caches.emplace_back(BP_DTYPE_FLOAT, testing::decoder_cache_shape(cache));
+    exec.bind(testing::kInputKeys + cache, caches.back());
+    exec.bind_output(testing::kOutputKeys + cache, caches.back());
+  }
+  testing::expect_decodes_in_place(exec, other, [&](uint32_t cache) { return testing::decoder_floats(caches[cache]); });
 }
 
 TEST(Decode, SharedMemoryWithoutAnInPlaceUpdateIsRefused) {

@@ -313,19 +313,34 @@ void Program::count_reads() {
   for (uint32_t o = 0; o < graph_.output_count; ++o) ++reads_[graph_.outputs[o]];
 }
 
-// Pairs the input and output of an update. Skips inputs that another call reads or that are also graph outputs, since
+// Pairs the inputs and outputs of updates. Skips inputs that another call reads or that are also graph outputs, since
 // the changes would be seen there.
 void Program::pair_in_place() {
   for (const Call& call : calls_) {
-    if (call.folded || (call.row->facts & kUpdatesInput0) == 0) continue;
-    const uint32_t from = bp_node_input(&graph_, call.node, 0), to = bp_node_output(&graph_, call.node, 0);
-    const auto input = std::find(graph_.inputs, graph_.inputs + graph_.input_count, from);
-    const auto output = std::find(graph_.outputs, graph_.outputs + graph_.output_count, to);
-    if (input == graph_.inputs + graph_.input_count || output == graph_.outputs + graph_.output_count) continue;
-    if (reads_[from] == 1)
+    if (call.folded) continue;
+    for (const Update& pair : call.row->updates) {
+      const uint32_t from = bp_node_input(&graph_, call.node, pair.input);
+      const uint32_t to = bp_node_output(&graph_, call.node, pair.output);
+      const auto input = std::find(graph_.inputs, graph_.inputs + graph_.input_count, from);
+      const auto output = std::find(graph_.outputs, graph_.outputs + graph_.output_count, to);
+      if (input == graph_.inputs + graph_.input_count || output == graph_.outputs + graph_.output_count) continue;
+      if (reads_[from] != 1 || (!pair.same_extents && !have_equal_extents(from, to))) continue;
       inplace_.push_back({static_cast<uint32_t>(input - graph_.inputs), static_cast<uint32_t>(output - graph_.outputs),
                           BP_DONATE_MAY, 0});
+    }
   }
+}
+
+// Whether both have a known shape, and it is the same.
+bool Program::have_equal_extents(uint32_t a, uint32_t b) const {
+  const auto type_of = [&](uint32_t value) { return bp_graph_type(&graph_, bp_graph_value(&graph_, value)->type); };
+  const bp_type_t &x = *type_of(a), &y = *type_of(b);
+  if (x.rank < 0 || x.rank != y.rank) return false;
+  for (int32_t d = 0; d < x.rank; ++d) {
+    const int64_t extent = graph_.dims[x.first_dim + static_cast<uint32_t>(d)].extent;
+    if (extent < 0 || extent != graph_.dims[y.first_dim + static_cast<uint32_t>(d)].extent) return false;
+  }
+  return true;
 }
 
 void Program::consumed(uint32_t value) const {

@@ -82,6 +82,7 @@ class Program {
   void fold_constants();
   void count_reads();
   void pair_in_place();
+  bool have_equal_extents(uint32_t a, uint32_t b) const;
   uint32_t classify() const;
 
   Device& device_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -34,13 +35,17 @@ inline constexpr uint32_t kContainers = 2;
 inline constexpr uint32_t kReadsExtentsOnly = 1;
 // Nodes of this operator are folded only after the early passes, which look for them.
 inline constexpr uint32_t kFoldsLate = 2;
-// Output 0 is input 0 with some elements changed, so the two may share a buffer.
-inline constexpr uint32_t kUpdatesInput0 = 4;
-
 // The product of inputs 0 and 1 may be computed in bf16 where the session allows it.
-inline constexpr uint32_t kMultipliesInBf16 = 8;
+inline constexpr uint32_t kMultipliesInBf16 = 4;
 // Output 0 may be omitted where another output is used. Every other output may be omitted for all operators.
-inline constexpr uint32_t kOmitsOutput0 = 16;
+inline constexpr uint32_t kOmitsOutput0 = 8;
+
+// An output that is an input with some elements changed, so the two may share a buffer.
+struct Update {
+  uint32_t input, output;
+  bool same_extents;  // whether they have equal extents in every call; if not, only where equal extents are known
+};
+inline constexpr Update kUpdatesInput0[] = {{0, 0, true}};
 
 // How nodes with fp16 or bf16 operands are computed.
 enum class HalfRule : uint8_t {
@@ -65,6 +70,7 @@ struct Row {
   HalfRule half = HalfRule::kOwn;
   uint32_t weights = 0;  // with kFp32: a bit for each input of which the kernel may keep its own copy
   uint32_t facts = 0;    // bits kReadsExtentsOnly and others above
+  std::span<const Update> updates = {};
   // Returns the operations per element of the outputs; a multiply-add counts as two. Null: one operation.
   double (*operations)(const Node& node) = nullptr;
 
@@ -82,6 +88,11 @@ struct Row {
   constexpr Row with(uint32_t more) const {
     Row row = *this;
     row.facts |= more;
+    return row;
+  }
+  constexpr Row updating(std::span<const Update> pairs) const {
+    Row row = *this;
+    row.updates = pairs;
     return row;
   }
   constexpr Row costing(double (*count)(const Node& node)) const {

@@ -6,7 +6,7 @@
 namespace backplane::cuda::testing {
 namespace {
 
-using namespace gpu::testing;
+using namespace backplane::testing;
 
 class InPlace : public CapturesTest {
  protected:

@@ -6,7 +6,7 @@
 namespace backplane::opencl::testing {
 namespace {
 
-using namespace gpu::testing;
+using namespace backplane::testing;
 using InPlace = OpenCl;
 
 TEST_F(InPlace, HostMemory) {
@@ -76,17 +76,25 @@ TEST_F(InPlace, BoundAgain) {
   }
 }
 
-// A position that the cache does not have ends the run with an error that names the node.
+// A position that a cache does not have ends the run with an error that names the node, and no cache is changed.
 TEST_F(InPlace, PositionsBeyondTheCache) {
   Exec exec = opencl().compile(decoder(), only_opencl()).exec();
-  for (uint32_t cache = 0; cache < 3; ++cache)
-    exec.bind(kInputKeys + cache, Tensor(BP_DTYPE_FLOAT, decoder_cache_shape(cache)));
+  std::vector<Tensor> caches;
+  for (uint32_t cache = 0; cache < 3; ++cache) {
+    caches.push_back(decoder_numbers(decoder_cache_shape(cache), cache));
+    exec.bind(kInputKeys + cache, caches.back());
+    exec.bind_output(kOutputKeys + cache, caches.back());
+  }
   decode_step(exec, 0);
+  const std::vector<float> keys = decoder_floats(caches[0]), values = decoder_floats(caches[1]);
   for (const int32_t last : {static_cast<int32_t>(kCapacity), INT32_MAX, -2, INT32_MIN}) {
-    exec.bind(kInputLengths, Tensor::of<int32_t>({kSequences}, {0, last}));
+    exec.bind(kInputLengths, Tensor::of<int32_t>({kSequences}, {3, last}));
     const Error error = failure([&] { exec.run(); });
     EXPECT_EQ(error.status(), BP_INVALID_ARGUMENT);
     EXPECT_THAT(error.text(), ::testing::HasSubstr("GroupQueryAttention"));
+    EXPECT_THAT(error.text(), ::testing::HasSubstr("seqlens_k"));
+    EXPECT_EQ(decoder_floats(caches[0]), keys);
+    EXPECT_EQ(decoder_floats(caches[1]), values);
   }
 }
 

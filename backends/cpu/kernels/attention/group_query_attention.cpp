@@ -59,15 +59,19 @@ struct Cache {
   Tensor past, present;  // the node's input and output; either may be absent
   float* floats;         // what attention reads; the memory of `present` if that is FLOAT
 
-  // Starts the head at offset `at`: copies `count` elements from `past`, beginning at offset `kept`.
+  // Starts the head at offset `at`: copies `count` elements from `past`, beginning at offset `kept`. If both caches are
+  // the same memory, their elements have the same offsets, and stay there.
   void begin(int64_t at, int64_t kept, int64_t count) const {
     if (!past.present()) return;
+    const auto copy = [&](const auto* from, auto* to) {
+      if (from != to) std::copy_n(from, count, to);
+    };
     if (past.dtype == BP_DTYPE_FLOAT)
-      std::copy_n(past.as<float>() + kept, count, floats + at);
+      copy(past.as<const float>() + kept, floats + at);
     else
       widen(past.dtype, past.as<uint16_t>() + kept, floats + at, count);
     if (holds_halves() && past.dtype == present.dtype)
-      std::copy_n(past.as<uint16_t>() + kept, count, present.as<uint16_t>() + at);
+      copy(past.as<const uint16_t>() + kept, present.as<uint16_t>() + at);
   }
   // Finishes the head at offset `at`, whose elements [first, last) are new: zeroes the rest up to `capacity`, and
   // converts to `present` if that has 16-bit floats.
@@ -286,11 +290,13 @@ std::unique_ptr<Kernel> create(const Node& node) {
       [o = options_of(node)](const PlanContext& context, Tensors inputs) { return plan(context, o, inputs); });
 }
 
+constexpr Update kCaches[] = {{kPastKey, 1, false}, {kPastValue, 2, false}};
+
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> group_query_attention_rows() {
   static constexpr Row kRows[] = {
-      {"com.microsoft", "GroupQueryAttention", 1, supports, create},
+      Row{"com.microsoft", "GroupQueryAttention", 1, supports, create}.updating(kCaches),
   };
   return kRows;
 }

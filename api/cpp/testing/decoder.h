@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step of a decoder whose caches are updated in place, for the tests of all GPU backends.
+// A step of a decoder whose caches are updated in place, for the tests of several backends.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -9,7 +9,7 @@
 
 #include "testing/client_fixture.h"
 
-namespace backplane::gpu::testing {
+namespace backplane::testing {
 
 constexpr int64_t kSequences = 2, kCapacity = 9, kQueryHeads = 4, kCacheHeads = 2, kHeadSize = 8;
 // Inputs and outputs of the step, by number: a cache has one number as an input and another as an output.
@@ -106,4 +106,4 @@ void expect_decodes_in_place(Exec& exec, Exec& other, const Read& read) {
   }
 }
 
-}  // namespace backplane::gpu::testing
+}  // namespace backplane::testing
