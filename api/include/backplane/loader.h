@@ -417,9 +417,9 @@ BP_EXPORT void BP_CALL bp_exec_destroy(bp_exec_t* exec);
  * until the slot is bound again or unbound. The loader allocates outputs that are not bound.
  *
  * One buffer may be bound to an input and to an output if the device updates it in place (bp_program_info_t.inplace),
- * for example a cache; with BP_DONATE_MUST it has to be bound to both. No other island may read the input after the
- * output was written. Otherwise the memory of an output must not overlap with that of an input. A run checks all this,
- * and returns BP_UNSUPPORTED with the names. Memory of two outputs must not overlap, which no run checks.
+ * for example a cache, which a run that fails may have changed; with BP_DONATE_MUST it has to be bound to both. No
+ * other island may read the input after the output was written. Otherwise memory of an output must not overlap that of
+ * an input or of another output. A run checks all this but two outputs, and returns BP_UNSUPPORTED with the names.
  *
  * [one at a time] [blocks while a stream has a run of the exec]. Errors: BP_NOT_FOUND (the slot, or the buffer's device
  * or space), BP_INVALID_ARGUMENT (also: `memory` is NULL in a space that is not host memory), BP_TYPE_MISMATCH (also:

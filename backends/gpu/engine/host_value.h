@@ -34,10 +34,11 @@ struct HostCall {
 
 // How the host computes an operator's only output.
 struct HostRule {
-  // Returns nullopt if it does not. NULL: the operator is never computed on the host. Throws sdk::Error if the node is
-  // invalid.
+  // NULL: the operator is never computed on the host. Throws sdk::Error if the node is invalid. Returns nullopt if a
+  // result has too many elements, or `computes` is false.
   std::optional<HostValue> (*compute)(const HostCall& call) = nullptr;
-  bool from_extents = false;  // reads the extents of its inputs, and no elements
+  bool from_extents = false;                          // reads the extents of its inputs, and no elements
+  bool (*computes)(const sdk::Node& node) = nullptr;  // whether it computes this node; NULL: every node
 };
 
 bool is_host_dtype(bp_dtype_t dtype);

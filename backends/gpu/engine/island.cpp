@@ -13,6 +13,14 @@ namespace {
 
 constexpr size_t kKeptPlans = 16;
 
+// Whether all extents are equal numbers, or have the same names.
+bool have_equal_extents(const sdk::Value& a, const sdk::Value& b) {
+  bool equal = a.rank() >= 0 && a.rank() == b.rank();
+  for (uint32_t d = 0; equal && d < static_cast<uint32_t>(a.rank()); ++d)
+    equal = a.extent(d) >= 0 ? a.extent(d) == b.extent(d) : !a.symbol(d).empty() && a.symbol(d) == b.symbol(d);
+  return equal;
+}
+
 }  // namespace
 
 Island::Island(Device& device, const sdk::Compile& what)
@@ -42,7 +50,7 @@ Island::Island(Device& device, const sdk::Compile& what)
 void Island::pair_in_place(const sdk::Node& node, const InPlace& pair) {
   const sdk::Value input = node.input(pair.input), output = node.output(pair.output);
   if (!input || !output || input.raw().use_count != 1 || (input.raw().flags & BP_VALUE_OUTPUT) != 0) return;
-  if (!pair.same_extents && (!input.has_static_shape() || input.extents() != output.extents())) return;
+  if (!pair.same_extents && !have_equal_extents(input, output)) return;
   const auto place = [](const auto& all, const sdk::Value& value) {
     const auto at = std::ranges::find_if(all, [&](const sdk::Value& each) { return each.index() == value.index(); });
     return at == all.end() ? BP_NONE : static_cast<uint32_t>(at - all.begin());

@@ -43,6 +43,7 @@ bool follows_from_extents(const Table& table, const sdk::Value& value, uint32_t&
   const sdk::Node node(value.graph(), value.raw().producer);
   const Row* row = table.find(node);
   if (row == nullptr || row->host.compute == nullptr || node.output_count() != 1) return false;
+  if (row->host.computes != nullptr && !row->host.computes(node)) return false;
   for (uint32_t slot = 0; slot < node.input_count(); ++slot) {
     const sdk::Value input = node.input(slot);
     if (!input) continue;
@@ -54,7 +55,7 @@ bool follows_from_extents(const Table& table, const sdk::Value& value, uint32_t&
 }  // namespace
 
 bool is_computed_on_host(const Table& table, const sdk::Value& value) {
-  uint32_t left = 64;
+  uint32_t left = kMostFollowed;
   return value.raw().producer != BP_NONE && follows_from_extents(table, value, left);
 }
 

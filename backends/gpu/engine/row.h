@@ -40,6 +40,7 @@ struct Row {
   SummedBy summed_by = SummedBy::kKernels;
   std::span<const InPlace> in_place = {};
   HostRule host = {};
+  std::string_view fault = "an index is out of range for its dimension";  // what LaunchBuilder::fault reports
 
   constexpr Row on_host(HostRule rule) const {
     Row row = *this;
@@ -53,7 +54,9 @@ struct Row {
 
 using Table = sdk::RowTable<Row, DeviceCaps>;
 
-// Whether the planner computes the value on the host, from extents and constants (engine/host_value.h).
+// Whether the planner computes the value on the host, from extents and constants (engine/host_value.h), in at most
+// kMostFollowed nodes.
+inline constexpr uint32_t kMostFollowed = 64;
 bool is_computed_on_host(const Table& table, const sdk::Value& value);
 
 }  // namespace backplane::gpu

@@ -296,10 +296,10 @@ void Instance::check_work(const Work& work) const {
   for (const Event& event : work.ended) check(event, "making outputs accessible");
   if (!work.plan->may_fault || work.launched.size() < work.plan->launches.size() || *work.found_fault == 0) return;
   const sdk::Node node = island_.graph().node(static_cast<uint32_t>(*work.found_fault) - 1);
-  throw sdk::Error(
-      BP_INVALID_ARGUMENT,
-      std::string(node.op_type()) + " '" + std::string(node.name()) + "': an index is out of range for its dimension",
-      node.id());
+  throw sdk::Error(BP_INVALID_ARGUMENT,
+                   std::string(node.op_type()) + " '" + std::string(node.name()) +
+                       "': " + std::string(island_.gpu_device().table().find(node)->fault),
+                   node.id());
 }
 
 // Returns the failure of a run in a stream, or nullopt. Called when the run's commands have ended; commands of later

@@ -82,7 +82,8 @@ View softmax(Emit& e, const Tensor& scores, const Tensor& sinks) {
   const Tensor wide = e.scratch(BP_DTYPE_FLOAT, shape), weights = e.scratch(BP_DTYPE_FLOAT, shape);
   const std::vector<int64_t> strides = dense_strides(shape);
   e.compute("$0", scores.shape, {view_of(scores)}, {wide, strides, 0});
-  e.compute("$0", {shape[0], shape[1], shape[2], 1}, {{sinks, {0, 1, 0, 0}, 0}}, {wide, strides, keys});
+  e.compute("$0", {shape[0], shape[1], shape[2], 1}, {{sinks, {0, sinks.count() == 1 ? 0 : 1, 0, 0}, 0}},
+            {wide, strides, keys});
   emit_softmax(e, wide, weights, 3, "0");
   return {weights, strides, 0};
 }

@@ -37,7 +37,7 @@ struct AttentionRules {
   Tensor lengths;
   int64_t past = 0;                 // without lengths: the position of the first query
   int64_t ahead = -1, behind = -1;  // how many keys after and before its own position a query sees; -1: all
-  Tensor sinks;                     // [heads]: a score that each row has besides those of its keys; may be empty
+  Tensor sinks;                     // [heads] or [1]: a score that each row has besides those of its keys; may be empty
   // The step whose scores are written to output 3, a number of qk_matmul_output_mode, or -1.
   int64_t shown = -1;
 };

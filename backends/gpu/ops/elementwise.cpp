@@ -290,8 +290,10 @@ std::span<const Row> elementwise_rows() {
       Row{"", "Add", 7, kNumbers, kBinary, same_types, emit_formula, kSumFormula}.on_host({on_host::add}),
       Row{"", "Sub", 7, kNumbers, kBinary, same_types, emit_formula, "$0 - $1"}.on_host({on_host::sub}),
       Row{"", "Mul", 7, kNumbers, kBinary, same_types, emit_formula, "$0 * $1"}.on_host({on_host::mul}),
-      Row{"", "Div", 7, kNumbers, kBinary, same_types, emit_div}.on_host({on_host::div}),
-      Row{"", "Mod", 10, kNumbers, kBinary, same_types, emit_mod}.on_host({on_host::mod}),
+      Row{"", "Div", 7, kNumbers, kBinary, same_types, emit_div}.on_host(
+          {on_host::div, false, on_host::divides_by_constants}),
+      Row{"", "Mod", 10, kNumbers, kBinary, same_types, emit_mod}.on_host(
+          {on_host::mod, false, on_host::divides_by_constants}),
       {"", "Pow", 12, kFloats, kBinary, supports_pow, emit_pow},
       Row{"", "Min", 8, kNumbers, kVariadic, supports_variadic, emit_min_max, "min"}.on_host({on_host::min}),
       Row{"", "Max", 8, kNumbers, kVariadic, supports_variadic, emit_min_max, "max"}.on_host({on_host::max}),

@@ -43,12 +43,24 @@ void require_shape(const Tensor& x, const Shape& shape, const char* name) {
                      std::string(name) + " has shape " + to_string(x.shape) + " but must have " + to_string(shape));
 }
 
-// A constant total_sequence_length determines the caches' capacity; otherwise, the model declares it.
-int64_t capacity_of(Emit& e, int64_t past) {
-  if (!e.constant(kTotal)) return e.node.output(1).extent(2);
-  const std::vector<int64_t> total = e.ints(kTotal);
-  if (total.size() != 1 || total[0] < 0) mismatch("elements of total_sequence_length");
-  return std::max(past, total[0]);
+// Whether present_key is declared with the number of positions of past_key, by a number or a name.
+bool keeps_capacity(const Node& node) {
+  const Value past = node.input(kPastKey), present = node.output(1);
+  if (!past || !present || past.rank() != 4 || present.rank() != 4) return false;
+  return past.extent(2) >= 0 ? past.extent(2) == present.extent(2)
+                             : !past.symbol(2).empty() && past.symbol(2) == present.symbol(2);
+}
+
+// A constant total_sequence_length determines the caches' capacity; otherwise, the model declares it. Caches that are
+// no outputs have room for all tokens.
+int64_t capacity_of(Emit& e, int64_t past, int64_t queries) {
+  if (e.constant(kTotal)) {
+    const std::vector<int64_t> total = e.ints(kTotal);
+    if (total.size() != 1 || total[0] < 0) mismatch("elements of total_sequence_length");
+    return std::max(past, total[0]);
+  }
+  if (!e.has_output(1)) return past + queries;
+  return keeps_capacity(e.node) ? past : e.node.output(1).extent(2);
 }
 
 Call call_of(Emit& e) {
@@ -56,11 +68,11 @@ Call call_of(Emit& e) {
   const bool packed = !e.has_input(kKey);
   Call c{.heads = e.node.int_attribute("num_heads", 0), .kv_heads = e.node.int_attribute("kv_num_heads", 0)};
   const int64_t row_heads = c.heads + (packed ? 2 * c.kv_heads : 0);
-  if (x[2] % row_heads != 0) mismatch(std::to_string(row_heads) + " heads");
+  if (x[2] % row_heads != 0 || x[2] == 0) mismatch(std::to_string(row_heads) + " heads");
   c.batch = x[0], c.queries = x[1], c.size = x[2] / row_heads;
   const Tensor past = e.input(kPastKey);
   c.past = past ? past.shape[2] : 0;
-  c.capacity = capacity_of(e, c.past);
+  c.capacity = capacity_of(e, c.past, c.queries);
   if (c.capacity < c.past)
     throw sdk::Error(BP_TYPE_MISMATCH, "present_key is declared with " + std::to_string(c.capacity) +
                                            " positions, fewer than the " + std::to_string(c.past) + " of past_key");
@@ -82,6 +94,7 @@ Call call_of(Emit& e) {
       .arg(c.queries)
       .arg(c.capacity)
       .arg(c.past)
+      .arg(e.has_output(1) ? c.capacity : INT32_MAX)
       .fault()
       .range(c.batch * std::max<int64_t>(c.queries, 1));
   return c;
@@ -98,7 +111,8 @@ Tensor rotated(Emit& e, const Call& c, const Tensor& x, int64_t heads) {
   if (e.node.int_attribute("do_rotary", 0) == 0) return x;
   const Tensor cosines = e.input(kCosines), sines = e.input(kSines), given = e.input(kPositions);
   const int64_t dim = 2 * cosines.shape[1];
-  if (sines.shape != cosines.shape || dim > c.size || dim == 0 || cosines.shape[0] == 0)
+  if (sines.shape == cosines.shape && dim == 0) return x;
+  if (sines.shape != cosines.shape || dim > c.size || cosines.shape[0] == 0)
     mismatch("cos_cache " + to_string(cosines.shape) + " and sin_cache " + to_string(sines.shape));
   if (given && given.count() != c.positions.count()) mismatch("position_ids");
   const Tensor y = e.scratch(x.dtype, x.shape);
@@ -128,6 +142,7 @@ Heads appended(Emit& e, const Call& c, const Heads& fresh, uint32_t past_slot, u
       .arg(fresh.strides[1])
       .arg(fresh.strides[2])
       .arg(fresh.offset)
+      .fault()
       .range(y.count());
   return heads_of(y, 0);
 }
@@ -151,7 +166,7 @@ Tensor sinks_of(Emit& e, const Call& c) {
     return given;
   }
   if (e.node.int_attribute("smooth_softmax", 0) != 1) return {};
-  return e.table(BP_DTYPE_FLOAT, {c.heads}, std::vector<float>(static_cast<size_t>(c.heads)));
+  return e.table(BP_DTYPE_FLOAT, {1}, std::vector<float>(1));
 }
 
 void emit_group_query_attention(Emit& e, std::string_view) {
@@ -177,8 +192,27 @@ void emit_group_query_attention(Emit& e, std::string_view) {
                  true);
 }
 
+Verdict types_of(const Node& node) {
+  sdk::Expect expected = expect(node);
+  for (const uint32_t slot : {kKey, kValue, kPastKey, kPastValue, kCosines, kSines, kBias, kSinks})
+    expected.same_dtype(kQuery, slot);
+  return expected.input_dtype(kLengths, one(BP_DTYPE_INT32))
+      .input_dtype(kTotal, one(BP_DTYPE_INT32))
+      .input_dtype(kPositions, one(BP_DTYPE_INT64))
+      .rank(kQuery, 3, 3)
+      .rank(kPastKey, 4, 4)
+      .rank(kPastValue, 4, 4)
+      .rank(kCosines, 2, 2)
+      .rank(kSines, 2, 2)
+      .rank(kBias, 4, 4);
+}
+
 Verdict supports_group_query_attention(const Node& node) {
   const int64_t heads = node.int_attribute("num_heads", 0), kv_heads = node.int_attribute("kv_num_heads", 0);
+  constexpr int64_t kMostHeads = 1 << 20;
+  if (heads > kMostHeads)
+    return sdk::no(BP_REASON_ATTRIBUTE, "num_heads is " + std::to_string(heads) + "; at most " +
+                                            std::to_string(kMostHeads) + " are supported");
   if (heads < 1 || kv_heads < 1 || heads % kv_heads != 0)
     return sdk::no(BP_REASON_ATTRIBUTE, "num_heads must be a positive multiple of kv_num_heads, but they are " +
                                             std::to_string(heads) + " and " + std::to_string(kv_heads));
@@ -199,22 +233,15 @@ Verdict supports_group_query_attention(const Node& node) {
       return sdk::no(BP_REASON_ATTRIBUTE, std::string(name) + " requires a quantized cache, which is not supported");
   if (node.int_attribute("qk_output", 0) != 0)
     return sdk::no(BP_REASON_ATTRIBUTE, "scores as an output are not supported");
-  if (node.input(kTotal).weight() == nullptr && (!node.output(1) || node.output(1).extent(2) < 0))
+  if (node.input(kTotal).weight() != nullptr) return types_of(node);
+  if (static_cast<bool>(node.output(1)) != static_cast<bool>(node.output(2)))
+    return sdk::no(BP_REASON_OTHER, "only one of present_key and present_value is used");
+  if (const Value present = node.output(1);
+      present && (present.rank() != 4 || present.extent(2) < 0) && !keeps_capacity(node))
     return sdk::no(BP_REASON_CONSTANT,
-                   "the number of positions in present_key depends on total_sequence_length, which is not a constant, "
-                   "and the model does not declare it");
-  sdk::Expect expected = expect(node);
-  for (const uint32_t slot : {kKey, kValue, kPastKey, kPastValue, kCosines, kSines, kBias, kSinks})
-    expected.same_dtype(kQuery, slot);
-  return expected.input_dtype(kLengths, one(BP_DTYPE_INT32))
-      .input_dtype(kTotal, one(BP_DTYPE_INT32))
-      .input_dtype(kPositions, one(BP_DTYPE_INT64))
-      .rank(kQuery, 3, 3)
-      .rank(kPastKey, 4, 4)
-      .rank(kPastValue, 4, 4)
-      .rank(kCosines, 2, 2)
-      .rank(kSines, 2, 2)
-      .rank(kBias, 4, 4);
+                   "the number of positions in present_key depends on total_sequence_length, which is not a constant; "
+                   "let the model declare it, as a number or by the name that it has in past_key");
+  return types_of(node);
 }
 
 constexpr InPlace kCaches[] = {{kPastKey, 1, false}, {kPastValue, 2, false}};
@@ -232,7 +259,9 @@ std::span<const Row> group_query_attention_rows() {
        emit_group_query_attention,
        {},
        SummedBy::kProducts,
-       kCaches},
+       kCaches,
+       {},
+       "seqlens_k, total_sequence_length or position_ids do not fit the new tokens, the caches or cos_cache"},
   };
   return kRows;
 }

@@ -7,6 +7,7 @@
 #include "backplane/sdk/weights.hpp"
 #include "engine/expression.h"
 #include "ops/extents.h"
+#include "ops/row.h"
 
 namespace backplane::gpu::on_host {
 namespace {
@@ -120,28 +121,49 @@ std::optional<HostValue> slice(const HostCall& call) {
   return viewed(call.in(0), part.shape, part.strides, part.offset);
 }
 
-// Of values with at most one dimension.
 std::optional<HostValue> concat(const HostCall& call) {
-  HostValue result{{0}, {}};
+  Shape shape = call.in(0).shape;
+  const size_t axis = axis_of(call.node.int_attribute("axis", 0), shape.size());
+  std::vector<int64_t> elements;
+  const int64_t outer = gpu::elements(shape, 0, axis);
+  int64_t extent = 0;
   for (uint32_t slot = 0; slot < call.node.input_count(); ++slot) {
-    const HostValue& x = call.in(slot);
-    if (x.shape.size() != 1) return std::nullopt;
-    result.elements.insert(result.elements.end(), x.elements.begin(), x.elements.end());
+    Shape fitting = shape;
+    if (call.in(slot).shape.size() == shape.size()) fitting[axis] = call.in(slot).shape[axis];
+    if (call.in(slot).shape != fitting)
+      throw sdk::Error(BP_TYPE_MISMATCH, "input " + std::to_string(slot) + " has shape " +
+                                             to_string(call.in(slot).shape) + " but input 0 has " + to_string(shape));
+    extent += fitting[axis];
   }
-  result.shape[0] = static_cast<int64_t>(result.elements.size());
-  return within_limit(std::move(result));
+  for (int64_t o = 0; o < outer; ++o) {
+    for (uint32_t slot = 0; slot < call.node.input_count(); ++slot) {
+      const HostValue& x = call.in(slot);
+      const int64_t part = gpu::elements(x.shape, axis, x.shape.size());
+      elements.insert(elements.end(), x.elements.begin() + o * part, x.elements.begin() + (o + 1) * part);
+    }
+  }
+  shape[axis] = extent;
+  return within_limit({std::move(shape), std::move(elements)});
 }
 
 std::optional<HostValue> gather(const HostCall& call) {
   const HostValue &x = call.in(0), &indices = call.in(1);
-  if (x.shape.size() != 1) return std::nullopt;
-  HostValue result{indices.shape, {}};
-  for (const int64_t given : indices.elements) {
-    const int64_t index = given < 0 ? given + x.shape[0] : given;
-    if (index < 0 || index >= x.shape[0])
-      throw sdk::Error(BP_INVALID_ARGUMENT, "index " + std::to_string(given) + " is out of range for " +
-                                                std::to_string(x.shape[0]) + " elements");
-    result.elements.push_back(x.elements[static_cast<size_t>(index)]);
+  const size_t axis = axis_of(call.node.int_attribute("axis", 0), x.shape.size());
+  const int64_t outer = elements(x.shape, 0, axis), extent = x.shape[axis];
+  const int64_t inner = elements(x.shape, axis + 1, x.shape.size());
+  HostValue result{Shape(x.shape.begin(), x.shape.begin() + static_cast<ptrdiff_t>(axis)), {}};
+  result.shape.insert(result.shape.end(), indices.shape.begin(), indices.shape.end());
+  result.shape.insert(result.shape.end(), x.shape.begin() + static_cast<ptrdiff_t>(axis) + 1, x.shape.end());
+  if (!fits(result.shape)) return std::nullopt;
+  for (int64_t o = 0; o < outer; ++o) {
+    for (const int64_t given : indices.elements) {
+      const int64_t index = given < 0 ? given + extent : given;
+      if (index < 0 || index >= extent)
+        throw sdk::Error(BP_INVALID_ARGUMENT, "index " + std::to_string(given) + " is out of range for " +
+                                                  std::to_string(extent) + " elements");
+      const auto from = x.elements.begin() + (o * extent + index) * inner;
+      result.elements.insert(result.elements.end(), from, from + inner);
+    }
   }
   return result;
 }
@@ -193,6 +215,11 @@ std::optional<HostValue> mul(const HostCall& call) {
   return combined(call, [](bp_dtype_t dtype, int64_t a, int64_t b) -> std::optional<int64_t> {
     return wrapped(dtype, bits(a) * bits(b));
   });
+}
+
+bool divides_by_constants(const Node& node) {
+  const std::optional<std::vector<int64_t>> divisors = sdk::weight_ints(node.input(1));
+  return divisors && std::ranges::count(*divisors, 0) == 0;
 }
 
 std::optional<HostValue> div(const HostCall& call) {

@@ -22,6 +22,8 @@ std::optional<HostValue> cast(const HostCall& call);
 std::optional<HostValue> add(const HostCall& call);
 std::optional<HostValue> sub(const HostCall& call);
 std::optional<HostValue> mul(const HostCall& call);
+// Div and Mod, of nodes whose divisors are constants other than 0: what a device computes for 0 is its own matter.
+bool divides_by_constants(const sdk::Node& node);
 std::optional<HostValue> div(const HostCall& call);
 std::optional<HostValue> mod(const HostCall& call);
 std::optional<HostValue> min(const HostCall& call);
