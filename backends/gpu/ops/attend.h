@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scaled dot-product attention for the operators that contain it, computed in fp32: two products with a softmax between
-// them.
+// Scaled dot-product attention for the operators that contain it, computed in fp32: one kernel for few queries,
+// otherwise two products with a softmax between them.
 #pragma once
 
 #include "ops/row.h"
@@ -42,11 +42,9 @@ struct AttentionRules {
   int64_t shown = -1;
 };
 
-// Returns the results of attention, FLOAT [batch, query heads, queries, size of v]. Each head of k and v serves as many
-// consecutive heads of q as the numbers of heads require. Throws if q, k and v do not fit each other.
-Tensor attend(Emit& e, const Heads& q, const Heads& k, const Heads& v, const AttentionRules& rules);
-
-// Sets output 0 to results of `attend`: in their shape, or as [batch, queries, heads * size] if `packed`.
-void write_attended(Emit& e, const Tensor& results, bool packed);
+// Sets output 0 to the results of attention, [batch, query heads, queries, size of v], or [batch, queries, heads *
+// size] if `packed`. Each head of k and v serves as many consecutive heads of q as the numbers of heads require. Throws
+// if q, k and v do not fit each other.
+void attend(Emit& e, const Heads& q, const Heads& k, const Heads& v, const AttentionRules& rules, bool packed);
 
 }  // namespace backplane::gpu

@@ -51,18 +51,17 @@ void emit_attention(Emit& e, std::string_view) {
   if (lengths && lengths.shape != Shape{q.batch})
     throw sdk::Error(BP_TYPE_MISMATCH, "lengths have shape " + to_string(lengths.shape) + " instead of [" +
                                            std::to_string(q.batch) + "], one for each sequence");
-  const Tensor results =
-      attend(e, q, k, v,
-             {.scale = node.attribute("scale") != nullptr ? node.float_attribute("scale", 1)
-                                                          : 1 / std::sqrt(static_cast<float>(q.size)),
-              .softcap = node.float_attribute("softcap", 0),
-              .mask = mask_of(e.input(kMask), {q.batch, q.heads, q.length, k.length}),
-              .lengths = lengths,
-              .past = e.has_input(kPastKey) ? e.shape(kPastKey)[2] : 0,
-              .ahead = node.int_attribute("is_causal", 0) != 0 ? 0 : node.int_attribute("right_window_size", -1),
-              .behind = node.int_attribute("left_window_size", -1),
-              .shown = e.has_output(3) ? node.int_attribute("qk_matmul_output_mode", 0) : -1});
-  write_attended(e, results, q.tensor.rank() == 3);
+  attend(e, q, k, v,
+         {.scale = node.attribute("scale") != nullptr ? node.float_attribute("scale", 1)
+                                                      : 1 / std::sqrt(static_cast<float>(q.size)),
+          .softcap = node.float_attribute("softcap", 0),
+          .mask = mask_of(e.input(kMask), {q.batch, q.heads, q.length, k.length}),
+          .lengths = lengths,
+          .past = e.has_input(kPastKey) ? e.shape(kPastKey)[2] : 0,
+          .ahead = node.int_attribute("is_causal", 0) != 0 ? 0 : node.int_attribute("right_window_size", -1),
+          .behind = node.int_attribute("left_window_size", -1),
+          .shown = e.has_output(3) ? node.int_attribute("qk_matmul_output_mode", 0) : -1},
+         q.tensor.rank() == 3);
 }
 
 Verdict supports_attention(const Node& node) {

@@ -180,16 +180,15 @@ void emit_group_query_attention(Emit& e, std::string_view) {
   const Heads values = heads_in(v, packed ? c.heads + c.kv_heads : 0, c.kv_heads, c.size);
   const float scale = e.node.float_attribute("scale", 0);
   const int64_t window = e.node.int_attribute("local_window_size", -1);
-  write_attended(e,
-                 attend(e, queries, appended(e, c, keys, kPastKey, 1), appended(e, c, values, kPastValue, 2),
-                        {.scale = scale != 0 ? scale : 1 / std::sqrt(static_cast<float>(c.size)),
-                         .softcap = e.node.float_attribute("softcap", 0),
-                         .mask = bias_of(c, e.input(kBias)),
-                         .lengths = c.ends,
-                         .ahead = 0,
-                         .behind = window < 0 ? -1 : window - 1,
-                         .sinks = sinks_of(e, c)}),
-                 true);
+  attend(e, queries, appended(e, c, keys, kPastKey, 1), appended(e, c, values, kPastValue, 2),
+         {.scale = scale != 0 ? scale : 1 / std::sqrt(static_cast<float>(c.size)),
+          .softcap = e.node.float_attribute("softcap", 0),
+          .mask = bias_of(c, e.input(kBias)),
+          .lengths = c.ends,
+          .ahead = 0,
+          .behind = window < 0 ? -1 : window - 1,
+          .sinks = sinks_of(e, c)},
+         true);
 }
 
 Verdict types_of(const Node& node) {
