@@ -406,6 +406,8 @@ struct Environment::Maker {
     Refusal refusal = start(*backend, library, infos, &none);
     if (settings.probe.policy == ProbePolicy::kCached && (none || !refusal))
       remember(*backend, opening, facts, before, infos, refusal.text);
+    else if (refusal)
+      forget_backend(library, situation_of(backend->id, opening.isolation != nullptr));
     if (refusal) return refusal;
     enter(std::move(backend), infos, candidate, opening.isolation != nullptr);
     return {};
@@ -452,8 +454,9 @@ struct Environment::Maker {
     for (const bp_device_info_t& info : infos) known.devices.emplace_back(info);
     known.no_device = no_device;
     const std::string& where = situation_of(backend.id, opening.isolation != nullptr);
-    // Writes only if there is no valid entry, so that later starts do not write to the disk.
-    if (!recall_backend(opening.library, where, checked)) remember_backend(opening.library, where, known);
+    // Writes only if there is no such entry, so that later starts do not write to the disk.
+    const auto stored = recall_backend(opening.library, where, checked);
+    if (!stored || !have_same_devices(*stored, known)) remember_backend(opening.library, where, known);
   }
 
   // Adds a plugin that is linked into the program.

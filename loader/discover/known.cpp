@@ -2,6 +2,7 @@
 #include "discover/known.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -29,7 +30,8 @@ constexpr uint32_t kMost = 1000;  // entries in any list
 // 2 s, in nanoseconds. The clocks of file systems advance in steps of up to this length. A file that changed shortly
 // before it was read may have changed again with the same time stamp.
 constexpr int64_t kStep = 2'000'000'000;
-constexpr std::chrono::hours kKept{30 * 24};
+constexpr std::chrono::hours kKept{30 * 24}, kNoDeviceKept{24};
+constexpr size_t kMostFiles = 256;  // whose facts count in a folder
 
 class Writer {
  public:
@@ -111,12 +113,21 @@ KnownDevice read_device(Reader& in) {
   return device;
 }
 
-// Appends the facts of each absolute path in a list separated by ':'. A folder's facts change when its entries do.
-void add_paths(std::string_view list, std::string& state) {
+// Appends the facts of each path in a list separated by ':'. A folder's facts change when an entry is added or removed;
+// `with_files` adds those of its files, which may be overwritten or be links to files elsewhere.
+void add_paths(std::string_view list, bool with_files, std::string& state) {
   while (!list.empty()) {
-    const std::string_view path = list.substr(0, list.find(':'));
-    list.remove_prefix(std::min(list.size(), path.size() + 1));
-    if (path.starts_with('/')) state += facts_of(path).text() + '\n';
+    const fs::path path(list.substr(0, list.find(':')));
+    list.remove_prefix(std::min(list.size(), path.native().size() + 1));
+    if (path.empty()) continue;
+    state += facts_of(path).text() + '\n';
+    std::error_code error;
+    size_t left = with_files ? kMostFiles : 0;
+    if (left == 0) continue;
+    for (const std::string& name : names_in(path, error)) {
+      if (left-- == 0) break;
+      state += name + ' ' + facts_of(path / name).text() + '\n';
+    }
   }
 }
 
@@ -204,19 +215,28 @@ std::optional<KnownBackend> read_known(std::string_view bytes) {
   return known;
 }
 
+bool have_same_devices(const KnownBackend& a, const KnownBackend& b) {
+  return std::ranges::equal(a.devices, b.devices, {}, &KnownDevice::texts, &KnownDevice::texts);
+}
+
 std::string situation(const Host::Options& options) {
   std::string all;
   for (const auto& [name, value] : options) {
     all += fmt::format("{}={}\n", name, value);
-    if (name == "path") add_paths(value, all);
+    if (name == "path") add_paths(value, true, all);
   }
   for (const std::string& entry : minimal_environment()) {
     all += entry + '\n';
     const std::string_view text = entry, name = text.substr(0, text.find('='));
-    if (name.ends_with("_PATH")) add_paths(text.substr(std::min(name.size() + 1, text.size())), all);
+    if (name.ends_with("_PATH")) add_paths(text.substr(std::min(name.size() + 1, text.size())), true, all);
   }
-  add_paths("/dev:/dev/dri:/etc/ld.so.cache:/lib:/lib64:/usr/lib:/usr/lib64:/usr/local/lib", all);
-  add_paths(fmt::format("/usr/lib/{}-linux-gnu", own_machine()), all);
+  add_paths("/dev/dri:/etc/OpenCL/vendors", true, all);
+  add_paths("/dev:/dev/nvidiactl:/dev/nvidia0:/dev/kfd:/etc/ld.so.cache", false, all);
+  add_paths("/lib:/lib64:/usr/lib:/usr/lib64:/usr/local/lib", false, all);
+  add_paths(fmt::format("/usr/lib/{}-linux-gnu", own_machine()), false, all);
+  std::array<gid_t, 64> groups{};
+  const int count = ::getgroups(static_cast<int>(groups.size()), groups.data());
+  for (int i = 0; i < count; ++i) all += fmt::format("group {}\n", groups[static_cast<size_t>(i)]);
   return blake2b_of(all);
 }
 
@@ -232,6 +252,8 @@ std::optional<KnownBackend> recall_backend(const fs::path& library, std::string_
   auto known = read_known(bytes);
   if (!known || known->facts != facts_of(library) || known->facts.changed_ns + kStep > known->seen_ns)
     return std::nullopt;
+  const std::chrono::nanoseconds now = std::chrono::system_clock::now().time_since_epoch();
+  if (known->devices.empty() && std::chrono::nanoseconds(known->seen_ns) + kNoDeviceKept < now) return std::nullopt;
   return known;
 }
 

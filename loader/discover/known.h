@@ -42,17 +42,23 @@ struct KnownBackend {
 };
 
 // A hash of the state, apart from the library, on which a plugin's devices usually depend: its options, the environment
-// variables of minimal_environment() (child.h), the paths in its option "path" and in variables named *_PATH, and the
-// machine's /dev, /dev/dri, /etc/ld.so.cache and folders of libraries. Of these, only the facts count (FileFacts).
+// variables of minimal_environment() (child.h), the process's groups, the paths in its option "path" and in variables
+// named
+// *_PATH with the files in these folders, and the machine's devices, /etc/ld.so.cache, registered OpenCL drivers and
+// folders of libraries. Of files and folders, only the facts count (FileFacts).
 std::string situation(const Host::Options& options);
 
 // nullopt if there is no valid entry, or if the library has changed since the entry's `seen_ns`. An entry whose library
-// had changed less than two seconds before `seen_ns` is not used: a later change could have the same time stamp.
+// had changed less than two seconds before `seen_ns` is not used: a later change could have the same time stamp. An
+// entry without devices is used for a day.
 std::optional<KnownBackend> recall_backend(const std::filesystem::path& library, std::string_view situation,
                                            CheckedFolders& checked);
 // Both ignore failures. `remember_backend` also removes entries that are a month old.
 void remember_backend(const std::filesystem::path& library, std::string_view situation, const KnownBackend& known);
 void forget_backend(const std::filesystem::path& library, std::string_view situation);
+
+// Whether both entries list the same devices, by their texts, or both none.
+bool have_same_devices(const KnownBackend& a, const KnownBackend& b);
 
 // The stored form of an entry. read_known returns nullopt if it is damaged.
 std::string write_known(const KnownBackend& known);

@@ -146,12 +146,45 @@ TEST(Listing, RemembersThatThereIsNoDevice) {
   const Opened opened(library.parent_path());
   EXPECT_EQ(refusal(), first);
   EXPECT_EQ(opened.count(), 0u);
-  sandbox.write("drivers/libnew.so.1", "");
-  EXPECT_EQ(refusal(), first);
-  EXPECT_GT(opened.count(), 0u);
+  for (const char* content : {"new", "overwritten in place"}) {
+    sandbox.write("drivers/libnew.so.1", content);
+    EXPECT_EQ(refusal(), first);
+    EXPECT_GT(opened.count(), 0u) << content;
+  }
   const auto now = Request(list).option("loader.load", "now").create();
   EXPECT_GT(opened.count(), 0u) << "a session looks again";
   EXPECT_EQ((*now)->candidates()[0].refusal, BP_REFUSED_DEVICES);
+}
+
+// Entries that a start without them finds wrong are replaced.
+TEST(Listing, WrongEntriesAreReplaced) {
+  const Sandbox sandbox;
+  const fs::path library = sandbox.root() / "lib/x.so";
+  fs::create_directory(library.parent_path());
+  fs::copy_file(kFake, library);
+  const fs::path file = sandbox.write("fake.json", manifest("fake", library.string()));
+  const auto request = Request().only_given().file(file);
+  const auto listed = [&](const char* load, const char* devices) {
+    auto env = Request(request).option("loader.load", load).option("fake.devices", devices).create();
+    return (*env)->devices().size();
+  };
+  KnownBackend known;
+  known.facts = facts_of(library);
+  known.seen_ns = known.facts.changed_ns + 3'000'000'000;
+  known.id = "fake";
+  known.version = BP_ABI_VERSION;
+  known.no_device = "there was none";
+  const std::string one = situation({{"devices", "1"}}), none = situation({{"devices", "0"}});
+  remember_backend(library, one, known);
+  EXPECT_EQ(listed("when_used", "1"), 0u);
+  EXPECT_EQ(listed("now", "1"), 1u);
+  EXPECT_EQ(listed("when_used", "1"), 1u);
+  known.no_device.clear();
+  known.devices.emplace_back(bp_device_info_t{});
+  remember_backend(library, none, known);
+  EXPECT_EQ(listed("when_used", "0"), 1u);
+  EXPECT_EQ(listed("now", "0"), 0u);
+  EXPECT_EQ(listed("when_used", "0"), 0u);
 }
 
 // The entry has one device too many. The first opening of a device finds this out after creating the backend, which

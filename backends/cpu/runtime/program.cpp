@@ -331,14 +331,16 @@ void Program::pair_in_place() {
   }
 }
 
-// Whether both have a known shape, and it is the same.
+// Whether all extents are equal numbers, or have the same names.
 bool Program::have_equal_extents(uint32_t a, uint32_t b) const {
   const auto type_of = [&](uint32_t value) { return bp_graph_type(&graph_, bp_graph_value(&graph_, value)->type); };
   const bp_type_t &x = *type_of(a), &y = *type_of(b);
   if (x.rank < 0 || x.rank != y.rank) return false;
   for (int32_t d = 0; d < x.rank; ++d) {
-    const int64_t extent = graph_.dims[x.first_dim + static_cast<uint32_t>(d)].extent;
-    if (extent < 0 || extent != graph_.dims[y.first_dim + static_cast<uint32_t>(d)].extent) return false;
+    const bp_dim_t& one = graph_.dims[x.first_dim + static_cast<uint32_t>(d)];
+    const bp_dim_t& other = graph_.dims[y.first_dim + static_cast<uint32_t>(d)];
+    if (one.extent != other.extent) return false;
+    if (one.extent < 0 && (one.symbol == BP_NONE || one.symbol != other.symbol)) return false;
   }
   return true;
 }

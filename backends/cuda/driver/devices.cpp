@@ -60,26 +60,35 @@ FoundDevice query(CUdevice id) {
 }  // namespace
 
 std::vector<FoundDevice> find_devices(std::string& why_none) {
-  std::vector<FoundDevice> found;
-  const auto failure = sdk::caught([&] {
-    check(cuda().cuInit(0), "starting the driver");
-    int count = 0;
+  if (const auto absent = sdk::caught([] { cuda(); })) {
+    why_none = absent->text;
+    return {};
+  }
+  const CUresult started = cuda().cuInit(0);
+  int count = 0;
+  if (started != CUDA_ERROR_NO_DEVICE) {
+    check(started, "starting the driver");
     check(cuda().cuDeviceGetCount(&count), "counting devices");
-    if (count == 0) why_none = "the driver has no device";
-    for (int index = 0; index < count; ++index) {
-      const auto unusable = sdk::caught([&] {
-        CUdevice id = 0;
-        check(cuda().cuDeviceGet(&id, index), "finding it");
-        found.push_back(query(id));
-      });
-      if (unusable) why_none = "device " + std::to_string(index) + ": " + unusable->text;
+  }
+  if (count == 0) why_none = "the driver has no device";
+  std::vector<FoundDevice> found;
+  std::optional<sdk::Error> unusable;
+  for (int index = 0; index < count; ++index) {
+    const auto failure = sdk::caught([&] {
+      CUdevice id = 0;
+      check(cuda().cuDeviceGet(&id, index), "finding it");
+      found.push_back(query(id));
+    });
+    if (failure && !unusable) {
+      unusable = failure;
+      unusable->text = "device " + std::to_string(index) + ": " + failure->text;
     }
-    // cuMemcpyPeerAsync copies between any two devices: through host memory if they cannot access each other's.
-    for (size_t index = 0; index < found.size(); ++index)
-      for (size_t other = 0; other < found.size(); ++other)
-        if (other != index) found[index].caps.peers.push_back(static_cast<uint32_t>(other));
-  });
-  if (failure) why_none = failure->text;
+  }
+  if (found.empty() && unusable) throw sdk::Error(*unusable);
+  // cuMemcpyPeerAsync copies between any two devices: through host memory if they cannot access each other's.
+  for (size_t index = 0; index < found.size(); ++index)
+    for (size_t other = 0; other < found.size(); ++other)
+      if (other != index) found[index].caps.peers.push_back(static_cast<uint32_t>(other));
   return found;
 }
 

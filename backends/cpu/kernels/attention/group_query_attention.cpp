@@ -59,6 +59,10 @@ struct Cache {
   Tensor past, present;  // the node's input and output; either may be absent
   float* floats;         // what attention reads; the memory of `present` if that is FLOAT
 
+  bool is_in_place() const {
+    const auto* const memory = past.present() ? past.as<const std::byte>() : nullptr;
+    return memory != nullptr && present.present() && memory == present.as<const std::byte>();
+  }
   // Starts the head at offset `at`: copies `count` elements from `past`, beginning at offset `kept`. If both caches are
   // the same memory, their elements have the same offsets, and stay there.
   void begin(int64_t at, int64_t kept, int64_t count) const {
@@ -131,6 +135,9 @@ std::optional<std::string> run(const GroupQuery& g, Tensors in, Tensors out, voi
   std::array<Cache, 2> caches;
   for (size_t i = 0; i < caches.size(); ++i) {
     Cache& c = caches[i] = {at(in, kPastKey + i), at(out, 1 + i), nullptr};
+    if (c.is_in_place() && g.past_capacity != s.kv_length)
+      return "a cache of " + std::to_string(g.past_capacity) + " positions cannot grow to " +
+             std::to_string(s.kv_length) + " in place";
     const bool holds_floats = c.present.present() && c.present.dtype == BP_DTYPE_FLOAT;
     c.floats = holds_floats ? c.present.as<float>() : floats(g.cache_floats());
   }
