@@ -125,6 +125,7 @@ std::vector<Case> all_cases() {
       {"q8", "amx", {1, 128, 8, 8}, q8({72, 128, 1, 1}, 1, 0, 1), BP_DTYPE_FLOAT, 0.101, true},
       {"q8", "pointwise", {1, 128, 8, 8}, q8({128, 128, 1, 1}, 1, 0, 1), BP_DTYPE_FLOAT, 0.101, true},
       {"q8", "onednn", {1, 128, 8, 8}, q8({32, 128, 3, 3}, 1, 1, 1), BP_DTYPE_FLOAT, 0.101, true},
+      {"q8", "integer", {1, 128, 8, 8}, q8({32, 128, 3, 3}, 1, 1, 1), BP_DTYPE_FLOAT, 0.101, true},
       {"q8", "direct", {1, 128, 8, 8}, q8({32, 128, 3, 3}, 1, 1, 1), BP_DTYPE_FLOAT, 0.101, true},
   };
 }

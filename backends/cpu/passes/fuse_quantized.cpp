@@ -6,7 +6,6 @@
 #include <map>
 
 #include "kernels/quantized/q8_conv.h"
-#include "kernels/quantized/q8_onednn.h"
 #include "kernels/quantized/q8_pool.h"
 #include "kernels/quantized/q8_sum.h"
 #include "passes/fusion_graph.h"
@@ -30,7 +29,7 @@ class QuantizedFusion {
   void run() {
     for (uint32_t i = 0; i < g_.calls().size(); ++i) {
       if (g_.is(i, {"QuantizeLinear"})) find(i);
-      if (g_.is(i, {"QLinearConv", "QLinearMatMul"}) && has_q8_products()) linear(i);
+      if (g_.is(i, {"QLinearConv", "QLinearMatMul"})) linear(i);
     }
     drop_unread();
   }
@@ -195,11 +194,10 @@ class QuantizedFusion {
   // ---- The rules
 
   bool product(const Chain& chain, int axis, uint32_t bias, auto&& make) {
-    if (!has_q8_products()) return false;
     std::span<const uint32_t> in = g_.call(chain.head).inputs;
     const std::optional<QuantizedValue> x = quantized(in[0]);
     const std::optional<Weights> w = weights(in[1], axis);
-    if (!x || !w) return false;
+    if (!x || !w || !is_fast(g_.node(chain.head), g_.value(w->value).shape)) return false;
     const int64_t channels = g_.value(w->value).shape[axis];
     Q8Product p{x->quantization, chain.result, w->zero, w->scales, {}, chain.activation};
     if (bias != BP_NONE) {
@@ -325,6 +323,7 @@ class QuantizedFusion {
     const std::optional<Weights> w = weights(input(call, 3), input(call, 4), input(call, 5), is_conv ? 0 : 1);
     if (!x || !y || !w || g_.known(input(call, 0))) return;
     const Tensor& t = g_.value(w->value);
+    if (!is_fast(node, t.shape)) return;
     if (!is_conv && t.shape.rank() != 2) return;
     Q8Product p{*x, *y, w->zero, w->scales, {}, {}};
     if (const uint32_t bias = input(call, 8); bias != BP_NONE) {
@@ -340,6 +339,11 @@ class QuantizedFusion {
     const uint32_t source = input(call, 0);
     g_.replace(joined, is_conv ? make_q8_conv(node, std::move(p)) : make_q8_matmul(std::move(p), false),
                {source, w->value});
+  }
+
+  static bool is_fast(const Node& node, const Shape& weights) {
+    const bool is_conv = node.op_type() == "Conv" || node.op_type() == "QLinearConv";
+    return is_conv ? has_fast_q8_conv(node, weights) : has_fast_q8_matmul();
   }
 
   bool is_image(uint32_t value) const {

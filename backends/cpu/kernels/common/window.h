@@ -57,4 +57,28 @@ struct Window {
 std::optional<Window> make_window(const WindowAttributes& attributes, const Shape& input,
                                   std::span<const int64_t> kernel, std::string* error);
 
+// For each tap t (a position of the window) of an output position, calls tap(t, position) if it reads that position of
+// the image, or miss(t) if it is in the padding.
+template <class Tap, class Miss>
+void each_tap(const Window& w, int64_t place, const Tap& tap, const Miss& miss) {
+  const int64_t z0 = place / (w.out[1] * w.out[2]) * w.stride[0] - w.begin[0];
+  const int64_t y0 = place / w.out[2] % w.out[1] * w.stride[1] - w.begin[1];
+  const int64_t x0 = place % w.out[2] * w.stride[2] - w.begin[2];
+  int64_t t = 0;
+  for (int64_t kz = 0; kz < w.kernel[0]; ++kz) {
+    const int64_t z = z0 + kz * w.dilation[0];
+    for (int64_t ky = 0; ky < w.kernel[1]; ++ky) {
+      const int64_t y = y0 + ky * w.dilation[1];
+      const bool row = z >= 0 && z < w.in[0] && y >= 0 && y < w.in[1];
+      for (int64_t kx = 0; kx < w.kernel[2]; ++kx, ++t) {
+        const int64_t x = x0 + kx * w.dilation[2];
+        if (row && x >= 0 && x < w.in[2])
+          tap(t, (z * w.in[1] + y) * w.in[2] + x);
+        else
+          miss(t);
+      }
+    }
+  }
+}
+
 }  // namespace backplane::cpu

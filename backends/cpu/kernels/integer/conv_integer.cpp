@@ -33,31 +33,6 @@ struct ConvIntegerWork {
   int64_t out_group() const { return size.out_channels / size.groups; }
   int64_t taps() const { return window.kernel_size(); }
 
-  // For each tap t (a position of the window) of an output position, calls tap(t, at) if it reads position `at` of the
-  // image, or miss(t) if it is in the padding.
-  template <class Tap, class Miss>
-  void each_tap(int64_t place, const Tap& tap, const Miss& miss) const {
-    const Window& w = window;
-    const int64_t z0 = place / (w.out[1] * w.out[2]) * w.stride[0] - w.begin[0];
-    const int64_t y0 = place / w.out[2] % w.out[1] * w.stride[1] - w.begin[1];
-    const int64_t x0 = place % w.out[2] * w.stride[2] - w.begin[2];
-    int64_t t = 0;
-    for (int64_t kz = 0; kz < w.kernel[0]; ++kz) {
-      const int64_t z = z0 + kz * w.dilation[0];
-      for (int64_t ky = 0; ky < w.kernel[1]; ++ky) {
-        const int64_t y = y0 + ky * w.dilation[1];
-        const bool row = z >= 0 && z < w.in[0] && y >= 0 && y < w.in[1];
-        for (int64_t kx = 0; kx < w.kernel[2]; ++kx, ++t) {
-          const int64_t x = x0 + kx * w.dilation[2];
-          if (row && x >= 0 && x < w.in[2])
-            tap(t, (z * w.in[1] + y) * w.in[2] + x);
-          else
-            miss(t);
-        }
-      }
-    }
-  }
-
   // Stores sums [positions, n] in one image y [channels, positions], where column 0 of the sums is output channel
   // `first`. If `scaled`, scales them and applies the post-operations before that. Reads only the given positions and
   // columns.
@@ -116,8 +91,8 @@ void run_depthwise(const ConvIntegerWork& conv, Tensors in, const Tensor& y, voi
       std::fill_n(sums, count * n, 0);
       for (int64_t i = 0; i < count; ++i) {
         auto* to = reinterpret_cast<uint32_t*>(sums + i * n);
-        conv.each_tap(
-            first + i,
+        each_tap(
+            conv.window, first + i,
             [&](int64_t t, int64_t at) {
               if (x_signed)
                 clone_of<add_signed>(reinterpret_cast<const int8_t*>(x) + at * n, weights + t * n, to, n,
@@ -144,8 +119,8 @@ void run_products(const ConvIntegerWork& conv, const IntegerGemm& products, Tens
     const int64_t image = product / conv.size.groups, group = product % conv.size.groups;
     const auto* x = in[kX].as<uint8_t>() + image * conv.window.in_size() * channels + group * each;
     const uint8_t* only = buffer;
-    conv.each_tap(
-        place,
+    each_tap(
+        conv.window, place,
         [&](int64_t t, int64_t at) {
           if (conv.taps() == 1)
             only = x + at * channels;

@@ -87,7 +87,18 @@ CLONED void flip_bytes(const uint8_t* a, int64_t k, uint8_t flip, uint8_t* to) {
 
 template <class T>
 void spread_pairs(const T* a, int64_t k, uint32_t* to, int64_t step) {
-  for (int64_t l = 0; l < k; l += 2) {
+  typedef T Bytes __attribute__((vector_size(16)));
+  typedef int16_t Pairs __attribute__((vector_size(32)));
+  int64_t l = 0;
+  for (; l + 16 <= k; l += 16) {
+    Bytes bytes;
+    std::memcpy(&bytes, a + l, sizeof bytes);
+    const Pairs pairs = __builtin_convertvector(bytes, Pairs);
+    uint32_t words[8];
+    std::memcpy(words, &pairs, sizeof words);
+    for (int64_t i = 0; i < 8; ++i) to[(l / 2 + i) * step] = words[i];
+  }
+  for (; l < k; l += 2) {
     const int32_t low = a[l], high = l + 1 < k ? a[l + 1] : 0;
     to[l / 2 * step] = static_cast<uint16_t>(low) | static_cast<uint32_t>(high) << 16;
   }

@@ -11,6 +11,7 @@
 #include "kernels/onednn/packed_weights.h"
 #include "kernels/quantized/amx/q8_amx.h"
 #include "kernels/quantized/q8_depthwise.h"
+#include "kernels/quantized/q8_integer.h"
 #include "kernels/quantized/q8_onednn.h"
 #include "kernels/quantized/q8_pointwise.h"
 #include "kernels/quantized/quantize.h"
@@ -346,8 +347,30 @@ const char* refuse_pointwise_tiles(const PlanContext&, Q8Problem& p) {
   return why != nullptr ? why : refuse_pointwise(p.work);
 }
 
+// Without VNNI, oneDNN adds products of two neighboring input channels in 16 bits, which saturates. Returns whether the
+// weights are so small that it cannot, as those that are quantized to 7 bits for such processors.
+bool fit_in_pairs(const Q8Problem& p) {
+  const Tensor& weights = p.inputs[1];
+  const ConvSize& size = p.problem.size;
+  if (p.product.source.is_signed() || size.groups != 1 || weights.data == nullptr) return false;
+  const int64_t taps = p.problem.row / size.in_channels;
+  const auto magnitude = [&](int64_t channel, int64_t i) {
+    const int64_t at = p.problem.transposed ? i * size.out_channels + channel : channel * p.problem.row + i;
+    return std::abs(q8_at(weights.data, weights.dtype == BP_DTYPE_INT8, at) - p.product.weight_zero);
+  };
+  constexpr int32_t kMost = 128;  // 128 · 255 fits in 16 bits
+  for (int64_t channel = 0; channel < size.out_channels; ++channel) {
+    for (int64_t c = 0; c + 1 < size.in_channels; c += 2) {
+      for (int64_t t = 0; t < taps; ++t)
+        if (magnitude(channel, c * taps + t) + magnitude(channel, (c + 1) * taps + t) > kMost) return false;
+    }
+  }
+  return true;
+}
+
 const char* refuse_onednn(const PlanContext& context, Q8Problem& p) {
   if (const char* why = refuse_steps(p)) return why;
+  if (!has_q8_products() && !fit_in_pairs(p)) return "oneDNN's sums of products could saturate without VNNI";
   if (p.work.sum) return "an addition is fused into it";
   SingleThreaded single;
   auto step = std::make_unique<Q8ConvStep>(context, p.problem, p.product, p.steps, p.inputs, p.packed);
@@ -380,6 +403,15 @@ Plan plan_onednn(const PlanContext&, Q8Problem& p) {
   return plan_of(std::move(p.onednn), p);
 }
 
+const char* refuse_integer_products(const PlanContext&, Q8Problem& p) {
+  const char* why = refuse_steps(p);
+  return why != nullptr ? why : refuse_integer(p.work);
+}
+
+Plan plan_integer(const PlanContext& context, Q8Problem& p) {
+  return plan_of(make_q8_integer(context, std::move(p.work), p.inputs, p.packed), p);
+}
+
 Plan plan_direct(const PlanContext&, Q8Problem& p) {
   return plan_definition(p.definition, p.product);
 }
@@ -389,6 +421,7 @@ constexpr std::array kQ8 = {
     Implementation<Q8Problem>{"amx", refuse_amx_tiles, plan_amx},
     Implementation<Q8Problem>{"pointwise", refuse_pointwise_tiles, plan_pointwise},
     Implementation<Q8Problem>{"onednn", refuse_onednn, plan_onednn},
+    Implementation<Q8Problem>{"integer", refuse_integer_products, plan_integer},
     Implementation<Q8Problem>{"direct", nullptr, plan_direct},
 };
 
@@ -485,6 +518,17 @@ bool takes_sum(const Node& conv, const Q8Product& product, const Shape& weights)
   problem.size = {1, conv.attr("group", int64_t{1}), weights[1], weights[0]};
   const Steps steps(product, weights[0]);
   return steps.divides && refuse_pointwise(work_of(problem, product, steps)) == nullptr;
+}
+
+bool has_fast_q8_conv(const Node& conv, const Shape& weights) {
+  if (has_q8_products()) return true;
+  const int64_t groups = conv.attr("group", int64_t{1});
+  const bool is_depthwise = groups >= 32 && weights.rank() > 2 && weights[1] == 1 && weights[0] == groups;
+  return has_q8_integer() && (groups == 1 || is_depthwise);
+}
+
+bool has_fast_q8_matmul() {
+  return has_q8_products() || has_q8_integer();
 }
 
 std::unique_ptr<Kernel> make_q8_conv(const Node& conv, Q8Product product) {

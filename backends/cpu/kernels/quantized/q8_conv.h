@@ -28,6 +28,10 @@ struct Q8Product {
 // Whether a Conv with weights of these extents can also compute `product.sum`, without another pass over the result.
 bool takes_sum(const Node& conv, const Q8Product& product, const Shape& weights);
 
+// Whether a Conv with weights of these extents, or a product, is faster with 8-bit values than with fp32.
+bool has_fast_q8_conv(const Node& conv, const Shape& weights);
+bool has_fast_q8_matmul();
+
 // Create the kernel of a Conv, or of a product whose weights are [K, N] ([N, K] if transposed). The inputs are
 // quantized values: the source, the weights and, if product.sum is set, the tensor to add.
 std::unique_ptr<Kernel> make_q8_conv(const Node& conv, Q8Product product);
