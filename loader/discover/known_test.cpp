@@ -52,6 +52,16 @@ class Opened {
   int watch_;
 };
 
+// An entry without devices that was made three seconds after the library's last change.
+KnownBackend entry_of(const fs::path& library, const std::string& id) {
+  KnownBackend known;
+  known.facts = facts_of(library);
+  known.seen_ns = known.facts.changed_ns + 3'000'000'000;
+  known.id = id;
+  known.version = BP_ABI_VERSION;
+  return known;
+}
+
 TEST(Listing, OfFiftyKnownBackendsOpensNoLibrary) {
   const Sandbox sandbox;
   const std::string where = situation({});
@@ -59,11 +69,7 @@ TEST(Listing, OfFiftyKnownBackendsOpensNoLibrary) {
     const std::string id = "b" + std::to_string(i);
     const fs::path library = sandbox.write("lib/" + id + ".so", "opening this would refuse it");
     sandbox.write("home/backplane/backends.d/" + id + ".json", manifest(id, library.string()));
-    KnownBackend known;
-    known.facts = facts_of(library);
-    known.seen_ns = known.facts.changed_ns + 3'000'000'000;
-    known.id = id;
-    known.version = BP_ABI_VERSION;
+    KnownBackend known = entry_of(library, id);
     bp_device_info_t info{};
     info.kind = BP_DEVICE_NPU;
     info.name = abi::text("a device");
@@ -168,11 +174,7 @@ TEST(Listing, WrongEntriesAreReplaced) {
     auto env = Request(request).option("loader.load", load).option("fake.devices", devices).create();
     return (*env)->devices().size();
   };
-  KnownBackend known;
-  known.facts = facts_of(library);
-  known.seen_ns = known.facts.changed_ns + 3'000'000'000;
-  known.id = "fake";
-  known.version = BP_ABI_VERSION;
+  KnownBackend known = entry_of(library, "fake");
   known.no_device = "there was none";
   const std::string one = situation({{"devices", "1"}}), none = situation({{"devices", "0"}});
   remember_backend(library, one, known);
@@ -198,11 +200,7 @@ TEST(Listing, AStaleBackendIsNotLoadedAgain) {
   Isolation isolation;
   const char* paths = std::getenv("BACKPLANE_ISOLATE_PATHS");
   ASSERT_TRUE(isolation.set("isolate_paths", paths ? paths : "").ok());
-  KnownBackend known;
-  known.facts = facts_of(library);
-  known.seen_ns = known.facts.changed_ns + 3'000'000'000;
-  known.id = "fake";
-  known.version = BP_ABI_VERSION;
+  KnownBackend known = entry_of(library, "fake");
   for (int i = 0; i < 2; ++i) known.devices.emplace_back(bp_device_info_t{});
   remember_backend(library, situation({{"", isolation.text()}}), known);
   auto env = Request().only_given().file(file).option("loader.load", "when_used").create();

@@ -43,7 +43,7 @@ inline constexpr uint32_t kOmitsOutput0 = 8;
 // An output that is an input with some elements changed, so the two may share a buffer.
 struct Update {
   uint32_t input, output;
-  bool same_extents;  // whether they have equal extents in every call; if not, only where equal extents are known
+  bool same_extents;  // of every call; if not, only of those where equal ones are known, by number or name
 };
 inline constexpr Update kUpdatesInput0[] = {{0, 0, true}};
 

@@ -21,7 +21,7 @@ enum class SummedBy { kKernels, kProducts, kConvolutions };
 // An output that may be written to the memory of an input: each element has the same place in both.
 struct InPlace {
   uint32_t input, output;
-  bool same_extents;  // whether they have equal extents in every call; if not, only where equal extents are known
+  bool same_extents;  // of every call; if not, only of those where equal ones are known, by number or name
 };
 
 // An operator, from `since_version` up to the version of its next row.
@@ -42,6 +42,11 @@ struct Row {
   HostRule host = {};
   std::string_view fault = "an index is out of range for its dimension";  // what LaunchBuilder::fault reports
 
+  constexpr Row updating(std::span<const InPlace> pairs) const {
+    Row row = *this;
+    row.in_place = pairs;
+    return row;
+  }
   constexpr Row on_host(HostRule rule) const {
     Row row = *this;
     row.host = rule;

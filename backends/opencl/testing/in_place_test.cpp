@@ -33,7 +33,7 @@ TEST_F(InPlace, DeviceMemory) {
   Exec exec = env.compile(decoder(), only_opencl()).exec();
   Exec other = environment({kCpuPlugin}).compile(decoder()).exec();
   std::vector<Buffer> buffers;
-  std::vector<bp_buffer_t> halves;
+  std::vector<bp_buffer_t> caches;
   for (uint32_t cache = 0; cache < 3; ++cache) {
     const std::vector<int64_t>& shape = decoder_cache_shape(cache);
     const Tensor zeros(BP_DTYPE_FLOAT, shape);
@@ -43,14 +43,14 @@ TEST_F(InPlace, DeviceMemory) {
     bp_tensor_t tensor = buffers.back().tensor(BP_DTYPE_FLOAT, shape);
     tensor.buffer.offset += kHalf;
     tensor.buffer.bytes = zeros.abi().buffer.bytes;
-    halves.push_back(tensor.buffer);
+    caches.push_back(tensor.buffer);
     env.copy(zeros.abi().buffer, tensor.buffer, tensor.buffer.bytes);
     exec.bind_memory(kInputKeys + cache, tensor);
     exec.bind_memory(BP_SLOT_OUTPUT + kOutputKeys + cache, tensor);
   }
   expect_decodes_in_place(exec, other, [&](uint32_t cache) {
     Tensor seen(BP_DTYPE_FLOAT, decoder_cache_shape(cache));
-    env.copy(halves[cache], seen.abi().buffer, halves[cache].bytes);
+    env.copy(caches[cache], seen.abi().buffer, caches[cache].bytes);
     return decoder_floats(seen);
   });
 }
