@@ -9,8 +9,8 @@ scripts/gates.sh [GATE…]
 
 Runs scripts/setup.sh --gates --with torch,spark, then these gates, or only those named:
 
-  quick     build with g++ (warnings are errors), then the gates that are tests: format, shell, spelling, readmes, docs, names in changed
-            sources, includes, definitions, planted violations
+  quick     build with g++ (warnings are errors), then the gates that are tests: format, shell, spelling, readmes, docs, choices of
+            backends, names in changed sources, includes, definitions, planted violations
   long      the tests that scripts/test.sh leaves out without --all (scripts/long_tests.txt)
   headers   every header compiles on its own; one that its own source includes first is left to tidy
   tidy      clang-tidy over all sources, including its naming rules

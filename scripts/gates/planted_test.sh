@@ -37,6 +37,9 @@ plants() {
 plants format planted.cpp 'int x;' 'int  x;' "$here/format.sh" --root "$work/tree"
 plants shell planted.sh $'#!/bin/bash\necho "$1"' $'#!/bin/bash\necho $1 `ls`' "$here/shell.sh" --root "$work/tree"
 plants spelling planted.md 'the right word' 'teh wrong word' "$here/spelling.sh" --root "$work/tree"
+plants backends CMakeLists.txt $'cmake_minimum_required(VERSION 3.25)\nproject(planted NONE)\nadd_custom_target(test)' \
+    $'cmake_minimum_required(VERSION 3.25)\nproject(planted NONE)\nadd_custom_target(test)\nadd_dependencies(test missing)' \
+    "$here/backends.sh" --root "$work/tree"
 plants docs planted.md 'A [link](planted.md#).' 'A [link](nowhere.md).' python3 -B "$here/docs.py" --root "$work/tree"
 # Gates that compile the planted file, with the flags of a source of the tree.
 plants naming planted.cpp 'namespace backplane { extern const int kRight; const int kRight = 1; }' \
