@@ -63,6 +63,17 @@ double elements(const model::Graph& graph, const model::Type& type) {
   return count;
 }
 
+// The least extent that a run with elements can have.
+int64_t least_extent(const model::Graph& graph, const bp_dim_t& dim) {
+  if (dim.extent >= 0) return dim.extent;
+  return dim.symbol < graph.symbols.size() ? std::max<int64_t>(1, graph.symbols[dim.symbol].min) : 1;
+}
+
+// Bits per element; 0 if the value is no tensor, or none of numbers.
+uint32_t bits_of(const model::Type& type) {
+  return (type.kind != BP_KIND_TENSOR && type.kind != 0) || type.element ? 0 : dtype_bits(type.dtype);
+}
+
 double extent(const model::Graph& graph, model::ValueId value, int32_t axis) {
   if (value == BP_NONE) return 1;
   model::Type one = graph.values[value].type;
@@ -77,9 +88,15 @@ double extent(const model::Graph& graph, model::ValueId value, int32_t axis) {
 
 double value_bytes(const model::Graph& graph, model::ValueId value) {
   const model::Type& type = graph.values[value].type;
-  const uint32_t bits = dtype_bits(type.dtype);
-  if ((type.kind != BP_KIND_TENSOR && type.kind != 0) || type.element || bits == 0) return kOpenBytes;
-  return elements(graph, type) * bits / 8;
+  const uint32_t bits = bits_of(type);
+  return bits == 0 ? kOpenBytes : elements(graph, type) * bits / 8;
+}
+
+double least_value_bytes(const model::Graph& graph, model::ValueId value) {
+  const model::Type& type = graph.values[value].type;
+  double bytes = bits_of(type) / 8.0;
+  for (const bp_dim_t& dim : type.dims) bytes *= static_cast<double>(least_extent(graph, dim));
+  return bytes;
 }
 
 double operations(const model::Graph& graph, const model::Node& node) {

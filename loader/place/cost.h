@@ -11,6 +11,10 @@ namespace backplane {
 // elements have an unknown or variable size, counts as 4096 bytes.
 double value_bytes(const model::Graph& graph, model::ValueId value);
 
+// The least size in bytes that a value can have in a run with elements: extents that are known only at run time have
+// their lower bounds, at least 1. 0 for what is not a tensor of elements of one size.
+double least_value_bytes(const model::Graph& graph, model::ValueId value);
+
 // The number of arithmetic operations of a node; a multiply-add counts as two. Except for products, convolutions
 // and Attention, estimated as a fixed number of operations for each element of the results.
 double operations(const model::Graph& graph, const model::Node& node);

@@ -32,12 +32,12 @@ Result<bool> MemoryLimits::hold(Problem& problem, const Assignment& assignment, 
       double own = static_cast<double>(coverage_[d].nodes[i].bytes), fresh = 0;
       std::vector<model::ValueId> counted;  // the weights in `fresh`
       for (model::ValueId value : graph_.nodes[i].outputs)
-        if (value != BP_NONE) own += value_bytes(graph_, value);
+        if (value != BP_NONE) own += least_value_bytes(graph_, value);
       for_each_read(graph_, graph_.nodes[i], [&](model::ValueId value) {
         if (graph_.values[value].weight == BP_NONE) {
-          own += value_bytes(graph_, value);
+          own += least_value_bytes(graph_, value);
         } else if (held[value] != d) {
-          held[value] = d, fresh += value_bytes(graph_, value);
+          held[value] = d, fresh += least_value_bytes(graph_, value);
           counted.push_back(value);
         }
       });

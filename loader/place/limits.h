@@ -13,9 +13,10 @@ class MemoryLimits {
   MemoryLimits(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage);
 
   // Whether every device with its own memory can hold the weights of its nodes, each once, plus the inputs, outputs and
-  // scratch of its largest node. If a device cannot, the result is false and `assignment` is no longer valid: those of
-  // its nodes that do not fit and that another device supports become impossible on it and are added to `no_room`.
-  // BP_RESOURCE_EXHAUSTED if no other device supports any of them.
+  // scratch of its largest node, where extents that are known only at run time have their lower bounds. If a device
+  // cannot, the result is false and `assignment` is no longer valid: those of its nodes that do not fit and that
+  // another device supports become impossible on it and are added to `no_room`. BP_RESOURCE_EXHAUSTED if no other
+  // device supports any of them.
   Result<bool> hold(Problem& problem, const Assignment& assignment, std::vector<NoRoom>& no_room) const;
 
  private:

@@ -90,6 +90,22 @@ TEST(Limits, ANodeThatNeedsTooMuchLeavesTheOthersWhereTheyAre) {
   EXPECT_EQ(placed->device, (std::vector<uint32_t>{1, 1, 1, 0, 1, 1, 1, 1, 1, 1}));
 }
 
+// What is not known does not exclude a device: a run with small extents may fit.
+TEST(Limits, AnExtentThatIsKnownAtRunTimeCountsWithItsLowerBound) {
+  model::Graph graph = chain(10);
+  graph.symbols = {{.name = "n", .min = 10, .expected = 64}};
+  for (model::Value& value : graph.values) value.type.dims = {{-1, 0, 0}};
+  auto placed_on = [&](uint64_t memory_bytes) {
+    const FakeDevices devices(2, 0, memory_bytes);
+    auto coverage = devices.coverage(10);
+    for (NodeVerdict& verdict : coverage[0].nodes) allow(verdict, 100);
+    for (NodeVerdict& verdict : coverage[1].nodes) allow(verdict, 1);
+    return place(graph, coverage, {})->device;
+  };
+  EXPECT_EQ(placed_on(80), std::vector<uint32_t>(10, 1));
+  EXPECT_EQ(placed_on(79), std::vector<uint32_t>(10, 0));
+}
+
 TEST(Limits, MoreIslandsThanAllowedIsAnError) {
   const FakeDevices devices(2);
   model::Graph graph;
