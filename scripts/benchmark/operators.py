@@ -147,8 +147,16 @@ def rows():
     yield Case("QuantizeLinear of channels", "QuantizeLinear", {"x": real(1, 64, 56, 56)}, {"scale": positive(64), "zero": whole(9, 64, dtype="u1")}, {"axis": 1})
     yield Case("DequantizeLinear", "DequantizeLinear", {"x": whole(256, 256, 1024, dtype="u1")}, {"scale": constant(0.1, "f4"), "zero": constant(128, "u1")})
     yield Case("DequantizeLinear of columns", "DequantizeLinear", {"x": whole(100, 256, 1024, dtype="i1")}, {"scale": positive(1024)}, {"axis": 1})
-    yield Case("DFT", "DFT", {"x": real(1, 64, 512, 1)}, {"length": constant(512), "axis": constant(2)})
     yield Case("RotaryEmbedding", "RotaryEmbedding", {"x": real(1, 128, 768), "positions": whole(128, 1, 128)}, {"cos": real(512, 32), "sin": real(512, 32)}, {"num_heads": 12}, domain=MICROSOFT)
+
+
+def spectra():
+    # A power of two, then lengths below it: products of 2, 3, 5 and 7, and a prime.
+    for length in (512, 400, 360, 343, 509, 2048, 1200, 1125, 1372, 2039):
+        yield Case(f"DFT of {length}", "DFT", {"x": real(1, 64, length, 1)}, {"length": constant(length), "axis": constant(2)})
+    for length, step in ((400, 160), (512, 128)):  # ten seconds of speech
+        yield Case(f"STFT of {length}", "STFT", {"x": real(1, 160000, 1)},
+                   {"step": constant(step), "window": numpy.hanning(length).astype("f4"), "length": constant(length)})
 
 
 def images():
@@ -215,7 +223,7 @@ def moves():
 
 
 def cases():
-    for family in (products, rows, images, foreign, moves, formulas):
+    for family in (products, rows, spectra, images, foreign, moves, formulas):
         yield from family()
 
 
