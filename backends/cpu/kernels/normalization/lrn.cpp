@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // LRN: y = x / (bias + alpha / size · sum of x² over the `size` nearest channels)^beta.
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/common/function_kernel.h"
@@ -25,8 +26,30 @@ struct Lrn {
 // Number of positions processed together, small enough for the sums to stay in the cache.
 constexpr int64_t kStrip = 512;
 
+// x[i] = x[i]^-beta, for any beta: out of line, because calls keep the loops around them scalar.
+template <class C>
+[[gnu::noinline]] void raise_to_power(const Lrn& lrn, C* x, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) x[i] = std::pow(x[i], -static_cast<C>(lrn.beta));
+}
+
+// Replaces sums of squares by the factors for the channels in the middle of their windows.
+template <class C>
+[[gnu::always_inline]] inline void to_factors(const Lrn& lrn, C* sums, int64_t n) {
+  const C scale = static_cast<C>(lrn.alpha) / static_cast<C>(lrn.size), bias = static_cast<C>(lrn.bias);
+  if (lrn.beta == 0.75f) {  // as in almost all networks: square roots are faster than a power
+    for (int64_t i = 0; i < n; ++i) {
+      const C root = std::sqrt(bias + scale * sums[i]);
+      sums[i] = 1 / (root * std::sqrt(root));
+    }
+  } else {
+    for (int64_t i = 0; i < n; ++i) sums[i] = bias + scale * sums[i];
+    raise_to_power(lrn, sums, n);
+  }
+}
+
 template <class T>
-void run_strip(const Lrn& lrn, const T* x, T* y, int64_t channels, int64_t inner, int64_t count) {
+CLONED void run_strip(const Lrn& lrn, const T* __restrict x, T* __restrict y, int64_t channels, int64_t inner,
+                      int64_t count) {
   using C = compute_t<T>;
   C sums[kStrip];
   Pace pace;
@@ -39,41 +62,62 @@ void run_strip(const Lrn& lrn, const T* x, T* y, int64_t channels, int64_t inner
       for (int64_t i = 0; i < count; ++i)
         sums[i] += static_cast<C>(x[k * inner + i]) * static_cast<C>(x[k * inner + i]);
     }
-    C scale = static_cast<C>(lrn.alpha) / static_cast<C>(lrn.size);
-    for (int64_t i = 0; i < count; ++i) {
-      C base = static_cast<C>(lrn.bias) + scale * sums[i];
-      // beta is 0.75 in almost all networks: square roots are faster than a power.
-      C power = lrn.beta == 0.75f ? 1 / (std::sqrt(base) * std::sqrt(std::sqrt(base)))
-                                  : std::pow(base, -static_cast<C>(lrn.beta));
-      y[c * inner + i] = static_cast<T>(static_cast<C>(x[c * inner + i]) * power);
-    }
+    to_factors(lrn, sums, count);
+    for (int64_t i = 0; i < count; ++i) y[c * inner + i] = static_cast<T>(static_cast<C>(x[c * inner + i]) * sums[i]);
   }
 }
 
-// Normalizes one position of a blocked tensor. Its squared channels are copied to `squares` with zeros on both sides,
-// so that windows need no bounds checks. `squares` and `sums` have channels + before + after elements.
-CLONED void run_place(const Lrn& lrn, const float* x, float* y, int64_t blocks, int64_t lanes, int64_t step,
-                      float* squares, float* sums) {
-  const int64_t channels = blocks * lanes;
-  const int64_t before = lrn.before(channels), others = before + lrn.after(channels);
-  for (int64_t b = 0; b < blocks; ++b) {
-    for (int64_t l = 0; l < lanes; ++l) squares[before + b * lanes + l] = x[b * step + l] * x[b * step + l];
+// Places of a blocked tensor that are normalized together. A window reads across the vectors that were stored last:
+// with many places, these have reached the cache by then.
+constexpr int64_t kPlaces = 16;
+
+// sums[c] = squares[c] + … + squares[c + others]. Inlined with `others` as a constant, all loads are of one loop.
+[[gnu::always_inline]] inline void sum_windows(const float* __restrict squares, float* __restrict sums,
+                                               int64_t channels, int64_t others) {
+  for (int64_t c = 0; c < channels; ++c) {
+    float sum = squares[c];
+    for (int64_t k = 1; k <= others; ++k) sum += squares[c + k];
+    sums[c] = sum;
   }
+}
+
+[[gnu::always_inline]] inline void add_windows(const float* __restrict squares, float* __restrict sums,
+                                               int64_t channels, int64_t others) {
   for (int64_t c = 0; c < channels; ++c) sums[c] = squares[c];
   for (int64_t k = 1; k <= others; ++k) {
     for (int64_t c = 0; c < channels; ++c) sums[c] += squares[c + k];
   }
-  const float scale = lrn.alpha / static_cast<float>(lrn.size);
-  if (lrn.beta == 0.75f) {
-    for (int64_t c = 0; c < channels; ++c) {
-      float root = std::sqrt(lrn.bias + scale * sums[c]);
-      sums[c] = 1 / (root * std::sqrt(root));
+}
+
+// Normalizes `count` adjacent places of a blocked tensor whose blocks are `step` elements apart. `squares` and `sums`
+// have room for channels + before + after floats for each place. The squares of a place's channels are there with zeros
+// on both sides, so that windows need no bounds checks.
+template <int64_t kLanes>
+CLONED void run_places(const Lrn& lrn, const float* __restrict x, float* __restrict y, int64_t blocks, int64_t step,
+                       int64_t count, float* __restrict squares, float* __restrict sums) {
+  const int64_t channels = blocks * kLanes;
+  const int64_t before = lrn.before(channels), others = before + lrn.after(channels), row = channels + others;
+  for (int64_t b = 0; b < blocks; ++b) {
+    for (int64_t p = 0; p < count; ++p) {
+      const float* from = x + b * step + p * kLanes;
+      float* to = squares + p * row + before + b * kLanes;
+      for (int64_t l = 0; l < kLanes; ++l) to[l] = from[l] * from[l];
     }
-  } else {
-    for (int64_t c = 0; c < channels; ++c) sums[c] = std::pow(lrn.bias + scale * sums[c], -lrn.beta);
+  }
+  for (int64_t p = 0; p < count; ++p) {
+    if (others == 4) {
+      sum_windows(squares + p * row, sums + p * row, channels, 4);
+    } else {
+      add_windows(squares + p * row, sums + p * row, channels, others);
+    }
+    to_factors(lrn, sums + p * row, channels);
   }
   for (int64_t b = 0; b < blocks; ++b) {
-    for (int64_t l = 0; l < lanes; ++l) y[b * step + l] = x[b * step + l] * sums[b * lanes + l];
+    for (int64_t p = 0; p < count; ++p) {
+      const float *from = x + b * step + p * kLanes, *factors = sums + p * row + b * kLanes;
+      float* to = y + b * step + p * kLanes;
+      for (int64_t l = 0; l < kLanes; ++l) to[l] = from[l] * factors[l];
+    }
   }
 }
 
@@ -82,14 +126,16 @@ Plan plan_blocked(const Lrn& lrn, const Shape& x) {
   Plan plan = make_plan({x}, [=, batch = x[0]](Tensors in, Tensors out) {
     parallel(batch * places, 1 + kMathGrain / (blocks * lanes), [&](int64_t begin, int64_t end) {
       const int64_t channels = blocks * lanes, others = lrn.before(channels) + lrn.after(channels);
-      require_memory(2 * (channels + others), sizeof(float));
-      std::vector<float> squares(static_cast<size_t>(channels + others)), sums(squares.size());
+      const int64_t most = std::min(kPlaces, end - begin);
+      require_memory(2 * most * (channels + others), sizeof(float));
+      std::vector<float> squares(static_cast<size_t>(most * (channels + others))), sums(squares.size());
       Pace pace;
-      for (int64_t i = begin; i < end; ++i) {
-        pace.spend(channels * (others + 1));
+      for (int64_t i = begin, count; i < end; i += count) {
+        count = std::min({kPlaces, end - i, places - i % places});
+        pace.spend(count * channels * (others + 1));
         const int64_t at = (i / places * blocks * places + i % places) * lanes;
-        clone_of<run_place>(lrn, in[0].as<float>() + at, out[0].as<float>() + at, blocks, lanes, places * lanes,
-                            squares.data(), sums.data());
+        clone_of<run_places<16>, run_places<8>>(lrn, in[0].as<float>() + at, out[0].as<float>() + at, blocks,
+                                                places * lanes, count, squares.data(), sums.data());
       }
     });
     clear_padding(out[0]);  // with a bias of 0, the padding is 0 / 0
@@ -112,7 +158,8 @@ Plan plan(const Lrn& lrn, Tensors inputs) {
         for (int64_t s = begin; s < end; ++s) {
           int64_t first = s % strips * kStrip;
           int64_t at = s / strips * channels * inner + first;
-          run_strip(lrn, in[0].as<T>() + at, out[0].as<T>() + at, channels, inner, std::min(kStrip, inner - first));
+          clone_of<run_strip<T>>(lrn, in[0].as<T>() + at, out[0].as<T>() + at, channels, inner,
+                                 std::min(kStrip, inner - first));
         }
       });
     });
