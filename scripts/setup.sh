@@ -35,7 +35,7 @@ demo_packages=(
 build_packages=(
     "${demo_packages[@]}"
     ocl-icd-opencl-dev opencl-headers pocl-opencl-icd oclgrind
-    libgtest-dev libgmock-dev libbenchmark-dev qemu-user shellcheck locales python3 python3-dev
+    libgtest-dev libgmock-dev libbenchmark-dev qemu-user shellcheck universal-ctags locales python3 python3-dev
 )
 gate_packages=(
     ccache clang libomp-dev llvm libclang-rt-dev mmdebstrap qemu-user-static g++-aarch64-linux-gnu gcc-aarch64-linux-gnu mkdocs doxygen openssl

@@ -4,7 +4,7 @@
 # no implicit padding; for other targets an #error states the reason, as it does for the SDK on Windows. Needs only Clang, no system headers
 # of the targets. Exit status 77: there is no Clang.
 set -eu
-command -v clang >/dev/null || { echo "no clang: install it, see scripts/setup.sh"; exit 77; }
+command -v clang >/dev/null || { echo "skipped: clang is missing; scripts/setup.sh --gates installs it"; exit 77; }
 compile() { # TARGET
     # Clang lays out a struct, and warns of padding, only where its size is used.
     printf '#include "backplane/loader.h"\n#include "backplane/sizes.h"\n%s\nBP_EACH_SIZE_1_0(X)\n' \

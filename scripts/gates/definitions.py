@@ -55,7 +55,7 @@ def main(arguments: list[str]) -> int:
     root = parser.parse_args(arguments).root
     ctags = shutil.which("ctags")
     if ctags is None or "Universal" not in subprocess.run([ctags, "--version"], capture_output=True, text=True, check=False).stdout:
-        print("skipped: universal-ctags is missing", file=sys.stderr)
+        print("skipped: universal-ctags is missing; scripts/setup.sh installs it", file=sys.stderr)
         return 77
     files = sources(root)
     declared = collections.defaultdict(set)
