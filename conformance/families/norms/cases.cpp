@@ -84,13 +84,16 @@ void add_norms_cases(OpCases& cases) {
                      {random_tensor(random, dtype, {1, 2, 8, 6}, Fill::kWide)}};
     });
   }
-  for (const int64_t size : {int64_t{1}, int64_t{3}, int64_t{5}, int64_t{4}}) {
-    add(cases, "LRN", "size" + std::to_string(size), [=](Random& random, bp_dtype_t dtype) {
+  const auto add_lrn = [&](const std::string& name, int64_t size, float beta) {
+    add(cases, "LRN", name, [=](Random& random, bp_dtype_t dtype) {
       return Problem{"LRN",
-                     {{"alpha", 0.25f}, {"beta", 0.75f}, {"bias", 1.5f}, {"size", size}},
+                     {{"alpha", 0.25f}, {"beta", beta}, {"bias", 1.5f}, {"size", size}},
                      {random_tensor(random, dtype, {2, 7, 3, 5}, Fill::kWide)}};
     });
-  }
+  };
+  for (const int64_t size : {int64_t{1}, int64_t{3}, int64_t{5}, int64_t{4}})
+    add_lrn("size" + std::to_string(size), size, 0.75f);
+  add_lrn("beta", 3, 0.5f);
   add(cases, "MeanVarianceNormalization", "images", [](Random& random, bp_dtype_t dtype) {
     return Problem{"MeanVarianceNormalization",
                    {{"axes", Extents{0, 2, 3}}},
