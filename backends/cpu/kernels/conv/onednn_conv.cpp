@@ -30,6 +30,13 @@ constexpr double kDepthwiseTaskTime = 0.512;
 // Up to this number of channel pairs (input times output channels) per output position, reading the larger weights of a
 // Winograd convolution takes less time than the convolution saves.
 constexpr int64_t kWinogradWeights = 1000;
+// A Winograd convolution of a tile of 4 × 4 positions transforms 6 × 6 inputs.
+constexpr int64_t kWinogradTile = 4, kWinogradInputs = 6;
+// Multiples of the second-level cache. Transforms of an image that would take more than the first no longer stay in the
+// third-level cache: the image is cut into strips of rows whose transforms take the second.
+constexpr int64_t kLargeTransforms = 12, kStripTransforms = 4;
+// Caches above this size are what a virtual machine reports for those that it shares.
+constexpr int64_t kLargestL2 = 2 << 20;
 
 // A share: some output channels, and the input channels that they are computed from. Grouped convolutions become dense
 // ones, whose weights are zero where input and output channel are of different groups, because whole blocks of channels
@@ -55,17 +62,35 @@ struct Geometry {
   bool shifts_last = false;
   Format source = Format::kBlocked;
   Format result = Format::kBlocked;
+  // Images are cut into strips of output rows, each computed as an image of its own: `window` is that of a strip,
+  // `whole` that of an image. The last strip may begin in the one before it, so that all have the same number of rows.
+  int64_t strips = 1;
+  Window whole;
   memory::dims in, out, kernel;  // spatial extents
 
   Geometry(const ConvSize& s, const Window& w, int64_t used_threads)
       : size(s),
         window(w),
         threads(used_threads),
-        depthwise(s.groups > 1 && s.groups == s.in_channels && s.groups == s.out_channels) {
-    for (size_t d = static_cast<size_t>(kSpatial - w.dims); d < kSpatial; ++d) {
-      in.push_back(w.in[d]);
-      out.push_back(w.out[d]);
-      kernel.push_back(w.kernel[d]);
+        depthwise(s.groups > 1 && s.groups == s.in_channels && s.groups == s.out_channels),
+        whole(w) {
+    set_extents();
+  }
+  void cut_into_strips(int64_t rows) {
+    strips = (whole.out[1] + rows - 1) / rows;
+    window.out[1] = rows;
+    window.in[1] = rows + window.kernel[1] - 1;
+    window.begin[1] = window.end[1] = 0;
+    set_extents();
+  }
+  void set_extents() {
+    in.clear();
+    out.clear();
+    kernel.clear();
+    for (size_t d = static_cast<size_t>(kSpatial - window.dims); d < kSpatial; ++d) {
+      in.push_back(window.in[d]);
+      out.push_back(window.out[d]);
+      kernel.push_back(window.kernel[d]);
     }
   }
   static memory::dims extended(memory::dims dims, const memory::dims& spatial) {
@@ -81,7 +106,7 @@ struct Geometry {
 // shares would have less than a block of output channels or less than the minimum work of a task.
 int64_t choose_shares(const Geometry& g, int64_t blocks) {
   const int64_t threads = g.threads;
-  if (g.size.batch >= threads) return 1;
+  if (g.size.batch >= threads || g.strips > 1) return 1;
   int64_t work =
       g.size.out_channels * g.window.out_size() * g.window.kernel_size() * g.size.in_channels / g.size.groups;
   return std::min(
@@ -180,6 +205,19 @@ bool suits_winograd(const Geometry& g, const Share& share) {
          g.size.in_channels * g.size.out_channels <= kWinogradWeights * w.out_size() && parts_evenly;
 }
 
+// Returns the number of output rows of a strip, or 0 if images are not cut.
+int64_t winograd_strip_rows(const Geometry& g) {
+  const int64_t l2_floats = std::min(processor().l2_bytes, kLargestL2) / int64_t{sizeof(float)};
+  const int64_t row = g.size.in_channels * g.whole.out[2] * kWinogradInputs * kWinogradInputs /
+                      (kWinogradTile * kWinogradTile);  // floats of the transforms of an output row
+  if (row * g.whole.out[1] <= kLargeTransforms * l2_floats) return 0;
+  const int64_t most = std::max(kWinogradTile, kStripTransforms * l2_floats / row);
+  // As many strips for each thread, of whole tiles.
+  const int64_t least = (g.whole.out[1] + most - 1) / most, count = (least + g.threads - 1) / g.threads * g.threads;
+  const int64_t rows = ((g.whole.out[1] + count - 1) / count + kWinogradTile - 1) / kWinogradTile * kWinogradTile;
+  return rows < g.whole.out[1] ? rows : 0;
+}
+
 class OnednnConv final : public Step {
  public:
   OnednnConv(Geometry geometry, std::vector<Share> shares, std::span<const PostOp> post_ops,
@@ -196,7 +234,11 @@ class OnednnConv final : public Step {
       share.result_bytes = static_cast<int64_t>(share.description.dst_desc().get_size());
       share.description = {};
     }
-    scratchpad_bytes_ = scratchpad;
+    if (geometry_.strips > 1) {
+      strip_in_bytes_ = strip_bytes(geometry_.size.in_channels, geometry_.window.in_size());
+      strip_out_bytes_ = strip_bytes(geometry_.size.out_channels, geometry_.window.out_size());
+    }
+    scratchpad_bytes_ = (scratchpad + 63) / 64 * 64 + strip_in_bytes_ + strip_out_bytes_;
     threads_ = geometry_.threads;
     const float* bias = has_bias(inputs) ? inputs[2].as<float>() : nullptr;
     affine_ = join_affine(post_ops, geometry_.size.out_channels, bias);
@@ -231,6 +273,17 @@ class OnednnConv final : public Step {
     const auto count = static_cast<int64_t>(shares_.size());
     const int64_t source_image = stored_elements(geometry_.source, in[0].shape) / geometry_.size.batch;
     const int64_t result_image = out[0].stored() / geometry_.size.batch;
+    if (geometry_.strips > 1) {
+      parallel(geometry_.size.batch * geometry_.strips, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t task = begin; task < end; ++task) {
+          const int64_t image = task / geometry_.strips;
+          const float* add = adds_ ? in[static_cast<size_t>(summand_)].as<float>() + image * result_image : nullptr;
+          convolve_strip(task % geometry_.strips, in[0].as<float>() + image * source_image, weights, bias, add,
+                         out[0].as<float>() + image * result_image, scratchpads + thread_index() * scratchpad_bytes_);
+        }
+      });
+      return std::nullopt;
+    }
     parallel(geometry_.size.batch * count, 1, [&](int64_t begin, int64_t end) {
       std::byte* scratchpad = scratchpads + thread_index() * scratchpad_bytes_;
       for (int64_t task = begin; task < end; ++task) {
@@ -285,6 +338,39 @@ class OnednnConv final : public Step {
     }
   }
 
+  // Bytes of a strip with these channels and positions.
+  static int64_t strip_bytes(int64_t channels, int64_t places) {
+    const int64_t lanes = channel_block();
+    return product({(channels + lanes - 1) / lanes * lanes, places, int64_t{sizeof(float)}});
+  }
+
+  // Copies the strip's rows of each block of input channels to scratch memory, with zeros for rows outside the image,
+  // and its results, which are adjacent rows of each block of output channels, from there.
+  void convolve_strip(int64_t strip, const float* source, const std::byte* weights, const float* bias, const float* add,
+                      float* result, std::byte* scratchpad) const {
+    const Window &w = geometry_.window, &whole = geometry_.whole;
+    const int64_t lanes = channel_block(), in_row = w.in[2] * lanes, out_row = w.out[2] * lanes;
+    const int64_t first = std::min(strip * w.out[1], whole.out[1] - w.out[1]);  // output row
+    const int64_t done = strip * w.out[1] - first;                              // rows that the strip before computes
+    auto* in = reinterpret_cast<float*>(scratchpad + scratchpad_bytes_ - strip_out_bytes_ - strip_in_bytes_);
+    auto* out = reinterpret_cast<float*>(scratchpad + scratchpad_bytes_ - strip_out_bytes_);
+    const int64_t top = first - whole.begin[1];  // input row; -1 or more
+    const int64_t from = std::max<int64_t>(0, top), to = std::min(whole.in[1], top + w.in[1]);
+    for (int64_t block = 0; block * lanes < geometry_.size.in_channels; ++block) {
+      float* rows = in + block * w.in[1] * in_row;
+      std::fill_n(rows, (from - top) * in_row, 0.0f);
+      std::copy_n(source + (block * whole.in[1] + from) * in_row, (to - from) * in_row, rows + (from - top) * in_row);
+      std::fill(rows + (to - top) * in_row, rows + w.in[1] * in_row, 0.0f);
+    }
+    const int64_t out_blocks = (geometry_.size.out_channels + lanes - 1) / lanes;
+    for (int64_t block = 0; add != nullptr && block < out_blocks; ++block)
+      std::copy_n(add + (block * whole.out[1] + first) * out_row, w.out[1] * out_row, out + block * w.out[1] * out_row);
+    convolve(shares_.front(), in, weights, bias, out, scratchpad);
+    for (int64_t block = 0; block < out_blocks; ++block)
+      std::copy_n(out + (block * w.out[1] + done) * out_row, (w.out[1] - done) * out_row,
+                  result + (block * whole.out[1] + first + done) * out_row);
+  }
+
   void convolve(const Share& share, const float* source, const void* weights, const float* bias, float* result,
                 void* scratchpad) const {
     SingleThreaded single;
@@ -309,7 +395,9 @@ class OnednnConv final : public Step {
   ChannelAffine affine_;      // scales become part of the weights, shifts part of the bias
   bool adds_ = false;
   int summand_ = -1;
-  int64_t threads_ = 1, weight_bytes_ = 0, scratchpad_bytes_ = 0;
+  int64_t threads_ = 1, weight_bytes_ = 0;
+  int64_t scratchpad_bytes_ = 0;  // of a thread: oneDNN's memory, then a strip's input and its result
+  int64_t strip_in_bytes_ = 0, strip_out_bytes_ = 0;
 };
 
 }  // namespace
@@ -378,6 +466,15 @@ std::shared_ptr<OnednnConvDescription> describe_onednn_conv(const PlanContext& c
     };
     const bool winograd =
         std::ranges::all_of(shares, [&](const Share& share) { return suits_winograd(geometry, share); });
+    const int64_t rows = winograd ? winograd_strip_rows(geometry) : 0;
+    if (rows > 0) {
+      const Geometry uncut = geometry;
+      geometry.cut_into_strips(rows);
+      shares = cut(geometry);
+      if (suits_winograd(geometry, shares.front()) && describe_all(dnnl::algorithm::convolution_winograd)) return true;
+      geometry = uncut;
+      shares = cut(geometry);
+    }
     if (winograd && describe_all(dnnl::algorithm::convolution_winograd)) return true;
     if (winograd_only) return false;
     if (describe_all(dnnl::algorithm::convolution_direct)) return true;
