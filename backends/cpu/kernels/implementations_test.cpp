@@ -25,7 +25,11 @@ struct Case {
   double tolerance = 1e-4;
   bool needs_avx512 = false;  // with VNNI (products of 8-bit integers) or AMX; without them, the case is skipped
   uint32_t compute_types = 0;
+  std::string shape = {};  // of several cases of an implementation: what is special
 };
+std::string name_of(const Case& test) {
+  return test.family + "_" + test.name + (test.shape.empty() ? "" : "_" + test.shape);
+}
 void PrintTo(const Case& test, std::ostream* out) {
   *out << test.family << "=" << test.name;
 }
@@ -34,11 +38,12 @@ void weight(GraphBuilder& g, const std::string& name, const Extents& extents) {
   g.weight<float>(name, BP_DTYPE_FLOAT, extents, noise(product(extents), 7));
 }
 
-std::function<void(GraphBuilder&)> conv(const Extents& weights, int64_t pad) {
+std::function<void(GraphBuilder&)> conv(const Extents& weights, int64_t pad, int64_t column_pad = -1) {
   return [=](GraphBuilder& g) {
+    const int64_t columns = column_pad < 0 ? pad : column_pad;
     weight(g, "w", weights);
     weight(g, "b", {weights[0]});
-    g.node("Conv", 22, {"x", "w", "b"}, {"c"}, BP_DTYPE_FLOAT, {{"pads", Extents{pad, pad, pad, pad}}});
+    g.node("Conv", 22, {"x", "w", "b"}, {"c"}, BP_DTYPE_FLOAT, {{"pads", Extents{pad, columns, pad, columns}}});
     g.node("Relu", 14, {"c"}, {"y"});
   };
 }
@@ -59,11 +64,17 @@ void square(GraphBuilder& g) {
   g.node("MatMul", 13, {"x", "x"}, {"y"});
 }
 
-void gemm(GraphBuilder& g) {
-  weight(g, "b", {24, 32});
-  weight(g, "c", {32});
+void gemm_of(GraphBuilder& g, int64_t columns) {
+  weight(g, "b", {24, columns});
+  weight(g, "c", {columns});
   g.node("Gemm", 13, {"x", "b", "c"}, {"s"});
   g.node("Relu", 14, {"s"}, {"y"});
+}
+void gemm(GraphBuilder& g) {
+  gemm_of(g, 32);
+}
+void ragged_gemm(GraphBuilder& g) {
+  gemm_of(g, 45);
 }
 
 std::function<void(GraphBuilder&)> pool(const std::string& op_type, bool after_conv) {
@@ -99,8 +110,21 @@ std::function<void(GraphBuilder&)> q8(const Extents& weights, int64_t groups, in
   };
 }
 
+// A case of a further shape.
+Case shaped(std::string shape, Case test) {
+  test.shape = std::move(shape);
+  return test;
+}
+
 std::vector<Case> all_cases() {
   return {
+      // Transforms that exceed the caches: the image is cut into strips.
+      shaped("strips", {"conv", "winograd", {1, 64, 512, 128}, conv({16, 64, 3, 3}, 1)}),
+      // Windows that reach far outside the image, and channels that fill half a vector.
+      shaped("margins", {"conv", "tiled", {1, 12, 9, 20}, conv({20, 12, 3, 9}, 1, 6)}),
+      shaped("column", {"conv", "tiled", {2, 16, 40, 1}, conv({32, 16, 5, 1}, 2, 0)}),
+      shaped("ragged", {"matmul", "tiled", {20, 24}, matmul({24, 45}, BP_DTYPE_FLOAT, true)}),
+      shaped("ragged", {"gemm", "tiled", {20, 24}, ragged_gemm}),
       {"conv", "winograd", {1, 32, 16, 16}, conv({32, 32, 3, 3}, 1)},
       {"conv", "tiled", {1, 32, 16, 16}, conv({32, 32, 3, 3}, 1)},
       {"conv", "onednn", {1, 32, 16, 16}, conv({32, 32, 3, 3}, 1)},
@@ -173,7 +197,7 @@ TEST_P(Implementations, AskedForByNameIsTakenAndRight) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Implementations, ::testing::ValuesIn(all_cases()),
-                         [](const auto& info) { return info.param.family + "_" + info.param.name; });
+                         [](const auto& info) { return name_of(info.param); });
 
 TEST(Implementations, UnknownNamesAreRefusedWithThoseThatExist) {
   const Plugin family("2", {{"implementation", "pol=direct"}});
@@ -287,7 +311,7 @@ TEST(Implementations, EachHasACase) {
     std::string wanted = std::string("the implementations of ") + family + " are ";
     bool first = true;
     for (const Case& test : all_cases()) {
-      if (test.family != family) continue;
+      if (test.family != family || !test.shape.empty()) continue;
       wanted += (first ? "" : ", ") + test.name;
       first = false;
     }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/conv/blocked_conv.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "kernels/conv/channel_shuffle.h"
 #include "kernels/conv/tiled.h"
 
@@ -12,6 +15,30 @@ namespace {
 bool is_flat(const Window& w) {
   return w.kernel_size() == 1 && w.in == w.out && w.stride == Spatial{1, 1, 1} && w.begin == Spatial{0, 0, 0};
 }
+
+// Exchanges rows and columns where there is only one column, which changes nothing in memory: tiles lie along rows.
+Window with_long_rows(Window w) {
+  if (w.in[2] != 1 || w.out[2] != 1 || w.kernel[2] != 1 || w.begin[2] != 0) return w;
+  for (Spatial* each : {&w.in, &w.out, &w.kernel, &w.stride, &w.dilation, &w.begin, &w.end})
+    std::swap((*each)[1], (*each)[2]);
+  return w;
+}
+
+// Whether more than the first and the last position of a row would read outside it, which tiles do not allow.
+bool needs_margins(const Window& w) {
+  const int64_t reach = (w.out[2] - 2) * w.stride[2] - w.begin[2] + (w.kernel[2] - 1) * w.dilation[2];
+  return !is_flat(w) && (w.begin[2] > w.stride[2] || reach >= w.in[2]);
+}
+
+// Adds the padding of rows to the image, as far as it is read.
+Window with_margins(Window w) {
+  w.in[2] = (w.out[2] - 1) * w.stride[2] + (w.kernel[2] - 1) * w.dilation[2] + 1;
+  w.begin[2] = w.end[2] = 0;
+  return w;
+}
+
+// With wider margins, most of a row would be zeros.
+constexpr int64_t kMostMargins = 4;
 
 TileRows rows_of(const Window& w) {
   if (is_flat(w)) return {.in_width = w.in_size(), .out_width = w.out_size()};
@@ -60,49 +87,52 @@ std::vector<int32_t> places_of_channels(const ConvPlan& conv) {
 
 const char* refuse_blocked_conv(const ConvPlan& conv, std::span<const Tensor> inputs) {
   const ConvSize& size = conv.size;
-  const Window& w = conv.window;
+  const Window w = with_long_rows(conv.window);
   const int64_t lanes = channel_block();
   if (inputs[1].data == nullptr || (inputs.size() > 2 && inputs[2].present() && inputs[2].data == nullptr))
     return "its weights or bias are not known";
-  if (size.in_channels < lanes) return "its input channels do not fill a vector";
+  if (size.in_channels < lanes / 2) return "its input channels do not fill half a vector";
   if (w.kernel[0] != 1 || w.in[0] != 1) return "it has three spatial dimensions";
   // Shuffled channels are addressed by a list of 32-bit offsets, which kernels support for stride 1 only.
   if (conv.shuffled_groups > 1 && (w.stride[2] != 1 || blocks_of(size.in_channels) * lanes * w.in_size() > INT32_MAX))
     return "its input channels are shuffled, which requires stride 1 and a small image";
   if (size.groups > 1 && size.groups == size.in_channels) return "it is depthwise";
-  // Kernels allow only the first and the last position of a tile to read outside the input.
-  if (!is_flat(w)) {
-    const int64_t reach = (w.out[2] - 2) * w.stride[2] - w.begin[2] + (w.kernel[2] - 1) * w.dilation[2];
-    if (w.stride[2] > 2 || w.begin[2] > w.stride[2] || reach >= w.in[2] || w.out[2] < 4)
-      return "its stride is above 2, its rows have fewer than 4 positions, or a tile would have padding in its middle";
-  }
+  if (!is_flat(w) && (w.stride[2] > 2 || w.out[2] < 4))
+    return "its stride is above 2, or its rows have fewer than 4 positions";
+  if (needs_margins(w) && (conv.shuffled_groups > 1 || with_margins(w).in[2] > kMostMargins * w.in[2]))
+    return "its windows reach too far outside the image";
   return w.out_size() < 4 ? "its result has fewer than 4 positions" : nullptr;
 }
 
 Plan plan_blocked_conv(const PlanContext& context, const ConvPlan& conv, std::span<const Tensor> inputs,
                        PackedWeights& packed) {
   Plan plan;
-  const Window& w = conv.window;
+  const Window image = with_long_rows(conv.window);
+  const Window w = needs_margins(image) ? with_margins(image) : image;
   const int64_t lanes = channel_block();
-  const TiledWork work{.size = conv.size,
-                       .taps = w.kernel_size(),
-                       .columns = w.kernel[2],
-                       .in_places = w.in_size(),
-                       .out_places = w.out_size(),
-                       .rows = rows_of(w),
-                       .tiles = cut_row(w),
-                       .x_row = w.dilation[1] * w.in[2] * lanes,
-                       .x_column = w.dilation[2] * lanes,
-                       .x_place = lanes,
-                       .x_block = w.in_size() * lanes,
-                       .y_place = lanes,
-                       .y_block = w.out_size() * lanes,
-                       .blocked = true,
-                       .transposed = false,
-                       .post_ops = conv.post_ops,
-                       .channel_at = places_of_channels(conv)};
+  TiledWork work{.size = conv.size,
+                 .taps = w.kernel_size(),
+                 .columns = w.kernel[2],
+                 .in_places = w.in_size(),
+                 .out_places = w.out_size(),
+                 .rows = rows_of(w),
+                 .tiles = cut_row(w),
+                 .x_row = w.dilation[1] * w.in[2] * lanes,
+                 .x_column = w.dilation[2] * lanes,
+                 .x_place = lanes,
+                 .x_block = w.in_size() * lanes,
+                 .y_place = lanes,
+                 .y_block = w.out_size() * lanes,
+                 .blocked = true,
+                 .transposed = false,
+                 .post_ops = conv.post_ops,
+                 .channel_at = places_of_channels(conv)};
+  if (needs_margins(image)) {
+    const int64_t before = std::min(image.begin[2], w.in[2]), copied = std::min(image.in[2], w.in[2] - before);
+    work.margins = {before * lanes, w.in[2] * lanes, copied * lanes, image.in[2] * lanes};
+  }
   plan.step = make_tiled(context, work, inputs, inputs.size() > 2 && inputs[2].present() ? 2 : -1, packed);
-  plan.shapes = {w.output_shape(conv.size.batch, conv.size.out_channels)};
+  plan.shapes = {conv.window.output_shape(conv.size.batch, conv.size.out_channels)};
   plan.input_formats.assign(inputs.size(), Format::kDense);
   plan.input_formats[0] = plan.output_format = Format::kBlocked;
   if (plan.step->inplace() >= 0) plan.input_formats.back() = Format::kBlocked;

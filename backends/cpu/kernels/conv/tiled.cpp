@@ -2,6 +2,7 @@
 #include "kernels/conv/tiled.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "kernels/common/function_kernel.h"
 #include "runtime/parallel.h"
@@ -15,6 +16,8 @@ namespace {
 constexpr int64_t kStripPlaces = 56;
 // Minimum work of a task, in microseconds at the nominal rate of multiply-adds.
 constexpr double kTaskTime = 2.048;
+// Minimum floats of a task that copies.
+constexpr int64_t kCopyGrain = 1 << 14;
 
 class TiledStep final : public Step {
  public:
@@ -50,8 +53,17 @@ class TiledStep final : public Step {
   }
 
   int inplace() const override { return summand_; }
+  int64_t scratch_bytes() const override {
+    return product({margin_floats() + ragged_floats(), int64_t{sizeof(float)}});
+  }
 
-  std::optional<std::string> run(Tensors in, Tensors out, void*) const override {
+  std::optional<std::string> run(Tensors in, Tensors out, void* scratch) const override {
+    const auto* x = in[0].as<float>();
+    auto* own = static_cast<float*>(scratch);
+    if (work_.margins.width != 0) {
+      add_margins(x, own);
+      x = std::exchange(own, own + margin_floats());
+    }
     const auto groups = static_cast<int64_t>(panels_.blocks().size());
     const int64_t units = strips_ * groups;
     const int64_t each = panels_.count() * work_.out_places / units;
@@ -61,7 +73,7 @@ class TiledStep final : public Step {
                  const int64_t unit = i % units;
                  const int64_t group = by_channels_ ? unit / strips_ : unit % groups;
                  const int64_t strip = by_channels_ ? unit % strips_ : unit / groups;
-                 compute(in, out, i / units, panels_.blocks()[static_cast<size_t>(group)], strip);
+                 compute(x, in, out, i / units, panels_.blocks()[static_cast<size_t>(group)], strip, own);
                }
              });
     if (clears_) clear_padding(out[0]);
@@ -94,15 +106,52 @@ class TiledStep final : public Step {
     return std::clamp<int64_t>((distance + rows.dilation - 1) / rows.dilation, 0, rows.taps);
   }
 
-  void compute(Tensors in, Tensors out, int64_t image, const OutBlocks& b, int64_t strip) const {
+  int64_t margin_floats() const { return work_.margins.width == 0 ? 0 : product({work_.size.batch, image_floats()}); }
+  // The columns of these blocks that the result has.
+  int64_t columns_of(const OutBlocks& b) const {
+    return std::min(b.count * channel_block(), work_.size.out_channels - b.block * channel_block());
+  }
+  // Whether a dense result has only some of the blocks' columns. Tiles then write to rows in scratch memory.
+  bool is_ragged(const OutBlocks& b) const { return !work_.blocked && columns_of(b) < b.count * channel_block(); }
+  int64_t ragged_floats() const {
+    const OutBlocks& last = panels_.blocks().back();
+    return is_ragged(last) ? product({work_.out_places, last.count * channel_block()}) : 0;
+  }
+  // Floats of an image as tiles read it.
+  int64_t image_floats() const { return blocks_of(work_.size.in_channels) * channel_block() * work_.in_places; }
+
+  void add_margins(const float* x, float* to) const {
+    const TileMargins& m = work_.margins;
+    const int64_t rows = work_.size.batch * image_floats() / m.width;
+    parallel(rows, 1 + kCopyGrain / m.width, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        float* after = std::copy_n(x + row * m.given, m.copied, std::fill_n(to + row * m.width, m.before, 0.0f));
+        std::fill(after, to + (row + 1) * m.width, 0.0f);
+      }
+    });
+  }
+
+  // `own` has ragged_floats() floats.
+  void compute(const float* images, Tensors in, Tensors out, int64_t image, const OutBlocks& b, int64_t strip,
+               float* own) const {
     const TiledWork& w = work_;
     const auto tiles_in_row = static_cast<int64_t>(w.tiles.size());
     const int64_t tiles = tile_count();
     const int64_t begin = strip * tiles / strips_, end = (strip + 1) * tiles / strips_;
-    const float* x = in[0].as<float>() + image * blocks_of(w.size.in_channels) * channel_block() * w.in_places;
+    const float* x = images + image * image_floats();
     const int64_t at = image * blocks_of(w.size.out_channels) * channel_block() * w.out_places + b.block * w.y_block;
     float* y = out[0].as<float>() + at;
     const float* add = summand_ < 0 ? nullptr : in[static_cast<size_t>(summand_)].as<float>() + at;
+    float* const result = y;
+    int64_t y_place = w.y_place;
+    const int64_t first_place = place_of(begin), last_place = place_of(end);
+    if (is_ragged(b)) {
+      y = own;
+      y_place = b.count * channel_block();
+      for (int64_t row = first_place; add != nullptr && row < last_place; ++row)
+        std::copy_n(add + row * w.y_place, columns_of(b), own + row * y_place);
+      add = add == nullptr ? nullptr : own;
+    }
     const auto* all = reinterpret_cast<const float*>(pack_.get());
     const float* panel = all + b.weights_at;
     ConvTile tile{};
@@ -114,7 +163,7 @@ class TiledStep final : public Step {
     tile.taps = w.taps;
     tile.columns = w.columns;
     tile.y_block = w.y_block;
-    tile.y_place = w.y_place;
+    tile.y_place = y_place;
     for (int64_t first = b.first; first < b.last; first = tile.last) {
       tile.first = first;
       tile.last = panels_.chunk_end(b, first);
@@ -131,7 +180,7 @@ class TiledStep final : public Step {
       for (int64_t t = begin; t < end; ++t) {
         const TilePlace& place = w.tiles[static_cast<size_t>(t % tiles_in_row)];
         const int64_t row = t / tiles_in_row, top = w.rows.first + row * w.rows.stride;
-        const int64_t y_at = (row * w.rows.out_width + place.y_at) * w.y_place;
+        const int64_t y_at = (row * w.rows.out_width + place.y_at) * y_place;
         tile.x = x + (top * w.rows.in_width + place.x_at) * w.x_place;
         tile.y = y + y_at;
         tile.add = add == nullptr ? nullptr : add + y_at;
@@ -143,14 +192,20 @@ class TiledStep final : public Step {
         place.kernels[b.count - 1](tile);
       }
     }
-    if (later_.empty()) return;
-    const int64_t first = place_of(begin), last = place_of(end);
-    if (w.blocked) {
-      for (int64_t block = 0; block < b.count; ++block)
-        finish_rows(later_, y + block * w.y_block + first * w.y_place, 0, 1, (last - first) * w.y_place, nullptr);
-    } else {
-      for (int64_t row = first; row < last; ++row)
-        finish_rows(later_, y + row * w.y_place, 0, 1, b.count * channel_block(), nullptr);
+    finish(b, y, y_place, result, first_place, last_place);
+  }
+
+  // Applies the activations to the rows [first, last) of `y`, and copies them to `result` if they are not there.
+  void finish(const OutBlocks& b, float* y, int64_t y_place, float* result, int64_t first, int64_t last) const {
+    if (work_.blocked) {
+      for (int64_t block = 0; block < b.count && !later_.empty(); ++block)
+        finish_rows(later_, y + block * work_.y_block + first * y_place, 0, 1, (last - first) * y_place, nullptr);
+      return;
+    }
+    const int64_t columns = columns_of(b);
+    for (int64_t row = first; row < last; ++row) {
+      if (!later_.empty()) finish_rows(later_, y + row * y_place, 0, 1, columns, nullptr);
+      if (is_ragged(b)) std::copy_n(y + row * y_place, columns, result + row * work_.y_place);
     }
   }
 

@@ -7,8 +7,7 @@ namespace backplane::cpu {
 
 const char* refuse_tiled_product(const KnownProduct& p) {
   const int64_t lanes = channel_block();
-  if (lanes == 0 || p.n % lanes != 0)
-    return "its number of columns is not a multiple of the vector length, or the processor lacks SSE4.1";
+  if (lanes == 0 || p.n < lanes) return "its columns do not fill a vector, or the processor lacks SSE4.1";
   return p.m == 0 || p.n == 0 || p.k == 0 ? "an operand or the result is empty" : nullptr;
 }
 
