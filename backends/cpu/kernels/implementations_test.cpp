@@ -38,12 +38,14 @@ void weight(GraphBuilder& g, const std::string& name, const Extents& extents) {
   g.weight<float>(name, BP_DTYPE_FLOAT, extents, noise(product(extents), 7));
 }
 
-std::function<void(GraphBuilder&)> conv(const Extents& weights, int64_t pad, int64_t column_pad = -1) {
+std::function<void(GraphBuilder&)> conv(const Extents& weights, int64_t pad, int64_t column_pad = -1,
+                                        int64_t stride = 1) {
   return [=](GraphBuilder& g) {
     const int64_t columns = column_pad < 0 ? pad : column_pad;
     weight(g, "w", weights);
     weight(g, "b", {weights[0]});
-    g.node("Conv", 22, {"x", "w", "b"}, {"c"}, BP_DTYPE_FLOAT, {{"pads", Extents{pad, columns, pad, columns}}});
+    g.node("Conv", 22, {"x", "w", "b"}, {"c"}, BP_DTYPE_FLOAT,
+           {{"pads", Extents{pad, columns, pad, columns}}, {"strides", Extents{1, stride}}});
     g.node("Relu", 14, {"c"}, {"y"});
   };
 }
@@ -122,6 +124,7 @@ std::vector<Case> all_cases() {
       shaped("strips", {"conv", "winograd", {1, 64, 512, 128}, conv({16, 64, 3, 3}, 1)}),
       // Windows that reach far outside the image, and channels that fill half a vector.
       shaped("margins", {"conv", "tiled", {1, 12, 9, 20}, conv({20, 12, 3, 9}, 1, 6)}),
+      shaped("stride", {"conv", "tiled", {2, 12, 7, 31}, conv({20, 12, 3, 7}, 1, 4, 5)}),
       shaped("column", {"conv", "tiled", {2, 16, 40, 1}, conv({32, 16, 5, 1}, 2, 0)}),
       shaped("ragged", {"matmul", "tiled", {20, 24}, matmul({24, 45}, BP_DTYPE_FLOAT, true)}),
       shaped("ragged", {"gemm", "tiled", {20, 24}, ragged_gemm}),

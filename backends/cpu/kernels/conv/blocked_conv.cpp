@@ -30,15 +30,50 @@ bool needs_margins(const Window& w) {
   return !is_flat(w) && (w.begin[2] > w.stride[2] || reach >= w.in[2]);
 }
 
-// Adds the padding of rows to the image, as far as it is read.
-Window with_margins(Window w) {
+// Kernels allow strides of 1 and 2 along a row.
+bool has_large_stride(const Window& w) {
+  return w.stride[2] > 2;
+}
+
+// The rows that a row becomes in the copy of an image for a large stride (TileCopy::phases).
+int64_t phases_of(const Window& w) {
+  return has_large_stride(w) ? std::min(w.stride[2], w.kernel[2]) : 1;
+}
+
+bool needs_copy(const Window& w) {
+  return has_large_stride(w) || needs_margins(w);
+}
+
+// The window over the copy of the image, which has the padding of rows as far as it is read. With a large stride, tap k
+// of a row becomes tap k / stride of the copy's row k % stride.
+Window over_copy(Window w) {
+  if (has_large_stride(w)) {
+    const int64_t phases = phases_of(w);
+    for (int64_t* each : {&w.in[1], &w.kernel[1], &w.stride[1], &w.begin[1]}) *each *= phases;
+    w.kernel[2] = (w.kernel[2] + w.stride[2] - 1) / w.stride[2];
+    w.stride[2] = w.dilation[1] = 1;
+  }
   w.in[2] = (w.out[2] - 1) * w.stride[2] + (w.kernel[2] - 1) * w.dilation[2] + 1;
   w.begin[2] = w.end[2] = 0;
   return w;
 }
 
-// With wider margins, most of a row would be zeros.
-constexpr int64_t kMostMargins = 4;
+// The taps of `w` in the order of over_copy(w).
+std::vector<int64_t> taps_over_copy(const Window& w) {
+  std::vector<int64_t> taps;
+  if (!has_large_stride(w)) return taps;
+  const int64_t phases = phases_of(w), columns = over_copy(w).kernel[2];
+  for (int64_t row = 0; row < w.kernel[1] * phases; ++row) {
+    for (int64_t column = 0; column < columns; ++column) {
+      const int64_t k = column * w.stride[2] + row % phases;
+      taps.push_back(k < w.kernel[2] ? row / phases * w.kernel[2] + k : -1);
+    }
+  }
+  return taps;
+}
+
+// Refuses copies larger than this multiple of the image, most of which would be zeros.
+constexpr int64_t kLargestCopy = 4;
 
 TileRows rows_of(const Window& w) {
   if (is_flat(w)) return {.in_width = w.in_size(), .out_width = w.out_size()};
@@ -97,18 +132,20 @@ const char* refuse_blocked_conv(const ConvPlan& conv, std::span<const Tensor> in
   if (conv.shuffled_groups > 1 && (w.stride[2] != 1 || blocks_of(size.in_channels) * lanes * w.in_size() > INT32_MAX))
     return "its input channels are shuffled, which requires stride 1 and a small image";
   if (size.groups > 1 && size.groups == size.in_channels) return "it is depthwise";
-  if (!is_flat(w) && (w.stride[2] > 2 || w.out[2] < 4))
-    return "its stride is above 2, or its rows have fewer than 4 positions";
-  if (needs_margins(w) && (conv.shuffled_groups > 1 || with_margins(w).in[2] > kMostMargins * w.in[2]))
-    return "its windows reach too far outside the image";
-  return w.out_size() < 4 ? "its result has fewer than 4 positions" : nullptr;
+  if (!is_flat(w) && w.out[2] < 4) return "its rows have fewer than 4 positions";
+  if (!needs_copy(w)) return w.out_size() < 4 ? "its result has fewer than 4 positions" : nullptr;
+  if (conv.shuffled_groups > 1) return "its input channels are shuffled, and its windows need a copy of the image";
+  if (has_large_stride(w) && (w.dilation[2] != 1 || (w.dilation[1] != 1 && w.kernel[1] != 1)))
+    return "its stride is above 2, and it is dilated";
+  if (phases_of(w) * over_copy(w).in[2] > kLargestCopy * w.in[2]) return "its windows reach too far outside the image";
+  return nullptr;
 }
 
 Plan plan_blocked_conv(const PlanContext& context, const ConvPlan& conv, std::span<const Tensor> inputs,
                        PackedWeights& packed) {
   Plan plan;
   const Window image = with_long_rows(conv.window);
-  const Window w = needs_margins(image) ? with_margins(image) : image;
+  const Window w = needs_copy(image) ? over_copy(image) : image;
   const int64_t lanes = channel_block();
   TiledWork work{.size = conv.size,
                  .taps = w.kernel_size(),
@@ -127,9 +164,10 @@ Plan plan_blocked_conv(const PlanContext& context, const ConvPlan& conv, std::sp
                  .transposed = false,
                  .post_ops = conv.post_ops,
                  .channel_at = places_of_channels(conv)};
-  if (needs_margins(image)) {
-    const int64_t before = std::min(image.begin[2], w.in[2]), copied = std::min(image.in[2], w.in[2] - before);
-    work.margins = {before * lanes, w.in[2] * lanes, copied * lanes, image.in[2] * lanes};
+  if (needs_copy(image)) {
+    work.copy = {w.in[2], image.in[2], image.begin[2], w.stride[2] == image.stride[2] ? 1 : image.stride[2],
+                 phases_of(image)};
+    work.tap_at = taps_over_copy(image);
   }
   plan.step = make_tiled(context, work, inputs, inputs.size() > 2 && inputs[2].present() ? 2 : -1, packed);
   plan.shapes = {conv.window.output_shape(conv.size.batch, conv.size.out_channels)};

@@ -66,7 +66,8 @@ int64_t Panels::chunk_end(const OutBlocks& b, int64_t first) const {
   return std::min(b.last, first / channel_block() * channel_block() + chunk_);
 }
 
-std::shared_ptr<std::byte> Panels::pack(const std::byte* from, bool transposed, const std::vector<float>& scale) const {
+std::shared_ptr<std::byte> Panels::pack(const std::byte* from, bool transposed, const std::vector<float>& scale,
+                                        std::span<const int64_t> tap_at) const {
   const int64_t bytes = count() * static_cast<int64_t>(sizeof(float));
   std::shared_ptr<std::byte> memory(allocate_pages(bytes));
   auto* to = reinterpret_cast<float*>(memory.get());
@@ -78,18 +79,20 @@ std::shared_ptr<std::byte> Panels::pack(const std::byte* from, bool transposed, 
       if (transposed)
         pack_transposed(from, scale, b, to + b.weights_at);
       else
-        pack_rows(from, scale, b, to + b.weights_at);
+        pack_rows(from, scale, tap_at, b, to + b.weights_at);
     }
   });
   return memory;
 }
 
-void Panels::pack_rows(const std::byte* from, const std::vector<float>& scale, const OutBlocks& b, float* to) const {
+void Panels::pack_rows(const std::byte* from, const std::vector<float>& scale, std::span<const int64_t> tap_at,
+                       const OutBlocks& b, float* to) const {
   const int64_t lanes = channel_block(), width = b.count * lanes;
   const int64_t in_group = size_.in_channels / size_.groups, out_group = size_.out_channels / size_.groups;
-  std::vector<float> row(static_cast<size_t>(in_group * taps_));
+  const int64_t given = tap_at.empty() ? taps_ : 1 + *std::ranges::max_element(tap_at);  // taps in `from`
+  std::vector<float> row(static_cast<size_t>(in_group * given));
   for (int64_t o = b.block * lanes; o < std::min((b.block + b.count) * lanes, size_.out_channels); ++o) {
-    std::memcpy(row.data(), from + o * in_group * taps_ * static_cast<int64_t>(sizeof(float)),
+    std::memcpy(row.data(), from + o * in_group * given * static_cast<int64_t>(sizeof(float)),
                 row.size() * sizeof(float));
     const float factor = scale.empty() ? 1.0f : scale[static_cast<size_t>(o)];
     const int64_t own = o / out_group * in_group;  // the first input channel of its group
@@ -97,8 +100,11 @@ void Panels::pack_rows(const std::byte* from, const std::vector<float>& scale, c
       end = std::min(b.last, (first / lanes + 1) * lanes);  // end of the block of input channels
       float* block = to + (first - b.first) * taps_ * width + o - b.block * lanes;
       for (int64_t c = std::max(first, own); c < std::min(end, own + in_group); ++c) {
-        for (int64_t tap = 0; tap < taps_; ++tap)
-          block[(tap * (end - first) + c - first) * width] = row[static_cast<size_t>((c - own) * taps_ + tap)] * factor;
+        for (int64_t tap = 0; tap < taps_; ++tap) {
+          const int64_t at = tap_at.empty() ? tap : tap_at[static_cast<size_t>(tap)];
+          if (at < 0) continue;
+          block[(tap * (end - first) + c - first) * width] = row[static_cast<size_t>((c - own) * given + at)] * factor;
+        }
       }
     }
   }

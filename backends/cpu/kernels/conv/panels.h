@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "kernels/common/direct_conv.h"
@@ -34,11 +35,13 @@ class Panels {
 
   // Packs weights [output channel][input channel of its group][tap], or [input channel][output channel] if
   // `transposed`. `from` may be unaligned. Multiplies each weight by its output channel's scale, unless `scale` is
-  // empty.
-  std::shared_ptr<std::byte> pack(const std::byte* from, bool transposed, const std::vector<float>& scale) const;
+  // empty. `tap_at`, unless empty, has the tap in `from` of each tap, or -1 for one whose weights are 0.
+  std::shared_ptr<std::byte> pack(const std::byte* from, bool transposed, const std::vector<float>& scale,
+                                  std::span<const int64_t> tap_at = {}) const;
 
  private:
-  void pack_rows(const std::byte* from, const std::vector<float>& scale, const OutBlocks& b, float* to) const;
+  void pack_rows(const std::byte* from, const std::vector<float>& scale, std::span<const int64_t> tap_at,
+                 const OutBlocks& b, float* to) const;
   void pack_transposed(const std::byte* from, const std::vector<float>& scale, const OutBlocks& b, float* to) const;
 
   ConvSize size_;

@@ -33,8 +33,9 @@ class TiledStep final : public Step {
       std::ranges::copy(affine.shift, bias_.begin());
     else if (given != nullptr)
       std::copy_n(given, work.size.out_channels, bias_.begin());
-    pack_ = packed.get(inputs[1], {},
-                       [&] { return panels_.pack(inputs[1].as<std::byte>(), work.transposed, affine.scale); });
+    pack_ = packed.get(inputs[1], {}, [&] {
+      return panels_.pack(inputs[1].as<std::byte>(), work.transposed, affine.scale, work.tap_at);
+    });
     for (const PostOp& op : work.post_ops) {
       if (op.kind == PostOp::kAffine) continue;
       if (op.kind == PostOp::kAdd) {
@@ -53,16 +54,14 @@ class TiledStep final : public Step {
   }
 
   int inplace() const override { return summand_; }
-  int64_t scratch_bytes() const override {
-    return product({margin_floats() + ragged_floats(), int64_t{sizeof(float)}});
-  }
+  int64_t scratch_bytes() const override { return product({copy_floats() + ragged_floats(), int64_t{sizeof(float)}}); }
 
   std::optional<std::string> run(Tensors in, Tensors out, void* scratch) const override {
     const auto* x = in[0].as<float>();
     auto* own = static_cast<float*>(scratch);
-    if (work_.margins.width != 0) {
-      add_margins(x, own);
-      x = std::exchange(own, own + margin_floats());
+    if (work_.copy.width != 0) {
+      copy_image(x, own);
+      x = std::exchange(own, own + copy_floats());
     }
     const auto groups = static_cast<int64_t>(panels_.blocks().size());
     const int64_t units = strips_ * groups;
@@ -106,7 +105,7 @@ class TiledStep final : public Step {
     return std::clamp<int64_t>((distance + rows.dilation - 1) / rows.dilation, 0, rows.taps);
   }
 
-  int64_t margin_floats() const { return work_.margins.width == 0 ? 0 : product({work_.size.batch, image_floats()}); }
+  int64_t copy_floats() const { return work_.copy.width == 0 ? 0 : product({work_.size.batch, image_floats()}); }
   // The columns of these blocks that the result has.
   int64_t columns_of(const OutBlocks& b) const {
     return std::min(b.count * channel_block(), work_.size.out_channels - b.block * channel_block());
@@ -120,13 +119,22 @@ class TiledStep final : public Step {
   // Floats of an image as tiles read it.
   int64_t image_floats() const { return blocks_of(work_.size.in_channels) * channel_block() * work_.in_places; }
 
-  void add_margins(const float* x, float* to) const {
-    const TileMargins& m = work_.margins;
-    const int64_t rows = work_.size.batch * image_floats() / m.width;
-    parallel(rows, 1 + kCopyGrain / m.width, [&](int64_t begin, int64_t end) {
+  void copy_image(const float* x, float* to) const {
+    const TileCopy& c = work_.copy;
+    const int64_t lanes = channel_block(), floats = c.width * lanes;
+    parallel(work_.size.batch * image_floats() / floats, 1 + kCopyGrain / floats, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
-        float* after = std::copy_n(x + row * m.given, m.copied, std::fill_n(to + row * m.width, m.before, 0.0f));
-        std::fill(after, to + (row + 1) * m.width, 0.0f);
+        const int64_t lacks = c.before - row % c.phases;  // position p is the image's p · step - lacks
+        const int64_t first = std::clamp<int64_t>((lacks + c.step - 1) / c.step, 0, c.width);
+        const int64_t last = std::clamp<int64_t>((c.given - 1 + lacks) / c.step + 1, first, c.width);
+        const float* from = x + (row / c.phases * c.given + first * c.step - lacks) * lanes;
+        float* at = std::fill_n(to + row * floats, first * lanes, 0.0f);
+        if (c.step == 1) {
+          at = std::copy_n(from, (last - first) * lanes, at);
+        } else {
+          for (int64_t p = first; p < last; ++p, from += c.step * lanes) at = std::copy_n(from, lanes, at);
+        }
+        std::fill_n(at, (c.width - last) * lanes, 0.0f);
       }
     });
   }

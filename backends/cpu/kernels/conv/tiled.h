@@ -26,17 +26,20 @@ struct TileRows {
   int64_t in_width, out_width;  // positions per row
 };
 
-// A copy of the image in which each row has zeros before and after it, for windows that read further outside the image
-// than tiles allow. Numbers of floats; a width of 0: tiles read the image itself.
-struct TileMargins {
-  int64_t before = 0, width = 0;  // zeros before what is copied of a row, and the row's width with all zeros
-  int64_t copied = 0, given = 0;  // what is copied of a row, and the row's width in the image
+// A copy of the image for windows that tiles cannot read there: with zeros before and after each row, where a window
+// reaches too far outside the image, and with the positions of a row in the order in which a larger stride reads them.
+struct TileCopy {
+  int64_t width = 0;   // positions of a row of the copy; 0: tiles read the image itself
+  int64_t given = 0;   // positions of a row of the image
+  int64_t before = 0;  // zeros in front of a row
+  // A row becomes `phases` rows, which begin with the row's first, second, … position and have each `step`-th one.
+  int64_t step = 1, phases = 1;
 };
 
 struct TiledWork {
   ConvSize size;
   int64_t taps, columns;          // number of taps in the window, and in each of its rows
-  int64_t in_places, out_places;  // positions of an image; of the input with its margins
+  int64_t in_places, out_places;  // positions of an image; of the input, in its copy
   TileRows rows;
   std::vector<TilePlace> tiles;                                 // tiles of one row, in order of position
   int64_t x_row, x_column, x_place, x_block, y_place, y_block;  // see ConvTile
@@ -44,7 +47,9 @@ struct TiledWork {
   bool transposed;                                              // the weights are [input channel][output channel]
   std::span<const PostOp> post_ops;      // affine ones come first and become part of weights and bias
   std::vector<int32_t> channel_at = {};  // see ConvTile; empty if channels are not shuffled
-  TileMargins margins = {};
+  TileCopy copy = {};
+  // For each tap, the one that it is in the weights, or -1 if its weights are 0; empty: they are the same.
+  std::vector<int64_t> tap_at = {};
 };
 
 // Creates a step whose inputs begin with x and the weights. `bias` is the index of the bias or -1. A tensor that a
