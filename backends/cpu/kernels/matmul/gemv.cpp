@@ -66,7 +66,7 @@ void gemv_transposed(int64_t m, int64_t n, int64_t k, const float* x, const floa
 }
 
 void gemv(int64_t m, int64_t n, int64_t k, const float* x, const float* b, float* y) {
-  const int64_t columns = std::clamp<int64_t>((n + 7) / 8, 64, kColumns);
+  const int64_t columns = std::clamp<int64_t>((n + 1) / 2, 64, kColumns);
   parallel((n + columns - 1) / columns, 1 + kTaskElements / (1 + columns * k), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t first = i * columns, count = std::min(columns, n - first);
