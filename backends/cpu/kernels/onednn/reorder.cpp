@@ -14,6 +14,31 @@ namespace backplane::cpu {
 
 namespace {
 
+// Up to this number of floats, the loops below take less time than oneDNN takes to prepare a reorder.
+constexpr int64_t kFewFloats = 4096;
+
+template <int64_t kLanes>
+void to_blocked(const float* from, float* to, int64_t channels, int64_t places) {
+  for (int64_t c = 0; c < channels; c += kLanes, from += kLanes * places, to += kLanes * places) {
+    const int64_t count = std::min(kLanes, channels - c);
+    for (int64_t p = 0; p < places; ++p) {
+      float lanes[kLanes] = {};
+      for (int64_t l = 0; l < count; ++l) lanes[l] = from[l * places + p];
+      for (int64_t l = 0; l < kLanes; ++l) to[p * kLanes + l] = lanes[l];
+    }
+  }
+}
+
+template <int64_t kLanes>
+void to_dense(const float* from, float* to, int64_t channels, int64_t places) {
+  for (int64_t c = 0; c < channels; c += kLanes, from += kLanes * places, to += kLanes * places) {
+    const int64_t count = std::min(kLanes, channels - c);
+    for (int64_t l = 0; l < count; ++l) {
+      for (int64_t p = 0; p < places; ++p) to[l * places + p] = from[p * kLanes + l];
+    }
+  }
+}
+
 // Reorders floats between dense and blocked. Each call of onednn_reorder takes consecutive blocks of channels of one
 // image, which are contiguous in both formats.
 class Reorder final : public Step {
@@ -38,8 +63,7 @@ class Reorder final : public Step {
         int64_t blocked = begin * block * places_;
         const float* from = in[0].as<float>() + (from_ == Format::kDense ? dense : blocked);
         float* to = out[0].as<float>() + (to_ == Format::kDense ? dense : blocked);
-        dnnl::memory::dims dims{1, channels, places_};
-        onednn_reorder(layout_of(dims, from_), from, layout_of(dims, to_), to);
+        reorder(from, to, channels);
         begin += last - first;
       }
     });
@@ -47,6 +71,17 @@ class Reorder final : public Step {
   }
 
  private:
+  void reorder(const float* from, float* to, int64_t channels) const {
+    if (channels * places_ > kFewFloats) {
+      const dnnl::memory::dims dims{1, channels, places_};
+      onednn_reorder(layout_of(dims, from_), from, layout_of(dims, to_), to);
+    } else if (to_ == Format::kBlocked) {
+      channel_block() == 16 ? to_blocked<16>(from, to, channels, places_) : to_blocked<8>(from, to, channels, places_);
+    } else {
+      channel_block() == 16 ? to_dense<16>(from, to, channels, places_) : to_dense<8>(from, to, channels, places_);
+    }
+  }
+
   Format from_, to_;
   int alias_;
   int64_t batch_, channels_, places_, blocks_;
