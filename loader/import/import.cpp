@@ -74,6 +74,7 @@ Status canonicalize(Model& model, bool exact) try {
   BP_TRY(check(model));
   BP_TRY(inline_functions(model));
   BP_TRY(lift_constants(model));
+  share_carried(model);
   BP_TRY(ops::upgrade(model));
   BP_TRY(differentiate(model));
   BP_TRY(ops::infer(model, {.exact = exact}));

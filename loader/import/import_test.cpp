@@ -237,6 +237,33 @@ TEST(Import, SubgraphInputsHideOuterNames) {
   EXPECT_EQ(inner.values[inner.outputs[1]].type.dims[0].extent, 3);
 }
 
+// A value that a loop carries unchanged is read from outside, where it may be a constant; one that changes is not.
+TEST(Import, LoopsReadWhatTheyCarryUnchangedFromOutside) {
+  const std::string inner = graph({node("Neg", {"w"}, {"r"})}, {}, {value("r")});
+  const std::string body =
+      graph({node("Mul", {"x", "w"}, {"p"}),
+             node("If", {"n"}, {"t"}, {graph_attribute("then_branch", inner), graph_attribute("else_branch", inner)}),
+             node("Add", {"p", "t"}, {"sum"})},
+            {tensor_value("i", BP_DTYPE_INT64, {}), tensor_value("n", BP_DTYPE_BOOL, {}),
+             tensor_value("x", kFloat, {2}), tensor_value("w", kFloat, {2})},
+            {value("n"), value("sum"), value("w")});
+  auto result = read(model_bytes(
+      {{"", 17}},
+      graph({node("Neg", {"v"}, {"outer"}),
+             node("Loop", {"", "c", "v", "outer"}, {"y", "z"}, {graph_attribute("body", body)})},
+            {tensor_value("c", BP_DTYPE_BOOL, {}), tensor_value("v", kFloat, {2})}, {value("y"), value("z")})));
+  ASSERT_TRUE(result.ok()) << result.status().text();
+  const Graph& g = (*result)->graph;
+  const Graph& loop = *g.subgraphs[g.nodes[1].find("body")->indices()[0]];
+  ASSERT_THAT(operators(loop), ElementsAre("Mul", "If", "Add"));
+  EXPECT_EQ(loop.nodes[0].inputs[0], loop.inputs[2]);
+  const ValueId shared = loop.nodes[0].inputs[1];
+  EXPECT_EQ(loop.values[shared].outer, g.nodes[0].outputs[0]);
+  const Graph& branch = *loop.subgraphs[loop.nodes[1].find("then_branch")->indices()[0]];
+  EXPECT_EQ(branch.values[branch.nodes[0].inputs[0]].outer, shared);
+  EXPECT_EQ(loop.outputs[2], loop.inputs[3]);
+}
+
 // After all passes, a call refers to the nodes of its body that remain, or to no nodes.
 TEST(Import, ACallHasTheNodeCountOfItsOptimizedBody) {
   struct Case {

@@ -22,6 +22,9 @@ Status check_node(Node& node);
 Status inline_functions(Model& model);
 // Turns Constant nodes into weights.
 Status lift_constants(Model& model);
+// Makes bodies of Loop read values that they carry unchanged, such as the weights of a decoder, from the enclosing
+// graph, where they may be constants.
+void share_carried(Model& model);
 // Merges the nodes Flatten → Softmax → Reshape, which the upgrade inserts while shapes are unknown, into one node where
 // possible.
 void merge_legacy_softmax(Model& model);
