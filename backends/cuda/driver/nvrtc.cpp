@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/nvrtc.h"
 
+#include <dlfcn.h>
 #include <nvrtc.h>
 
 #include <iterator>
 #include <sstream>
+#include <string>
 #include <vector>
 
 #include "driver/library.h"
@@ -13,6 +15,7 @@ namespace backplane::cuda {
 namespace {
 
 #define BACKPLANE_NVRTC_FUNCTIONS(X) \
+  X(nvrtcVersion);                   \
   X(nvrtcGetErrorString);            \
   X(nvrtcCreateProgram);             \
   X(nvrtcDestroyProgram);            \
@@ -30,6 +33,20 @@ struct Functions {
 };
 // NOLINTEND(readability-identifier-naming)
 
+// NVRTC opens a library by its name alone when it first compiles. Opened before, it is found beside NVRTC even if no
+// search path has that folder, as after an installation that did not run ldconfig.
+void open_builtins(const Functions& all) {
+  int major = 0, minor = 0;
+  Dl_info nvrtc{};
+  if (all.nvrtcVersion(&major, &minor) != NVRTC_SUCCESS ||
+      dladdr(reinterpret_cast<void*>(all.nvrtcVersion), &nvrtc) == 0)
+    return;
+  std::string path = nvrtc.dli_fname;
+  path.resize(path.rfind('/') + 1);  // 0 without a slash
+  path += "libnvrtc-builtins.so." + std::to_string(major) + '.' + std::to_string(minor);
+  dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+}
+
 Functions open_compiler() {
   void* const library =
       open_first({"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so", "/usr/local/cuda/lib64/libnvrtc.so"},
@@ -43,6 +60,7 @@ Functions open_compiler() {
                                    "newer")
   BACKPLANE_NVRTC_FUNCTIONS(BACKPLANE_NVRTC_FIND)
 #undef BACKPLANE_NVRTC_FIND
+  open_builtins(all);
   return all;
 }
 
