@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """vector_clones_test.py PLUGIN [--list]: disassembles the CPU plugin and fails if a clone of a loop computes one element at a time.
 
-Every function Clones<…>::avx512, ::avx2 and ::baseline (kernels/simd/clones.h) must have a loop with vector instructions of the
+Every function Clones<…>::avx512, ::avx2 and ::baseline (kernels/simd/clones.h), and compute_floats_avx2 of each named formula of one
+input (kernels/elementwise/unary.cpp), must have a loop with vector instructions of the
 clone's width (512 or 256 bits, 256 bits, 128 bits). No clone may call a libm function, which would keep its loop scalar. The clones
 in EXCEPT are exempt. --list also prints the verdict on each clone.
 """
@@ -29,6 +30,8 @@ EXCEPT = {
     "extremes_of_wide": (WIDE_INTEGERS, "baseline"),
     "select_8": (WIDE_INTEGERS, "baseline"),
 }
+EXCEPT |= dict.fromkeys(("Mod", "RisingCelu"), ("fmod, and expm1 above 0, have no vector formula", "avx2"))
+EXCEPT["Gelu"] = ("its floats are computed by gelu_row", "avx2")
 REGISTERS = {"baseline": "xmm", "avx2": "ymm", "avx512": "[yz]mm"}
 # Instructions on whole vectors: of floats, doubles and integers.
 PACKED = (r"v?(?:(?:add|sub|mul|div|max|min|and|andn|or|xor|sqrt|blendv|cmp\w*|cvt\w*|fn?m(?:add|sub)\d+)p[sd]"
@@ -43,9 +46,12 @@ def clones(plugin):
     for line in text.splitlines():
         if line.endswith(">:"):
             head = re.search(r"<(?:\w+ )?backplane::cpu::Clones<(.*)>::(avx512|avx2|baseline)\(.*>:", line)
+            formula = re.search(r"compute_floats_avx2<backplane::cpu::\(anonymous namespace\)::(\w+)>\(", line)
             lines = None
             if head:
                 lines = found.setdefault((head[1], head[2]), [])
+            elif formula:
+                lines = found.setdefault((formula[1], "avx2"), [])
         elif lines is not None and (one := re.match(r"\s*([0-9a-f]+):\s*(.*)", line)):
             lines.append((int(one[1], 16), one[2]))
     return found

@@ -13,6 +13,7 @@
 #include "kernels/elementwise/formula.h"
 #include "kernels/elementwise/select_row.h"
 #include "kernels/simd/lanes.h"
+#include "kernels/simd/vector_math.h"
 #include "runtime/processor.h"
 
 namespace backplane::cpu {
@@ -308,8 +309,11 @@ struct SwiGlu {
   float alpha;
   explicit SwiGlu(const Node& node) : alpha(node.attr("alpha", 1.0f)) {}
   template <class T>
-  T operator()(T gate, T value) const {
-    return gate / (1 + std::exp(-alpha * gate)) * value;
+  [[gnu::always_inline]] T operator()(T gate, T value) const {
+    if constexpr (std::is_same_v<T, float>)
+      return gate * sigmoid_formula(alpha * gate) * value;
+    else
+      return gate / (1 + std::exp(-alpha * gate)) * value;
   }
 };
 

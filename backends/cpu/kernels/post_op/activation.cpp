@@ -60,6 +60,9 @@ CLONED void hard_swish(float* y, int64_t n) {
 CLONED void swish(float* y, int64_t n, float alpha) {
   for (int64_t i = 0; i < n; ++i) y[i] *= sigmoid_formula(alpha * y[i]);
 }
+CLONED void elu(float* y, int64_t n, float alpha) {
+  for (int64_t i = 0; i < n; ++i) y[i] = y[i] < 0 ? alpha * expm1_formula(y[i]) : y[i];
+}
 CLONED void affine_row(float* y, const float* scale, const float* shift, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = y[i] * scale[i] + shift[i];
 }
@@ -70,9 +73,6 @@ CLONED void add(float* y, const float* x, int64_t n) {
 }  // namespace
 
 void activate(const Activation& a, float* y, int64_t n) {
-  auto each = [&](const auto& f) {
-    for (int64_t i = 0; i < n; ++i) y[i] = f(y[i]);
-  };
   switch (a.function) {
     case Activation::kRelu:
       return clone_of<relu>(y, y, n);
@@ -85,7 +85,7 @@ void activate(const Activation& a, float* y, int64_t n) {
     case Activation::kTanh:
       return tanh_row(y, y, n);
     case Activation::kElu:
-      return each([&](float x) { return x < 0 ? a.alpha * std::expm1(x) : x; });
+      return clone_of<elu>(y, n, a.alpha);
     case Activation::kHardSigmoid:
       clone_of<linear>(y, n, a.alpha, a.beta);
       return clone_of<clip>(y, n, 0, 1);

@@ -55,6 +55,20 @@ template <int kBytes>
   return p * __builtin_bit_cast(float, (half + 127) << 23) * __builtin_bit_cast(float, (whole - half + 127) << 23);
 }
 
+// log(1 + x) for 0 <= x <= 1: 2 · artanh(s) with s = x / (2 + x) <= 1/3, whose series is cut where terms are below
+// 2^-26.
+[[gnu::always_inline]] inline float log1p_formula(float x) {
+  const float s = x / (2.0f + x), q = s * s;
+  float p = 1.0f / 15;
+  p = p * q + 1.0f / 13;
+  p = p * q + 1.0f / 11;
+  p = p * q + 1.0f / 9;
+  p = p * q + 1.0f / 7;
+  p = p * q + 1.0f / 5;
+  p = p * q + 1.0f / 3;
+  return 2 * s + 2 * s * q * p;
+}
+
 // erf within 2 ulp: below 1 an odd polynomial, from 1 on 1 - e^q, where the polynomial q approximates log(1 - erf).
 // Beyond ±4 the result rounds to ±1.
 [[gnu::always_inline]] inline float erf_close_formula(float x) {
@@ -121,6 +135,12 @@ template <int kBytes>
   q = q * s + 4.89352518554385e-03f;
   const float y = c * p / q;
   return __builtin_fabsf(x) > 8.32f ? __builtin_copysignf(1.0f, x) : y;
+}
+
+// e^x - 1 for x <= 0, from tanh(x / 2), which does not cancel near 0. x > 0 counts as 0; NaN stays NaN.
+[[gnu::always_inline]] inline float expm1_formula(float x) {
+  const float t = tanh_formula(0.5f * (x > 0 ? 0.0f : x));
+  return 2 * t / (1 - t);
 }
 
 // e^-|x| does not overflow, and the quotient of two finite numbers is right even where it is
