@@ -132,8 +132,8 @@ const char* refuse_blocked_conv(const ConvPlan& conv, std::span<const Tensor> in
   if (conv.shuffled_groups > 1 && (w.stride[2] != 1 || blocks_of(size.in_channels) * lanes * w.in_size() > INT32_MAX))
     return "its input channels are shuffled, which requires stride 1 and a small image";
   if (size.groups > 1 && size.groups == size.in_channels) return "it is depthwise";
-  if (!is_flat(w) && w.out[2] < 4) return "its rows have fewer than 4 positions";
-  if (!needs_copy(w)) return w.out_size() < 4 ? "its result has fewer than 4 positions" : nullptr;
+  if (w.out_size() < 2) return "its result has one position";
+  if (!needs_copy(w)) return nullptr;
   if (conv.shuffled_groups > 1) return "its input channels are shuffled, and its windows need a copy of the image";
   if (has_large_stride(w) && (w.dilation[2] != 1 || (w.dilation[1] != 1 && w.kernel[1] != 1)))
     return "its stride is above 2, and it is dilated";
