@@ -126,7 +126,8 @@ class TiledStep final : public Step {
       for (int64_t row = begin; row < end; ++row) {
         const int64_t lacks = c.before - row % c.phases;  // position p is the image's p · step - lacks
         const int64_t first = std::clamp<int64_t>((lacks + c.step - 1) / c.step, 0, c.width);
-        const int64_t last = std::clamp<int64_t>((c.given - 1 + lacks) / c.step + 1, first, c.width);
+        const int64_t beyond = c.given + lacks;  // the end of the image's row, as p · step
+        const int64_t last = std::clamp<int64_t>(beyond > 0 ? (beyond - 1) / c.step + 1 : 0, first, c.width);
         const float* from = x + (row / c.phases * c.given + first * c.step - lacks) * lanes;
         float* at = std::fill_n(to + row * floats, first * lanes, 0.0f);
         if (c.step == 1) {
