@@ -264,6 +264,23 @@ TEST(Import, LoopsReadWhatTheyCarryUnchangedFromOutside) {
   EXPECT_EQ(loop.outputs[2], loop.inputs[3]);
 }
 
+// Exporters begin with a placeholder of another shape where the first iteration sets the value.
+TEST(Import, ALoopMayBeginWithAPlaceholderOfAnotherShape) {
+  const std::string body = graph(
+      {node("Neg", {"x"}, {"next"})},
+      {tensor_value("i", BP_DTYPE_INT64, {}), tensor_value("n", BP_DTYPE_BOOL, {}), tensor_value("v", kFloat, {2, 3})},
+      {value("n"), value("next")});
+  auto result = read(model_bytes(
+      {{"", 17}},
+      graph({node("Loop", {"", "c", "v"}, {"y"}, {graph_attribute("body", body)})},
+            {tensor_value("c", BP_DTYPE_BOOL, {}), tensor_value("v", kFloat, {1}), tensor_value("x", kFloat, {2, 3})},
+            {value("y")})));
+  ASSERT_TRUE(result.ok()) << result.status().text();
+  const Graph& g = (*result)->graph;
+  const Graph& loop = *g.subgraphs[g.nodes[0].find("body")->indices()[0]];
+  EXPECT_EQ(loop.values[loop.inputs[2]].type.rank, -1);
+}
+
 // After all passes, a call refers to the nodes of its body that remain, or to no nodes.
 TEST(Import, ACallHasTheNodeCountOfItsOptimizedBody) {
   struct Case {

@@ -33,7 +33,7 @@ Executor::Executor(const Program& program)
 void Executor::set_input(uint32_t index, Value value) {
   uint32_t id = program_.inputs()[index];
   const bp_type_t& type = program_.type_of(id);
-  value = as_kind(std::move(value), type.kind);
+  value = as_declared(std::move(value), type);
   bool changed = !inputs_[index].present() || !(extents_[index] == value.tensor.shape);
   if (value.kind != type.kind ||
       value.tensor.dtype != (type.kind == BP_KIND_TENSOR ? type.dtype : BP_DTYPE_UNDEFINED) ||
@@ -292,7 +292,7 @@ void Executor::run_whole(const Call& call, const RunContext& context) {
     uint32_t value = call.outputs[i];
     if (value == BP_NONE) continue;
     const bp_type_t& type = program_.type_of(value);
-    outputs[i] = as_kind(std::move(outputs[i]), type.kind);
+    outputs[i] = as_declared(std::move(outputs[i]), type);
     bool fits = outputs[i].kind == type.kind;
     if (fits && type.kind == BP_KIND_TENSOR) {
       fits = outputs[i].tensor.dtype == type.dtype && program_.admits(type, outputs[i].tensor.shape.span());

@@ -132,6 +132,16 @@ Value as_kind(Value value, uint32_t kind) {
   return value;
 }
 
+Value as_declared(Value value, const bp_type_t& type) {
+  value = as_kind(std::move(value), type.kind);
+  Tensor& tensor = value.tensor;
+  if (value.kind == BP_KIND_TENSOR && type.rank == 0 && tensor.shape.rank() > 0 && tensor.shape.elements() == 1) {
+    tensor.shape = Shape{};
+    tensor.format = Format::kDense;
+  }
+  return value;
+}
+
 int64_t bytes_of(const Tensor& tensor) {
   if (tensor.dtype != BP_DTYPE_STRING) return bytes_of(tensor.dtype, tensor.shape.elements());
   int64_t count = tensor.shape.elements();

@@ -45,6 +45,9 @@ Value own(Value value);
 // If `kind` is BP_KIND_OPTIONAL, wraps a value of another kind in an optional. For other kinds, unwraps an optional
 // that has an element. Returns any other value, and an absent one, unchanged.
 Value as_kind(Value value, uint32_t kind);
+// As `as_kind`. In addition, an array of one element becomes a scalar where a scalar is declared: exporters declare one
+// for values that loops carry as [1].
+Value as_declared(Value value, const bp_type_t& type);
 
 // Returns the size of a tensor in bytes; for strings, that of the offsets and the text.
 int64_t bytes_of(const Tensor& tensor);

@@ -83,6 +83,18 @@ TEST_F(Values, LoopCarriesATensorThatGrows) {
   }
 }
 
+// Exporters declare scalars for what a loop carries as [1] from its first iteration on.
+TEST_F(Values, AnArrayOfOneElementIsTakenWhereAScalarIsDeclared) {
+  GraphBuilder main, body;
+  main.input("x", BP_DTYPE_FLOAT, {}).input("one", BP_DTYPE_FLOAT, {1}).input("rounds", BP_DTYPE_INT64, {});
+  begin_body(body).input("value", BP_DTYPE_FLOAT, {}).capture("one", main);
+  body.node("Add", 14, {"value", "one"}, {"next"}).type("next", BP_DTYPE_FLOAT, {1}).output("next");
+  main.node("Loop", 25, {"rounds", "", "x"}, {"last"}, BP_DTYPE_FLOAT, {{"body", &body}}).output("last");
+  const Outcome run = Compiled(plugin, main.graph()).run({floats({}, {7}), floats({1}, {1}), longs({}, {3})});
+  ASSERT_EQ(run.status, BP_OK) << run.text;
+  EXPECT_THAT(run.outputs[0].as<float>(), ElementsAre(10));
+}
+
 TEST_F(Values, AnEndlessLoopEndsAtTheDeadline) {
   GraphBuilder main, body;
   main.input("x", BP_DTYPE_FLOAT, {1});
