@@ -185,7 +185,11 @@ bool describe(const Geometry& g, Share& share, bool has_bias, std::span<const Po
     a.shift = share.shift = layout_of(dims, Format::kDense);
   }
   a.post_ops = post_ops;
-  share.description = describe_convolution(a);
+  try {
+    share.description = describe_convolution(a);
+  } catch (const dnnl::error&) {  // extents or padding beyond what oneDNN can describe
+    return false;
+  }
   if (!share.description || !is_fast(share.description.impl_info_str())) return false;
   share.primitive = Primitive(share.description);
   share.layouts = PrimitiveLayouts(share.primitive);
@@ -242,8 +246,8 @@ class OnednnConv final : public Step {
     threads_ = geometry_.threads;
     const float* bias = has_bias(inputs) ? inputs[2].as<float>() : nullptr;
     affine_ = join_affine(post_ops, geometry_.size.out_channels, bias);
-    if (geometry_.shifts_last && affine_.shift.empty() && bias != nullptr)
-      affine_.shift.assign(bias, bias + geometry_.size.out_channels);
+    // A known bias is copied, because kernels for SSE4.1 load it aligned.
+    if (affine_.shift.empty() && bias != nullptr) affine_.shift.assign(bias, bias + geometry_.size.out_channels);
     // Pad to whole blocks, because kernels read whole blocks.
     if (geometry_.shifts_last) {
       affine_.shift.resize((affine_.shift.size() + 15) / 16 * 16);
@@ -354,13 +358,15 @@ class OnednnConv final : public Step {
     const int64_t done = strip * w.out[1] - first;                              // rows that the strip before computes
     auto* in = reinterpret_cast<float*>(scratchpad + scratchpad_bytes_ - strip_out_bytes_ - strip_in_bytes_);
     auto* out = reinterpret_cast<float*>(scratchpad + scratchpad_bytes_ - strip_out_bytes_);
-    const int64_t top = first - whole.begin[1];  // input row; -1 or more
-    const int64_t from = std::max<int64_t>(0, top), to = std::min(whole.in[1], top + w.in[1]);
+    // The strip's rows [above, end) are rows of the image from `top` + above on; the others are padding.
+    const int64_t top = first - whole.begin[1];
+    const int64_t above = std::clamp<int64_t>(-top, 0, w.in[1]);
+    const int64_t end = std::clamp<int64_t>(whole.in[1] - top, above, w.in[1]);
     for (int64_t block = 0; block * lanes < geometry_.size.in_channels; ++block) {
       float* rows = in + block * w.in[1] * in_row;
-      std::fill_n(rows, (from - top) * in_row, 0.0f);
-      std::copy_n(source + (block * whole.in[1] + from) * in_row, (to - from) * in_row, rows + (from - top) * in_row);
-      std::fill(rows + (to - top) * in_row, rows + w.in[1] * in_row, 0.0f);
+      std::fill_n(rows, above * in_row, 0.0f);
+      std::copy_n(source + (block * whole.in[1] + top + above) * in_row, (end - above) * in_row, rows + above * in_row);
+      std::fill(rows + end * in_row, rows + w.in[1] * in_row, 0.0f);
     }
     const int64_t out_blocks = (geometry_.size.out_channels + lanes - 1) / lanes;
     for (int64_t block = 0; add != nullptr && block < out_blocks; ++block)
