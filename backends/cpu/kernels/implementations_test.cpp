@@ -122,6 +122,7 @@ std::vector<Case> all_cases() {
   return {
       // Transforms that exceed the caches: the image is cut into strips.
       shaped("strips", {"conv", "winograd", {1, 64, 512, 128}, conv({16, 64, 3, 3}, 1)}),
+      shaped("padding", {"conv", "winograd", {1, 64, 512, 128}, conv({16, 64, 3, 3}, 300, 1)}),
       // Windows that reach far outside the image, and channels that fill half a vector.
       shaped("margins", {"conv", "tiled", {1, 12, 9, 20}, conv({20, 12, 3, 9}, 1, 6)}),
       shaped("stride", {"conv", "tiled", {2, 12, 7, 31}, conv({20, 12, 3, 7}, 1, 4, 5)}),
@@ -202,6 +203,43 @@ TEST_P(Implementations, AskedForByNameIsTakenAndRight) {
 
 INSTANTIATE_TEST_SUITE_P(All, Implementations, ::testing::ValuesIn(all_cases()),
                          [](const auto& info) { return name_of(info.param); });
+
+// A Conv with one set of weights is planned for images of one column, whose taps are in another order, and for others.
+TEST(Implementations, OfAConvForSeveralWidthsPackTheWeightsForEach) {
+  GraphBuilder g;
+  g.input("x", BP_DTYPE_FLOAT, {1, 32, 61, -1});
+  weight(g, "w", {64, 32, 5, 1});
+  g.node("Conv", 22, {"x", "w"}, {"y"}, BP_DTYPE_FLOAT, {{"strides", Extents{4, 1}}}).output("y");
+  Plugin fast("2", {{"reference", "0"}}), plain("2", {{"reference", "1"}});
+  Compiled program(fast, g.graph()), reference(plain, g.graph());
+  for (const int64_t width : {9, 1, 9, 1}) {
+    const Extents extents{1, 32, 61, width};
+    const HostTensor x = HostTensor::of(BP_DTYPE_FLOAT, extents, noise(product(extents), 1));
+    const Outcome got = program.run({x}), wanted = reference.run({x});
+    ASSERT_EQ(got.status, BP_OK) << got.text;
+    const std::vector<float> a = got.outputs[0].as<float>(), b = wanted.outputs[0].as<float>();
+    ASSERT_EQ(a.size(), b.size());
+    for (size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 1e-4) << width << " [" << i << "]";
+  }
+}
+
+// A Conv of three dimensions whose image has one plane, and the result more.
+TEST(Implementations, OfAConvPadADepthOfOne) {
+  GraphBuilder g;
+  g.input("x", BP_DTYPE_FLOAT, {1, 16, 1, 8, 8});
+  weight(g, "w", {16, 16, 1, 3, 3});
+  g.node("Conv", 22, {"x", "w"}, {"y"}, BP_DTYPE_FLOAT, {{"pads", Extents{1, 1, 1, 1, 1, 1}}}).output("y");
+  std::vector<std::vector<float>> results;
+  for (const char* reference : {"1", "0"}) {
+    Plugin plugin("2", {{"reference", reference}});
+    const Outcome run =
+        Compiled(plugin, g.graph()).run({HostTensor::of(BP_DTYPE_FLOAT, {1, 16, 1, 8, 8}, noise(1024, 1))});
+    ASSERT_EQ(run.status, BP_OK) << run.text;
+    results.push_back(run.outputs[0].as<float>());
+  }
+  ASSERT_EQ(results[0].size(), results[1].size());
+  for (size_t i = 0; i < results[0].size(); ++i) ASSERT_NEAR(results[0][i], results[1][i], 1e-4);
+}
 
 TEST(Implementations, UnknownNamesAreRefusedWithThoseThatExist) {
   const Plugin family("2", {{"implementation", "pol=direct"}});

@@ -127,7 +127,7 @@ const char* refuse_blocked_conv(const ConvPlan& conv, std::span<const Tensor> in
   if (inputs[1].data == nullptr || (inputs.size() > 2 && inputs[2].present() && inputs[2].data == nullptr))
     return "its weights or bias are not known";
   if (size.in_channels < lanes / 2) return "its input channels do not fill half a vector";
-  if (w.kernel[0] != 1 || w.in[0] != 1) return "it has three spatial dimensions";
+  if (w.kernel[0] != 1 || w.in[0] != 1 || w.out[0] != 1 || w.begin[0] != 0) return "it has three spatial dimensions";
   // Shuffled channels are addressed by a list of 32-bit offsets, which kernels support for stride 1 only.
   if (conv.shuffled_groups > 1 && (w.stride[2] != 1 || blocks_of(size.in_channels) * lanes * w.in_size() > INT32_MAX))
     return "its input channels are shuffled, which requires stride 1 and a small image";

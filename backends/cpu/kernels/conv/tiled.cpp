@@ -33,9 +33,10 @@ class TiledStep final : public Step {
       std::ranges::copy(affine.shift, bias_.begin());
     else if (given != nullptr)
       std::copy_n(given, work.size.out_channels, bias_.begin());
-    pack_ = packed.get(inputs[1], {}, [&] {
-      return panels_.pack(inputs[1].as<std::byte>(), work.transposed, affine.scale, work.tap_at);
-    });
+    pack_ = packed.get(
+        inputs[1], {},
+        [&] { return panels_.pack(inputs[1].as<std::byte>(), work.transposed, affine.scale, work.tap_at); },
+        work.tap_at);
     for (const PostOp& op : work.post_ops) {
       if (op.kind == PostOp::kAffine) continue;
       if (op.kind == PostOp::kAdd) {

@@ -2,9 +2,11 @@
 // Weights known at plan time in the layout that a kernel needs, packed once for all plans and instances of a program.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "kernels/onednn/onednn.h"
@@ -18,16 +20,18 @@ class PackedWeights {
  public:
   using Pack = std::shared_ptr<const std::byte>;
   using Layouts = std::vector<dnnl::memory::desc>;
-  // Returns the known weights packed in these layouts, one after another. Calls pack() on the first use of these
-  // weights and layouts, or every time if the weights are transient (known to one plan only).
+  // Returns the known weights packed in these layouts, one after another, or by a rule of the kernel that depends on
+  // nothing but `order`. Calls pack() on the first use of these weights, layouts and order, or every time if the
+  // weights are transient (known to one plan only).
   template <class Make>
-  Pack get(const Tensor& weights, const Layouts& layouts, const Make& pack) {
+  Pack get(const Tensor& weights, const Layouts& layouts, const Make& pack, std::span<const int64_t> order = {}) {
     if (weights.transient) return pack();
     std::lock_guard lock(mutex_);
     for (const Entry& entry : entries_) {
-      if (entry.data == weights.data && entry.layouts == layouts) return entry.pack;
+      if (entry.data == weights.data && entry.layouts == layouts && std::ranges::equal(entry.order, order))
+        return entry.pack;
     }
-    entries_.push_back({weights.data, layouts, pack()});
+    entries_.push_back({weights.data, layouts, {order.begin(), order.end()}, pack()});
     return entries_.back().pack;
   }
 
@@ -35,6 +39,7 @@ class PackedWeights {
   struct Entry {
     const void* data;
     Layouts layouts;
+    std::vector<int64_t> order;
     Pack pack;
   };
   std::mutex mutex_;
