@@ -16,8 +16,11 @@ packages=(
     silero-vad==6.2.0 livekit-plugins-silero==1.8.9 faster-whisper==1.2.1 faster-whisper==1.1.1 pipecat-ai==1.14.0 openwakeword==0.5.1
     basic-pitch==0.4.0 swift-f0==0.3.0 speechmos==0.0.1.1
 )
-wheels=$BACKPLANE_DATA/wheels
-mkdir -p "$wheels" "$BACKPLANE_DATA/unseen"
+if [[ ! -x $BACKPLANE_DATA/venv/bin/python ]]; then
+    echo "unseen_models: $BACKPLANE_DATA has no Python environment; this makes it: scripts/setup.sh" >&2
+    exit 1
+fi
+mkdir -p "$BACKPLANE_DATA/unseen"
 for package in "${packages[@]}"; do
     target=$BACKPLANE_DATA/unseen/${package/==/-}
     [[ -d $target ]] && continue
