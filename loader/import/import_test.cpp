@@ -264,8 +264,8 @@ TEST(Import, LoopsReadWhatTheyCarryUnchangedFromOutside) {
   EXPECT_EQ(loop.outputs[2], loop.inputs[3]);
 }
 
-// Exporters begin with a placeholder of another shape where the first iteration sets the value.
-TEST(Import, ALoopMayBeginWithAPlaceholderOfAnotherShape) {
+// Exporters pass an initial value of another shape where the first iteration replaces it unread.
+TEST(Import, TheInitialValueOfALoopMayHaveAnotherShape) {
   const std::string body = graph(
       {node("Neg", {"x"}, {"next"})},
       {tensor_value("i", BP_DTYPE_INT64, {}), tensor_value("n", BP_DTYPE_BOOL, {}), tensor_value("v", kFloat, {2, 3})},

@@ -65,6 +65,9 @@ int64_t system_cache([[maybe_unused]] bool second) {
 #endif
 }
 
+// Second-level caches count as at most this, because virtual machines may report larger ones than they have.
+constexpr int64_t kLargestL2 = 2 << 20;
+
 int64_t first_known(int64_t stated, int64_t found, int64_t fallback) {
   return stated > 0 ? stated : found > 0 ? found : fallback;
 }
@@ -85,7 +88,7 @@ Processor describe(const ProcessorLimits& limits) {
   result.amx = result.has(Instructions::kAvx512Amx);
   result.vector_bytes = result.has(Instructions::kAvx512) ? 64 : result.has(Instructions::kAvx2) ? 32 : 16;
   result.l1_bytes = first_known(limits.l1_bytes, system_cache(false), result.l1_bytes);
-  result.l2_bytes = first_known(limits.l2_bytes, system_cache(true), result.l2_bytes);
+  result.l2_bytes = std::min(kLargestL2, first_known(limits.l2_bytes, system_cache(true), result.l2_bytes));
   return result;
 }
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """vector_clones_test.py PLUGIN [--list]: disassembles the CPU plugin and fails if a clone of a loop computes one element at a time.
 
-Every function Clones<…>::avx512, ::avx2 and ::baseline (kernels/simd/clones.h), and compute_floats_avx2 of each named formula of one
-input (kernels/elementwise/unary.cpp), must have a loop with vector instructions of the
+Every function Clones<…>::avx512, ::avx2 and ::baseline (kernels/simd/clones.h), and compute_floats_avx2 of each formula that has a name
+(kernels/elementwise), must have a loop with vector instructions of the
 clone's width (512 or 256 bits, 256 bits, 128 bits). No clone may call a libm function, which would keep its loop scalar. The clones
 in EXCEPT are exempt. --list also prints the verdict on each clone.
 """

@@ -124,7 +124,7 @@ Status loop(Context& c) {
   BP_TRY(set_body_input(c, *body, 0, without_shape(scalar_of(BP_DTYPE_INT64))));
   BP_TRY(set_body_input(c, *body, 1, without_shape(scalar_of(BP_DTYPE_BOOL))));
   for (size_t i = 0; i < carried; ++i) {
-    // Exporters begin with a placeholder of another shape where the first iteration sets the value.
+    // Exporters pass an initial value of another shape where the first iteration replaces it unread.
     Type& declared = body->values[body->inputs[i + 2]].type;
     if (exclude_each_other(declared, c.input(i + 2))) declared = without_shape(declared);
     BP_TRY(set_body_input(c, *body, i + 2, without_shape(c.input(i + 2))));

@@ -165,8 +165,11 @@ Plan plan_blocked_conv(const PlanContext& context, const ConvPlan& conv, std::sp
                  .post_ops = conv.post_ops,
                  .channel_at = places_of_channels(conv)};
   if (needs_copy(image)) {
-    work.copy = {w.in[2], image.in[2], image.begin[2], w.stride[2] == image.stride[2] ? 1 : image.stride[2],
-                 phases_of(image)};
+    work.copy = {.width = w.in[2],
+                 .given = image.in[2],
+                 .before = image.begin[2],
+                 .step = has_large_stride(image) ? image.stride[2] : 1,
+                 .phases = phases_of(image)};
     work.tap_at = taps_over_copy(image);
   }
   plan.step = make_tiled(context, work, inputs, inputs.size() > 2 && inputs[2].present() ? 2 : -1, packed);

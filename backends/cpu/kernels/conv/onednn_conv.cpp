@@ -35,8 +35,6 @@ constexpr int64_t kWinogradTile = 4, kWinogradInputs = 6;
 // Multiples of the second-level cache. Transforms of an image that would take more than the first no longer stay in the
 // third-level cache: the image is cut into strips of rows whose transforms take the second.
 constexpr int64_t kLargeTransforms = 12, kStripTransforms = 4;
-// Caches above this size are what a virtual machine reports for those that it shares.
-constexpr int64_t kLargestL2 = 2 << 20;
 
 // A share: some output channels, and the input channels that they are computed from. Grouped convolutions become dense
 // ones, whose weights are zero where input and output channel are of different groups, because whole blocks of channels
@@ -211,7 +209,7 @@ bool suits_winograd(const Geometry& g, const Share& share) {
 
 // Returns the number of output rows of a strip, or 0 if images are not cut.
 int64_t winograd_strip_rows(const Geometry& g) {
-  const int64_t l2_floats = std::min(processor().l2_bytes, kLargestL2) / int64_t{sizeof(float)};
+  const int64_t l2_floats = processor().l2_bytes / int64_t{sizeof(float)};
   const int64_t row = g.size.in_channels * g.whole.out[2] * kWinogradInputs * kWinogradInputs /
                       (kWinogradTile * kWinogradTile);  // floats of the transforms of an output row
   if (row * g.whole.out[1] <= kLargeTransforms * l2_floats) return 0;

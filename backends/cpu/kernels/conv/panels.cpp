@@ -13,9 +13,9 @@ namespace backplane::cpu {
 namespace {
 
 // Returns how many bytes of weights fit in the second-level cache together with the input and the prefetched weights:
-// 192 KB of 1 MB. The cache counts as at most 2 MB, because virtual machines may report larger caches than they have.
+// 192 KB of 1 MB.
 int64_t chunk_bytes() {
-  return std::min<int64_t>(processor().l2_bytes, 2 << 20) * 3 / 16;
+  return processor().l2_bytes * 3 / 16;
 }
 
 // Pairs blocks of output channels, unless a pair would read many more input channels than its two blocks do separately.

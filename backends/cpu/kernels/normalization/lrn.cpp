@@ -81,6 +81,7 @@ constexpr int64_t kPlaces = 16;
   }
 }
 
+// The same for any number of `others`, with the sums in memory.
 [[gnu::always_inline]] inline void add_windows(const float* __restrict squares, float* __restrict sums,
                                                int64_t channels, int64_t others) {
   for (int64_t c = 0; c < channels; ++c) sums[c] = squares[c];
