@@ -111,6 +111,8 @@ def measure(path, ours, theirs, arguments):
 
 def run(root, ours, theirs, arguments):
     results, failed = [], []
+    if not any(root.rglob("*.onnx")):
+        raise SystemExit(f"bench: there is no .onnx file in {root}; scripts/benchmark/unseen_models.sh collects some")
     print(f"{'model':<58}{'ours ms':>10}{'theirs':>10}{'ratio':>7}{'error':>10}")
     for path in sorted(root.rglob("*.onnx")):
         if arguments.names and not any(name in str(path) for name in arguments.names):
