@@ -78,6 +78,7 @@ Status canonicalize(Model& model, bool exact) try {
   BP_TRY(ops::upgrade(model));
   BP_TRY(differentiate(model));
   BP_TRY(ops::infer(model, {.exact = exact}));
+  select_branches(model);
   merge_legacy_softmax(model);
   prune(model);
   find_function_calls(model);

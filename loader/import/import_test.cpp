@@ -264,6 +264,51 @@ TEST(Import, LoopsReadWhatTheyCarryUnchangedFromOutside) {
   EXPECT_EQ(loop.outputs[2], loop.inputs[3]);
 }
 
+// A branch that is taken in every run becomes a part of the enclosing graph: also inside a branch of another If, and a
+// Loop.
+TEST(Import, KnownConditionsSelectTheirBranch) {
+  const auto branches = [](const std::string& yes, const std::string& no) {
+    return Texts{graph_attribute("then_branch", yes), graph_attribute("else_branch", no)};
+  };
+  const std::string dead = graph({node("Exp", {"x"}, {"t"})}, {}, {value("t")});
+  // Reads outer values and its own constant; one result is a constant, one an outer value, and two are the same.
+  const std::string inner =
+      graph({node("Mul", {"h", "two"}, {"t"})}, {}, {value("t"), value("two"), value("x"), value("t")},
+            {tensor("two", kFloat, {2}, std::vector<float>{2, 2})});
+  const std::string body = graph(
+      {node("Sub", {"v", "h"}, {"t"}),
+       node("If", {"no"}, {"u"}, branches(dead, graph({node("Neg", {"t"}, {"e"})}, {}, {value("e")})))},
+      {tensor_value("i", BP_DTYPE_INT64, {}), tensor_value("n", BP_DTYPE_BOOL, {}), tensor_value("v", kFloat, {2})},
+      {value("n"), value("u")});
+  const std::string taken =
+      graph({node("Abs", {"x"}, {"h"}), node("If", {"yes"}, {"a", "b", "c", "d"}, branches(inner, inner)),
+             node("Loop", {"", "run", "a"}, {"t"}, {graph_attribute("body", body)}),
+             node("Sum", {"b", "c", "d", "t"}, {"s"})},
+            {}, {value("s")}, {tensor("yes", BP_DTYPE_BOOL, {1}, std::vector<char>{1})});
+  auto result = read(model_bytes(
+      {{"", 17}},
+      graph({node("If", {"no"}, {"y"}, branches(dead, taken)), node("If", {"run"}, {"z"}, branches(dead, dead))},
+            {tensor_value("x", kFloat, {2}), tensor_value("run", BP_DTYPE_BOOL, {})}, {value("y"), value("z")},
+            {tensor("no", BP_DTYPE_BOOL, {}, std::vector<char>{0})})));
+  ASSERT_TRUE(result.ok()) << result.status().text();
+  const Graph& g = (*result)->graph;
+  ASSERT_THAT(operators(g), ElementsAre("Abs", "Mul", "Loop", "Sum", "If"));
+  const Node &abs = g.nodes[0], &mul = g.nodes[1], &loop = g.nodes[2], &sum = g.nodes[3];
+  EXPECT_EQ(abs.inputs[0], g.inputs[0]);
+  EXPECT_EQ(mul.inputs[0], abs.outputs[0]);
+  EXPECT_THAT(*numbers(*g.weight_of(mul.inputs[1])), ElementsAre(2, 2));
+  EXPECT_EQ(loop.inputs[2], mul.outputs[0]);
+  EXPECT_THAT(sum.inputs, ElementsAre(mul.inputs[1], g.inputs[0], mul.outputs[0], loop.outputs[0]));
+  EXPECT_EQ(sum.outputs[0], g.outputs[0]);
+  ASSERT_EQ(g.subgraphs.size(), 3u);  // the body of the Loop and the branches of the last If
+  const Graph& looped = *g.subgraphs[loop.find("body")->indices()[0]];
+  EXPECT_EQ(looped.parent, &g);
+  ASSERT_THAT(operators(looped), ElementsAre("Sub", "Neg"));
+  EXPECT_EQ(looped.values[looped.nodes[0].inputs[1]].outer, abs.outputs[0]);
+  EXPECT_EQ(looped.nodes[1].inputs[0], looped.nodes[0].outputs[0]);
+  EXPECT_EQ(looped.outputs[1], looped.nodes[1].outputs[0]);
+}
+
 // Exporters pass an initial value of another shape where the first iteration replaces it unread.
 TEST(Import, TheInitialValueOfALoopMayHaveAnotherShape) {
   const std::string body = graph(

@@ -2,7 +2,7 @@
 // A model inside the loader: plain structs. The import passes edit them in turn; afterwards they are immutable.
 //
 //   parse → check → inline functions → lift constants → upgrade → differentiate → infer (folds)
-//   → merge legacy softmax → prune → find function calls → view/view.h: the ABI's arrays
+//   → select branches → merge legacy softmax → prune → find function calls → view/view.h: the ABI's arrays
 //
 // A ValueId or WeightId is an index into the vector of the graph that holds it. A removed value stays as an unused
 // entry. After `check`, nodes are in topological order before and after each pass.

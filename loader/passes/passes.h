@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The passes from a parsed model to the canonical one, in the order in which import/import.cpp calls them. Three passes
-// between lift_constants and merge_legacy_softmax are declared elsewhere: upgrade (ops/upgrade/upgrade.h),
+// between share_carried and select_branches are declared elsewhere: upgrade (ops/upgrade/upgrade.h),
 // differentiate (gradient.h) and infer (ops/infer/infer.h).
 #pragma once
 
@@ -25,6 +25,8 @@ Status lift_constants(Model& model);
 // Makes bodies of Loop read values that they carry unchanged, such as the weights of a decoder, from the enclosing
 // graph, where they may be constants.
 void share_carried(Model& model);
+// Replaces an If whose condition is known by the nodes of the branch that it takes.
+void select_branches(Model& model);
 // Merges the nodes Flatten → Softmax → Reshape, which the upgrade inserts while shapes are unknown, into one node where
 // possible.
 void merge_legacy_softmax(Model& model);
