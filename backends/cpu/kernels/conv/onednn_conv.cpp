@@ -72,6 +72,8 @@ struct Geometry {
         threads(used_threads),
         depthwise(s.groups > 1 && s.groups == s.in_channels && s.groups == s.out_channels),
         whole(w) {
+    // oneDNN's depthwise kernels have two dimensions, so a line is an image of one row.
+    if (depthwise) window.dims = std::max<int64_t>(window.dims, 2);
     set_extents();
   }
   void cut_into_strips(int64_t rows) {
