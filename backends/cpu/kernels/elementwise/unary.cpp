@@ -310,6 +310,9 @@ constexpr Row by_rows() {
 constexpr Row kRelu = unary<[](auto x) { return x < 0 ? decltype(x)(0) : x; }, SignedNumbers>("Relu", 6);
 constexpr Row kExp = unary<[](auto x) { return std::exp(x); }>("Exp", 6);
 constexpr Row kErf = unary<[](auto x) { return std::erf(x); }>("Erf", 9);
+constexpr Row kSin = unary<[](auto x) { return std::sin(x); }>("Sin", 7);
+constexpr Row kCos = unary<[](auto x) { return std::cos(x); }>("Cos", 7);
+constexpr Row kAtan = unary<[](auto x) { return std::atan(x); }>("Atan", 7);
 constexpr Row kTanh = unary<[](auto x) { return std::tanh(x); }>("Tanh", 6);
 constexpr Row kSigmoid = unary<kLogistic>("Sigmoid", 6);
 constexpr Row kGelu = with_check(unary<Gelu>("Gelu", 20), supports_gelu);
@@ -333,12 +336,12 @@ std::unique_ptr<Kernel> create_gelu(const Node& node) {
       by_rows<kExp, exp_row>(),
       unary<[](auto x) { return std::log(x); }>("Log", 6),
       by_rows<kErf, erf_row>(),
-      unary<[](auto x) { return std::sin(x); }>("Sin", 7),
-      unary<[](auto x) { return std::cos(x); }>("Cos", 7),
+      by_rows<kSin, sin_row>(),
+      by_rows<kCos, cos_row>(),
       unary<[](auto x) { return std::tan(x); }>("Tan", 7),
       unary<[](auto x) { return std::asin(x); }>("Asin", 7),
       unary<[](auto x) { return std::acos(x); }>("Acos", 7),
-      unary<[](auto x) { return std::atan(x); }>("Atan", 7),
+      by_rows<kAtan, atan_row>(),
       unary<[](auto x) { return std::sinh(x); }>("Sinh", 9),
       unary<[](auto x) { return std::cosh(x); }>("Cosh", 9),
       by_rows<kTanh, tanh_row>(),

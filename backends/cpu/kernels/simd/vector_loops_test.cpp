@@ -273,6 +273,48 @@ TEST(Tanh, IsOneFarFromZero) {
   }
 }
 
+// The distance of y from `wanted` in units of the last place of `wanted` as a float.
+double ulps(float y, double wanted) {
+  int exponent = 0;
+  std::frexp(wanted, &exponent);
+  return std::fabs(static_cast<double>(y) - wanted) / std::ldexp(1.0, std::max(exponent, -125) - 24);
+}
+
+// Small and large angles, multiples of pi / 4, those beyond the formula's range next to others, infinity, NaN and both
+// zeros.
+TEST(Angles, AreRightToTheLastPlaces) {
+  struct Function {
+    const char* op;
+    double (*formula)(double);
+    double error;  // in ulp
+  };
+  const Function functions[] = {{"Sin", std::sin, 2}, {"Cos", std::cos, 2}, {"Atan", std::atan, 3}};
+  constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNaN = std::numeric_limits<float>::quiet_NaN();
+  Floats x = {0.0f, -0.0f, 1e-30f, -1e-30f, 1e-41f, 131072.0f, -131072.0f, 0.41421356f, 2.4142137f, 1e10f};
+  for (int i = -40; i < 40; ++i) x.push_back(static_cast<float>(i * 0.78539816339744831));
+  for (int i = 1; i < 3000; ++i) x.push_back(static_cast<float>(i * i) * (i % 2 == 0 ? 0.013f : -0.011f));
+  x.resize(4096, 1.5f);
+  for (float value : {kNaN, kInfinity, -kInfinity, 131073.0f, -3e38f, 0.7f}) x.insert(x.end(), 3, value);
+  const auto count = static_cast<int64_t>(x.size());
+  for (const Function& function : functions) {
+    setenv("BACKPLANE_CPU_REFERENCE", "0", 1);
+    Plugin plugin("1");
+    GraphBuilder graph;
+    graph.input("x", BP_DTYPE_FLOAT, {count}).node(function.op, 22, {"x"}, {"y"}).output("y");
+    Compiled program(plugin, graph.graph());
+    const Outcome outcome = program.run({HostTensor::of(BP_DTYPE_FLOAT, {count}, x)});
+    ASSERT_EQ(outcome.status, BP_OK) << outcome.text;
+    const Floats y = outcome.outputs[0].as<float>();
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double wanted = function.formula(static_cast<double>(x[i]));
+      EXPECT_EQ(std::isnan(y[i]), std::isnan(wanted)) << function.op << "(" << x[i] << ")";
+      if (std::isnan(wanted)) continue;
+      EXPECT_LE(ulps(y[i], wanted), function.error) << function.op << "(" << x[i] << ") is " << y[i];
+      EXPECT_EQ(std::signbit(y[i]), std::signbit(wanted)) << function.op << "(" << x[i] << ") is " << y[i];
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Operators, VectorLoops, ::testing::ValuesIn(kCases),
                          [](const auto& info) { return info.param.name; });
 

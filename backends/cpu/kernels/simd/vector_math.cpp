@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/simd/vector_math.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "kernels/simd/clones.h"
@@ -12,6 +13,30 @@ namespace {
 template <auto kFormula>
 CLONED void each(const float* x, float* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = kFormula(x[i]);
+}
+
+// The bits of the largest |x|; NaN counts as larger than infinity.
+CLONED uint32_t largest_bits(const float* x, int64_t n) {
+  uint32_t top = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const uint32_t bits = __builtin_bit_cast(uint32_t, x[i]) & 0x7fffffff;
+    top = bits > top ? bits : top;
+  }
+  return top;
+}
+
+// Computes a row of angles by a formula. Blocks with an angle above kLargestAngle, an infinity or NaN are computed by
+// `exact`.
+template <auto kFormula>
+void angle_row(const float* x, float* y, int64_t n, float (*exact)(float)) {
+  constexpr int64_t kBlock = 512;
+  for (int64_t begin = 0; begin < n; begin += kBlock) {
+    const int64_t count = std::min(kBlock, n - begin);
+    if (clone_of<largest_bits>(x + begin, count) <= __builtin_bit_cast(uint32_t, kLargestAngle))
+      clone_of<each<kFormula>>(x + begin, y + begin, count);
+    else
+      std::transform(x + begin, x + begin + count, y + begin, exact);
+  }
 }
 
 template <int kBytes>
@@ -67,6 +92,15 @@ void gelu_row(const float* x, float* y, int64_t n) {
 }
 void gelu_tanh_row(const float* x, float* y, int64_t n) {
   clone_of<each<gelu_tanh_formula>>(x, y, n);
+}
+void sin_row(const float* x, float* y, int64_t n) {
+  angle_row<sin_formula>(x, y, n, std::sin);
+}
+void cos_row(const float* x, float* y, int64_t n) {
+  angle_row<cos_formula>(x, y, n, std::cos);
+}
+void atan_row(const float* x, float* y, int64_t n) {
+  clone_of<each<atan_formula>>(x, y, n);
 }
 void softmax_row(const float* x, float* y, int64_t n, float scale) {
   clone_of<softmax<64>, softmax<32>, softmax<16>>(x, y, n, scale);

@@ -143,6 +143,50 @@ template <int kBytes>
   return 2 * t / (1 - t);
 }
 
+// Sine and cosine within 2 ulp, up to kLargestAngle: |x| = quarter · pi / 2 + rest with |rest| at most a little above
+// pi / 4. The rest is computed in double precision: the first part of pi / 2 has 25 bits, so its product with a float's
+// integer is exact.
+inline constexpr float kLargestAngle = 131072.0f;
+[[gnu::always_inline]] inline float quarter_turns_formula(float x, uint32_t turned, uint32_t sign) {
+  constexpr float kRound = 12582912.0f;
+  const float a = __builtin_fabsf(x), shifted = a * 0.636619772f + kRound;
+  const double n = shifted - kRound;
+  const auto rest = static_cast<float>((a - n * 1.57079631090164184570) - n * 1.58932547735281966916e-08);
+  const uint32_t quarter = __builtin_bit_cast(uint32_t, shifted) + turned;
+  const float s = rest * rest;
+  float p = -1.9515295891e-4f;
+  p = p * s + 8.3321608736e-3f;
+  p = p * s + -1.6666654611e-1f;
+  p = p * s * rest + rest;
+  float q = 2.443315711809948e-5f;
+  q = q * s + -1.388731625493765e-3f;
+  q = q * s + 4.166664568298827e-2f;
+  q = q * s * s + (1.0f - 0.5f * s);
+  const float y = (quarter & 1) != 0 ? q : p;
+  return __builtin_bit_cast(float, __builtin_bit_cast(uint32_t, y) ^ (quarter & 2) << 30 ^ sign);
+}
+[[gnu::always_inline]] inline float sin_formula(float x) {
+  return quarter_turns_formula(x, 0, __builtin_bit_cast(uint32_t, x) & 0x80000000);  // keeps the sign of 0
+}
+[[gnu::always_inline]] inline float cos_formula(float x) {
+  return quarter_turns_formula(x, 1, 0);
+}
+
+// atan within 3 ulp: an odd polynomial on |u| <= tan(pi / 8), where u is |x|, (|x| - 1) / (|x| + 1) or -1 / |x|. What
+// is added for the last two, pi / 4 and pi / 2, has two parts.
+[[gnu::always_inline]] inline float atan_formula(float x) {
+  const float t = __builtin_fabsf(x);
+  const bool middle = t > 0.414213562f, large = t > 2.41421356f;
+  const float u = (large ? -1.0f : middle ? t - 1.0f : t) / (large ? t : middle ? t + 1.0f : 1.0f), s = u * u;
+  float p = 8.05374449538e-2f;
+  p = p * s + -1.38776856032e-1f;
+  p = p * s + 1.99777106478e-1f;
+  p = p * s + -3.33329491539e-1f;
+  const float low = large ? -4.37113883e-8f : middle ? -2.18556941e-8f : 0.0f;
+  const float high = large ? 1.57079637f : middle ? 0.785398185f : 0.0f;
+  return __builtin_copysignf(high + (p * s * u + low + u), x);
+}
+
 // e^-|x| does not overflow, and the quotient of two finite numbers is right even where it is
 // subnormal.
 [[gnu::always_inline]] inline float sigmoid_formula(float x) {
@@ -163,6 +207,9 @@ void tanh_row(const float* x, float* y, int64_t n);
 void sigmoid_row(const float* x, float* y, int64_t n);
 void gelu_row(const float* x, float* y, int64_t n);
 void gelu_tanh_row(const float* x, float* y, int64_t n);
+void sin_row(const float* x, float* y, int64_t n);
+void cos_row(const float* x, float* y, int64_t n);
+void atan_row(const float* x, float* y, int64_t n);
 
 // y = softmax(scale · x), n > 0; y may be x. If all x are -infinity, all y are NaN.
 void softmax_row(const float* x, float* y, int64_t n, float scale = 1);
