@@ -33,7 +33,7 @@ constexpr Head kHeads[] = {
 // The same for integer products that find_scaled_product fused with their scale.
 constexpr Head kScaledProducts[] = {
     {"MatMulInteger", 5, -1},
-    {"ConvInteger", 5, 1},
+    {"ConvInteger", 6, 1},
 };
 
 // The same for NhwcConv: first with the result's channels first, where find_nhwc_conv removed the transpose after it,

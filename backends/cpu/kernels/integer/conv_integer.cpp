@@ -19,38 +19,81 @@ namespace backplane::cpu {
 
 namespace {
 
-constexpr size_t kX = 0, kW = 1, kXZero = 2, kWZero = 3, kScale = 4;
+constexpr size_t kX = 0, kW = 1, kXZero = 2, kWZero = 3, kScale = 4, kBias = 5;
 constexpr int64_t kPlacesTogether = 32;  // output positions that a depthwise convolution computes at a time
 
-// A convolution of 8-bit integers. x is channels-last, y is dense.
+CLONED void add_bias(const uint32_t* bias, uint32_t* sums, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) sums[i] += bias[i];
+}
+
+// A convolution of 8-bit integers. x is channels-last, y dense or blocked.
 struct ConvIntegerWork {
   ConvSize size;
   Window window;
-  bool scaled;
+  bool scaled, blocked;
   std::vector<PostOp> post_ops;
 
   int64_t in_group() const { return size.in_channels / size.groups; }
   int64_t out_group() const { return size.out_channels / size.groups; }
   int64_t taps() const { return window.kernel_size(); }
+  // Elements of y from one image to the next.
+  int64_t image_step() const {
+    const int64_t block = blocked ? channel_block() : 1;
+    return (size.out_channels + block - 1) / block * block * window.out_size();
+  }
 
-  // Stores sums [positions, n] in one image y [channels, positions], where column 0 of the sums is output channel
-  // `first`. If `scaled`, scales them and applies the post-operations before that. Reads only the given positions and
-  // columns.
-  void finish(int32_t* sums, int64_t n, int64_t first, Range places, Range columns, const Tensor& scale,
+  // Stores sums [positions, n] in one image y, where column 0 of the sums is output channel `first` and row 0 is
+  // position `place`. If `scaled`, adds the bias if there is one, scales them and applies the post-operations before
+  // that. Reads only the given rows and columns.
+  void finish(int32_t* sums, int64_t n, int64_t first, int64_t place, Range rows, Range columns, Tensors in,
               uint32_t* y) const {
     const int64_t count = columns.last - columns.first;
     if (scaled) {
-      for (int64_t i = places.first; i < places.last; ++i)
-        scale_sums(sums + i * n + columns.first, count, scale.as<float>(), true);
-      finish_part(post_ops, reinterpret_cast<float*>(sums), places, columns, n, nullptr);
+      const Tensor bias = at(in, kBias);
+      for (int64_t i = rows.first; i < rows.last; ++i) {
+        int32_t* row = sums + i * n + columns.first;
+        if (bias.present())
+          clone_of<add_bias>(bias.as<uint32_t>() + first + columns.first, reinterpret_cast<uint32_t*>(row), count);
+        scale_sums(row, count, at(in, kScale).as<float>(), true);
+      }
+      finish_part(post_ops, reinterpret_cast<float*>(sums), rows, columns, n, nullptr);
     }
+    const auto* words = reinterpret_cast<const uint32_t*>(sums);
+    if (blocked)
+      store_blocks(words, n, first, place, rows, columns, y);
+    else
+      store_planes(words, n, first, place, rows, columns, y);
+  }
+
+ private:
+  void store_planes(const uint32_t* sums, int64_t n, int64_t first, int64_t place, Range rows, Range columns,
+                    uint32_t* y) const {
     constexpr int64_t kTogether = 16;  // columns at a time, so that each cache line is read once
     const int64_t out = window.out_size();
-    const auto* words = reinterpret_cast<const uint32_t*>(sums);
     for (int64_t c = columns.first; c < columns.last; c += kTogether) {
       const int64_t last = std::min(columns.last, c + kTogether);
-      for (int64_t i = places.first; i < places.last; ++i) {
-        for (int64_t column = c; column < last; ++column) y[(first + column) * out + i] = words[i * n + column];
+      for (int64_t i = rows.first; i < rows.last; ++i) {
+        for (int64_t column = c; column < last; ++column) y[(first + column) * out + place + i] = sums[i * n + column];
+      }
+    }
+  }
+
+  // Also stores the zeros after the last channel.
+  void store_blocks(const uint32_t* sums, int64_t n, int64_t first, int64_t place, Range rows, Range columns,
+                    uint32_t* y) const {
+    const int64_t block = channel_block();
+    int64_t count = 0;
+    for (int64_t c = columns.first; c < columns.last; c += count) {
+      const int64_t channel = first + c, lane = channel % block;
+      count = std::min(block - lane, columns.last - c);
+      const int64_t zeros = channel + count == size.out_channels ? block - lane - count : 0;
+      uint32_t* to = y + (channel / block * window.out_size() + place) * block + lane;
+      for (int64_t i = rows.first; i < rows.last; ++i) {
+        const uint32_t* from = sums + i * n + c;
+        if (count == 16)
+          std::memcpy(to + i * block, from, 16 * sizeof *from);
+        else
+          std::fill_n(std::copy_n(from, count, to + i * block), zeros, 0);
       }
     }
   }
@@ -102,7 +145,7 @@ void run_depthwise(const ConvIntegerWork& conv, Tensors in, const Tensor& y, voi
             },
             [](int64_t) {});
       }
-      conv.finish(sums, n, 0, {0, count}, {0, n}, at(in, kScale), y.as<uint32_t>() + image * n * places + first);
+      conv.finish(sums, n, 0, first, {0, count}, {0, n}, in, y.as<uint32_t>() + image * conv.image_step());
     }
   });
 }
@@ -112,7 +155,6 @@ void run_depthwise(const ConvIntegerWork& conv, Tensors in, const Tensor& y, voi
 void run_products(const ConvIntegerWork& conv, const IntegerGemm& products, Tensors in, const Tensor& y, void* scratch,
                   int64_t sums_bytes) {
   const int64_t channels = conv.size.in_channels, each = conv.in_group(), n = conv.out_group();
-  const int64_t places = conv.window.out_size();
   const ZeroPointVector x_zero(at(in, kXZero)), w_zero(at(in, kWZero));
   auto* sums = static_cast<int32_t*>(scratch);
   const auto row_at = [&](int64_t product, int64_t place, uint8_t* buffer) -> const uint8_t* {
@@ -133,8 +175,8 @@ void run_products(const ConvIntegerWork& conv, const IntegerGemm& products, Tens
   products.run({in[kX].dtype == BP_DTYPE_INT8, in[kW], {x_zero.values(), w_zero.values()}, sums, 0}, row_at,
                static_cast<std::byte*>(scratch) + sums_bytes, [&](const SumsPart& part) {
                  const int64_t image = part.batch / conv.size.groups, group = part.batch % conv.size.groups;
-                 conv.finish(sums, n, group * n, {part.first_row, part.last_row}, {part.first_column, part.last_column},
-                             at(in, kScale), y.as<uint32_t>() + image * conv.size.out_channels * places);
+                 conv.finish(sums, n, group * n, 0, {part.first_row, part.last_row},
+                             {part.first_column, part.last_column}, in, y.as<uint32_t>() + image * conv.image_step());
                });
 }
 
@@ -156,11 +198,13 @@ class ConvInteger final : public Kernel {
     if (!window) return fail(error);
     if (auto why = check_zero_point(at(in, kXZero), "x_zero_point", 1, 1)) return fail(*why);
     if (auto why = check_zero_point(at(in, kWZero), "w_zero_point", size->out_channels, 1)) return fail(*why);
-    const ConvIntegerWork conv{*size, *window, scaled_, post_ops_};
+    const bool blocked = scaled_ && can_be_blocked(window->output_shape(size->batch, size->out_channels));
+    const ConvIntegerWork conv{*size, *window, scaled_, blocked, post_ops_};
     Plan plan =
         conv.in_group() == 1 && conv.out_group() == 1 ? plan_depthwise(context, conv) : plan_products(context, conv, w);
     plan.input_formats.assign(in.size(), Format::kDense);
     plan.input_formats[kX] = Format::kChannelsLast;
+    if (blocked) plan.output_format = Format::kBlocked;
     return plan;
   }
 

@@ -14,8 +14,9 @@ namespace backplane::cpu {
 std::unique_ptr<Kernel> make_conv_integer(const Node& conv, std::unique_ptr<Kernel> definition);
 
 // Creates a kernel for ConvInteger with known weights, followed by a Cast to float and a Mul by one scale. The inputs
-// are ConvInteger's four (optional ones may be absent), then the scale. For a convolution with one group, the kernel
-// supports post-operations except the addition of a tensor.
+// are ConvInteger's four (optional ones may be absent), then the scale, and optionally one 32-bit integer per output
+// channel that is added to its sums. For a convolution with one group, the kernel supports post-operations except the
+// addition of a tensor.
 std::unique_ptr<Kernel> make_scaled_conv(const Node& conv);
 
 }  // namespace backplane::cpu

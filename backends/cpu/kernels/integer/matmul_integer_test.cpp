@@ -194,8 +194,11 @@ TEST(WholeNumbers, OfGemmAreExact) {
   EXPECT_EQ(seen.outputs[0].as<int64_t>(), std::vector<int64_t>{-kLarge - 6 + 5});
 }
 
-// A convolution and the operators around it, as in dynamically quantized models.
-TEST(DynamicConvolution, IsThatOfTheReference) {
+// A convolution and the operators around it, as in dynamically quantized models. Older ones add the bias to the sums.
+class DynamicConvolution : public ::testing::TestWithParam<bool> {};
+
+TEST_P(DynamicConvolution, IsThatOfTheReference) {
+  const bool adds_to_sums = GetParam();
   const std::vector<int64_t> x_extents{1, 6, 20, 13}, y_extents{1, 18, 18, 11};
   const RandomBytes w(kS8, 18 * 6 * 9, 11);
   std::vector<float> x, bias;
@@ -211,7 +214,13 @@ TEST(DynamicConvolution, IsThatOfTheReference) {
     g.type("q", kU8, x_extents).type("qs", BP_DTYPE_FLOAT, {}).type("qz", kU8, {});
     g.node("Mul", 14, {"qs", "ws"}, {"s"}).type("s", BP_DTYPE_FLOAT, {});
     g.node("ConvInteger", 10, {"q", "w", "qz"}, {"i"}).type("i", BP_DTYPE_INT32, y_extents);
-    g.node("Cast", 13, {"i"}, {"f"}, BP_DTYPE_FLOAT, {{"to", int64_t{BP_DTYPE_FLOAT}}})
+    if (adds_to_sums) {
+      g.node("Div", 14, {"b", "s"}, {"d"}).node("Floor", 13, {"d"}, {"e"});
+      g.node("Cast", 13, {"e"}, {"ib"}, BP_DTYPE_INT32, {{"to", int64_t{BP_DTYPE_INT32}}});
+      g.type("ib", BP_DTYPE_INT32, {1, 18, 1, 1});
+      g.node("Add", 14, {"i", "ib"}, {"ia"}).type("ia", BP_DTYPE_INT32, y_extents);
+    }
+    g.node("Cast", 13, {adds_to_sums ? "ia" : "i"}, {"f"}, BP_DTYPE_FLOAT, {{"to", int64_t{BP_DTYPE_FLOAT}}})
         .type("f", BP_DTYPE_FLOAT, y_extents);
     g.node("Mul", 14, {"f", "s"}, {"m"}).type("m", BP_DTYPE_FLOAT, y_extents);
     g.node("Add", 14, {"m", "b"}, {"a"}).type("a", BP_DTYPE_FLOAT, y_extents);
@@ -227,6 +236,9 @@ TEST(DynamicConvolution, IsThatOfTheReference) {
   for (size_t i = 0; i < seen.size(); ++i)
     ASSERT_NEAR(seen[i], expected[i], 4e-6f * (1 + expected[i])) << "[" << i << "]";
 }
+
+INSTANTIATE_TEST_SUITE_P(, DynamicConvolution, ::testing::Bool(),
+                         [](const auto& info) { return info.param ? "BiasOfSums" : "Bias"; });
 
 // A dense layer as in dynamically quantized models. The operators that follow it are fused: bias, residual, GELU.
 struct Layer {

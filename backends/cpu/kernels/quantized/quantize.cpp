@@ -4,6 +4,7 @@
 #include "kernels/quantized/quantize.h"
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <mutex>
 
@@ -389,19 +390,8 @@ Verdict supports_dynamic(const Node& node) {
   return accepts(node, 1, {just(BP_DTYPE_FLOAT)});
 }
 
-std::unique_ptr<Kernel> create_dynamic(const Node&) {
-  return make_kernel([](Tensors inputs) {
-    return make_plan({inputs[0].shape, Shape{}, Shape{}}, [](Tensors in, Tensors out) {
-      const Quantization q = quantize_dynamically(in[0].as<float>(), out[0].as<uint8_t>(), in[0].shape.elements());
-      if (at(out, 1).present()) *out[1].as<float>() = q.scale;
-      if (at(out, 2).present()) *out[2].as<uint8_t>() = static_cast<uint8_t>(q.zero);
-    });
-  });
-}
-
-}  // namespace
-
-Quantization quantize_dynamically(const float* x, uint8_t* y, int64_t count) {
+// The scale and zero point of a tensor, as ONNX defines them. Zeros between the elements do not matter.
+Quantization dynamic_quantization(const float* x, int64_t count) {
   Bounds all;
   std::mutex mutex;
   parallel(count, kCheapGrain, [&](int64_t begin, int64_t end) {
@@ -411,13 +401,64 @@ Quantization quantize_dynamically(const float* x, uint8_t* y, int64_t count) {
     all = {std::min(all.low, bounds.low), std::max(all.high, bounds.high)};
   });
   const float scale = all.high == all.low ? 1.0f : (all.high - all.low) / 255;
-  const auto zero = saturate<uint8_t>(std::nearbyint(-all.low / scale));
+  return {BP_DTYPE_UINT8, scale, saturate<uint8_t>(std::nearbyint(-all.low / scale))};
+}
+
+// Quantizes blocked floats to bytes in channels-last order, which is how convolutions of integers read them.
+void quantize_blocks(const float* x, uint8_t* y, const Shape& shape, const Quantization& q) {
+  constexpr int64_t kStrip = 64;  // positions of a block of channels at a time
+  const int64_t block = channel_block(), channels = shape[1], blocks = (channels + block - 1) / block;
+  const int64_t places = shape.elements(2, shape.rank()), strips = (places + kStrip - 1) / kStrip;
+  parallel(shape[0] * strips, 1 + kCheapGrain / (kStrip * channels), [&](int64_t begin, int64_t end) {
+    uint8_t bytes[kStrip * 16];
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t image = task / strips, first = task % strips * kStrip, count = std::min(kStrip, places - first);
+      for (int64_t b = 0; b < blocks; ++b) {
+        const float* from = x + ((image * blocks + b) * places + first) * block;
+        clone_of<quantize_row>(from, bytes, count * block, q.scale, static_cast<float>(q.zero), 0, 255);
+        uint8_t* to = y + (image * places + first) * channels + b * block;
+        const int64_t whole = std::min(block, channels - b * block);
+        for (int64_t i = 0; i < count; ++i) {
+          if (whole == 16)
+            std::memcpy(to + i * channels, bytes + i * 16, 16);
+          else
+            std::copy_n(bytes + i * block, whole, to + i * channels);
+        }
+      }
+    }
+  });
+}
+
+std::unique_ptr<Kernel> create_dynamic(const Node&) {
+  return make_kernel([](Tensors inputs) {
+    const bool blocked = inputs[0].format == Format::kBlocked;
+    Plan plan = make_plan({inputs[0].shape, Shape{}, Shape{}}, [blocked](Tensors in, Tensors out) {
+      const auto* x = in[0].as<float>();
+      auto* y = out[0].as<uint8_t>();
+      const Quantization q =
+          blocked ? dynamic_quantization(x, in[0].stored()) : quantize_dynamically(x, y, in[0].shape.elements());
+      if (blocked) quantize_blocks(x, y, in[0].shape, q);
+      if (at(out, 1).present()) *out[1].as<float>() = q.scale;
+      if (at(out, 2).present()) *out[2].as<uint8_t>() = static_cast<uint8_t>(q.zero);
+    });
+    if (blocked) {
+      plan.input_formats = {Format::kBlocked};
+      plan.output_format = Format::kChannelsLast;
+    }
+    return plan;
+  });
+}
+
+}  // namespace
+
+Quantization quantize_dynamically(const float* x, uint8_t* y, int64_t count) {
+  const Quantization q = dynamic_quantization(x, count);
   if (y != nullptr) {
     parallel(count, kCheapGrain, [&](int64_t begin, int64_t end) {
-      clone_of<quantize_row>(x + begin, y + begin, end - begin, scale, zero, 0, 255);
+      clone_of<quantize_row>(x + begin, y + begin, end - begin, q.scale, static_cast<float>(q.zero), 0, 255);
     });
   }
-  return {BP_DTYPE_UINT8, scale, zero};
+  return q;
 }
 
 [[gnu::cold]] std::span<const Row> quantize_rows() {
