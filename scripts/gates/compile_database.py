@@ -10,6 +10,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterable
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
@@ -59,7 +60,19 @@ def list_files(endings: tuple[str, ...]) -> list[str]:
     return sorted(name for name in names if name.endswith(endings) and (ROOT / name).is_file())
 
 
-def nearest(header: str, sources: dict[str, list[str]]) -> str:
+def read_includers(build: pathlib.Path, sources: dict[str, list[str]]) -> dict[str, set[str]]:
+    """The sources that include a header, by the header, as far as the build compiled them. In a unity build, all sources of the file count."""
+    done = subprocess.run(["ninja", "-C", build, "-t", "deps"], capture_output=True, text=True, check=False)
+    includers: dict[str, set[str]] = {}
+    for output in done.stdout.split("\n\n"):
+        names = [os.path.relpath(line.strip(), ROOT) for line in output.splitlines()[1:]]
+        compiled = {name for name in names if name in sources}
+        for name in names:
+            includers.setdefault(name, set()).update(compiled)
+    return includers
+
+
+def nearest(header: str, sources: Iterable[str]) -> str:
     """The source that belongs to a header: of the same name, or else the one whose folder has most in common with the header's."""
     stem, folder = os.path.splitext(header)[0], header.split("/")[:-1]
 

@@ -5,7 +5,7 @@
     scripts/gates/headers.py BUILD [HEADER…]
 
 BUILD is a build folder that was configured and built (headers that the build generates must exist). A header is compiled with the
-flags of the nearest source. Without HEADER, a header that its own source includes first is skipped, because
+flags of the nearest source, if possible of those that include it. Without HEADER, a header that its own source includes first is skipped, because
 scripts/gates/tidy.py compiles that source without precompiled headers. Exit status: 0 if all compile, 1 if one does not, 2 for wrong usage.
 """
 import argparse
@@ -48,7 +48,8 @@ def main(arguments: list[str]) -> int:
     headers = sorted(set(headers) - set(first))
     bad = 0
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        results = {header: pool.submit(complaints, header, sources[compile_database.nearest(header, sources)])
+        includers = compile_database.read_includers(options.build, sources)
+        results = {header: pool.submit(complaints, header, sources[compile_database.nearest(header, includers.get(header) or sources)])
                    for header in headers}
         for header, result in results.items():
             if text := result.result():

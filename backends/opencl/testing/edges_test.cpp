@@ -365,8 +365,9 @@ TEST_F(EdgesTest, IntegersAreNotMultipliedByFloats) {
   for (uint32_t i = 0; i < 3; ++i) exec.bind(i, Tensor::of<int32_t>({1, 1}, {i == 0 ? 16777217 : 1}));
   exec.run();
   EXPECT_THAT(exec.output(0u).values<int32_t>(), ElementsAre(16777218));
-  for (const auto& [alpha, beta] : {std::pair{2.0f, 1.0f}, {1.0f, 0.5f}})
-    EXPECT_THAT(failure([&] { compile(alpha, beta); }).text(), HasSubstr("for integers, alpha must be 1"));
+  for (const auto& factors : {std::pair{2.0f, 1.0f}, {1.0f, 0.5f}})
+    EXPECT_THAT(failure([&] { compile(factors.first, factors.second); }).text(),
+                HasSubstr("for integers, alpha must be 1"));
 }
 
 }  // namespace
