@@ -4,6 +4,7 @@
 // three.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
@@ -77,6 +78,34 @@ void each_tap(const Window& w, int64_t place, const Tap& tap, const Miss& miss) 
         else
           miss(t);
       }
+    }
+  }
+}
+
+// Like each_tap, but for several taps along the last axis at a time: calls run(t, count, position) for taps from t on
+// that read adjacent positions, and miss(t, count).
+template <class Run, class Miss>
+void each_run(const Window& w, int64_t place, const Run& run, const Miss& miss) {
+  if (w.dilation[2] != 1)
+    return each_tap(
+        w, place, [&](int64_t t, int64_t at) { run(t, 1, at); }, [&](int64_t t) { miss(t, 1); });
+  const int64_t z0 = place / (w.out[1] * w.out[2]) * w.stride[0] - w.begin[0];
+  const int64_t y0 = place / w.out[2] % w.out[1] * w.stride[1] - w.begin[1];
+  const int64_t x0 = place % w.out[2] * w.stride[2] - w.begin[2], taps = w.kernel[2];
+  const int64_t first = std::clamp<int64_t>(-x0, 0, taps), last = std::clamp(w.in[2] - x0, first, taps);
+  int64_t t = 0;
+  for (int64_t kz = 0; kz < w.kernel[0]; ++kz) {
+    const int64_t z = z0 + kz * w.dilation[0];
+    for (int64_t ky = 0; ky < w.kernel[1]; ++ky, t += taps) {
+      const int64_t y = y0 + ky * w.dilation[1];
+      const bool inside = z >= 0 && z < w.in[0] && y >= 0 && y < w.in[1] && first < last;
+      if (!inside) {
+        miss(t, taps);
+        continue;
+      }
+      if (first > 0) miss(t, first);
+      run(t + first, last - first, (z * w.in[1] + y) * w.in[2] + x0 + first);
+      if (last < taps) miss(t + last, taps - last);
     }
   }
 }

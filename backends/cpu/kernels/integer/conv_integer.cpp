@@ -161,15 +161,21 @@ void run_products(const ConvIntegerWork& conv, const IntegerGemm& products, Tens
     const int64_t image = product / conv.size.groups, group = product % conv.size.groups;
     const auto* x = in[kX].as<uint8_t>() + image * conv.window.in_size() * channels + group * each;
     const uint8_t* only = buffer;
-    each_tap(
+    each_run(
         conv.window, place,
-        [&](int64_t t, int64_t at) {
+        [&](int64_t t, int64_t count, int64_t position) {
+          const uint8_t* from = x + position * channels;
           if (conv.taps() == 1)
-            only = x + at * channels;
+            only = from;
+          else if (each == channels)
+            std::memcpy(buffer + t * each, from, static_cast<size_t>(count * each));
           else
-            std::memcpy(buffer + t * each, x + at * channels, static_cast<size_t>(each));
+            for (int64_t i = 0; i < count; ++i)
+              std::memcpy(buffer + (t + i) * each, from + i * channels, static_cast<size_t>(each));
         },
-        [&](int64_t t) { std::memset(buffer + t * each, x_zero.values()[0], static_cast<size_t>(each)); });
+        [&](int64_t t, int64_t count) {
+          std::memset(buffer + t * each, x_zero.values()[0], static_cast<size_t>(count * each));
+        });
     return only;
   };
   products.run({in[kX].dtype == BP_DTYPE_INT8, in[kW], {x_zero.values(), w_zero.values()}, sums, 0}, row_at,
