@@ -103,7 +103,8 @@ std::set<std::string> unnoticed(const std::string& op, const std::vector<const O
     });
   };
   std::set<std::string> result;
-  for (const auto& [name, values] : given) {
+  for (const auto& [key, values] : given) {
+    const std::string& name = key;  // Clang 14 cannot capture a binding
     for (const Value& value : replacements(values)) {
       const auto change = [&](Problem& problem) {
         for (Attribute& attribute : problem.attributes) {

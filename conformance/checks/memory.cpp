@@ -331,7 +331,8 @@ class FrameworkMemory {
     const std::lock_guard lock(mutex_);
     if (what.space >= space_count_) misuse_ = fmt::format("asked for memory of space {}", what.space);
     if (what.stream != nullptr || what.chain != nullptr) misuse_ = "passed a stream or a chain";
-    Piece& piece = pieces_.emplace_back(*this, std::move(data));
+    pieces_.push_back({*this, std::move(data)});
+    Piece& piece = pieces_.back();
     const bp_external_t external = {.size = out_external->size,
                                     .kind = BP_EXTERNAL_HOST_POINTER,
                                     .handle = reinterpret_cast<uintptr_t>(piece.data.get()),

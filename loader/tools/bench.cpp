@@ -117,7 +117,8 @@ Outcome bench(const Flags& flags) {
   for (BoundExec& each : bound) {  // warm up: the first run of an exec takes longer
     for (uint32_t i = 0; i < std::clamp(flags.runs / 10, 1u, 10u); ++i) each.exec.run();
   }
-  auto [times, total_ms] = measure(bound, flags.runs);
+  Measured measured = measure(bound, flags.runs);
+  std::vector<double>& times = measured.times;
   note_random(inputs, flags.inputs.seed);
   std::sort(times.begin(), times.end());
   const auto quantile = [&](double q) {
@@ -139,7 +140,7 @@ Outcome bench(const Flags& flags) {
                   {"devices", devices_used(env, session)},
                   {"runs", flags.runs},
                   {"streams", flags.streams},
-                  {"runs_per_second", total_ms > 0 ? flags.runs / total_ms * 1e3 : 0}};
+                  {"runs_per_second", measured.total_ms > 0 ? flags.runs / measured.total_ms * 1e3 : 0}};
   outcome.text = fmt::format(
       "create {}\nrun    min {}, median {}, p90 {} over {}\n"
       "rate   {:.1f} runs/s, {} at once\nmemory {:.1f} MiB at its peak\n{} on {}\n",
