@@ -309,6 +309,32 @@ TEST(Import, KnownConditionsSelectTheirBranch) {
   EXPECT_EQ(looped.outputs[1], looped.nodes[1].outputs[0]);
 }
 
+// A function call and a node of its body share what their attributes refer to, also when both move to another graph.
+TEST(Import, CallsInASelectedBranchKeepTheirTypes) {
+  const std::string empty =
+      function("my", "Empty", {}, {"w"},
+               {node("Optional", {}, {"w"}, {reference_attribute("type", BP_ATTR_TYPE, "of")})}, {{"", 17}}, {"of"});
+  const std::string taken = graph({node("Empty", {}, {"o"}, {type_attribute("of", tensor_type(kFloat, {2, 3}))}, "my"),
+                                   node("OptionalHasElement", {"o"}, {"t"})},
+                                  {}, {value("t")});
+  const std::string dead = graph({node("OptionalHasElement", {"x"}, {"t"})}, {}, {value("t")});
+  auto result = read(model_bytes(
+      {{"", 18}, {"my", 1}},
+      graph({node("If", {"yes"}, {"y"}, {graph_attribute("then_branch", taken), graph_attribute("else_branch", dead)})},
+            {tensor_value("x", kFloat, {2})}, {tensor_value("y", BP_DTYPE_BOOL, {})},
+            {tensor("yes", BP_DTYPE_BOOL, {}, std::vector<char>{1})}),
+      {empty}));
+  ASSERT_TRUE(result.ok()) << result.status().text();
+  const Graph& g = (*result)->graph;
+  ASSERT_THAT(operators(g), ElementsAre("Optional", "OptionalHasElement"));
+  ASSERT_EQ(g.calls.size(), 1u);
+  for (const Attribute* attribute : {g.nodes[0].find("type"), g.calls[0].node.find("of")}) {
+    const Type& type = g.attribute_types[attribute->indices()[0]];
+    ASSERT_EQ(type.dims.size(), 2u) << attribute->name;
+    EXPECT_EQ(type.dims[1].extent, 3);
+  }
+}
+
 // Exporters pass an initial value of another shape where the first iteration replaces it unread.
 TEST(Import, TheInitialValueOfALoopMayHaveAnotherShape) {
   const std::string body = graph(

@@ -98,7 +98,7 @@ class Splice {
     return static_cast<uint32_t>(graph_.weights.size() - 1);
   }
 
-  // A function call and a node of its body may refer to one sub-graph.
+  // A function call and a node of its body may refer to one sub-graph (or weight, or type, of which they get copies).
   uint32_t body(uint32_t inner) {
     uint32_t& index = bodies_[inner];
     if (index == BP_NONE) {
@@ -113,7 +113,8 @@ class Splice {
   }
 
   uint32_t type(uint32_t inner) {
-    graph_.attribute_types.push_back(std::move(branch_.attribute_types[inner]));
+    model_.charge(size_of(branch_.attribute_types[inner]), kDoing);
+    graph_.attribute_types.push_back(branch_.attribute_types[inner]);
     return static_cast<uint32_t>(graph_.attribute_types.size() - 1);
   }
 

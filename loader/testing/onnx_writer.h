@@ -91,7 +91,7 @@ inline std::string value(std::string_view name) {
   Writer(out).add_string(field::value_info::kName, name.data(), name.size());
   return out;
 }
-inline std::string tensor_value(std::string_view name, uint32_t dtype, const std::vector<Dim>& dims) {
+inline std::string tensor_type(uint32_t dtype, const std::vector<Dim>& dims) {
   std::string shape;
   for (const Dim& dim : dims) {
     std::string extent;
@@ -108,9 +108,15 @@ inline std::string tensor_value(std::string_view name, uint32_t dtype, const std
   Writer(tensor).add_message(field::tensor_type::kShape, shape);
   std::string type;
   Writer(type).add_message(field::type::kTensor, tensor);
+  return type;
+}
+inline std::string tensor_value(std::string_view name, uint32_t dtype, const std::vector<Dim>& dims) {
   std::string out = value(name);
-  Writer(out).add_message(field::value_info::kType, type);
+  Writer(out).add_message(field::value_info::kType, tensor_type(dtype, dims));
   return out;
+}
+inline std::string type_attribute(std::string_view name, const std::string& type) {
+  return attribute(name, 13, [&](Writer& w) { w.add_message(field::attribute::kTp, type); });
 }
 
 // A tensor's message without its data.

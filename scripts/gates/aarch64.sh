@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# aarch64.sh: builds api, the loader and the CPU backend for 64-bit Arm, and runs their unit tests in QEMU.
+# aarch64.sh: builds api, the loader and the CPU backend for 64-bit Arm, without precompiled headers, and runs their unit tests in QEMU.
 # The libraries come as packages of this system's release, unpacked below $BACKPLANE_DATA. Exit status: 0 if all tests pass, 1 if one
 # does not or nothing can be built, 77 if the cross compiler, mmdebstrap or QEMU are missing.
 set -euo pipefail

@@ -25,17 +25,19 @@ CLONED uint32_t largest_bits(const float* x, int64_t n) {
   return top;
 }
 
-// Computes a row of angles by a formula. Blocks with an angle above kLargestAngle, an infinity or NaN are computed by
-// `exact`.
+// Computes a row of angles by a formula, except those above kLargestAngle, infinities and NaN, which `exact` computes.
 template <auto kFormula>
 void angle_row(const float* x, float* y, int64_t n, float (*exact)(float)) {
   constexpr int64_t kBlock = 512;
+  float angles[kBlock];
   for (int64_t begin = 0; begin < n; begin += kBlock) {
     const int64_t count = std::min(kBlock, n - begin);
-    if (clone_of<largest_bits>(x + begin, count) <= __builtin_bit_cast(uint32_t, kLargestAngle))
-      clone_of<each<kFormula>>(x + begin, y + begin, count);
-    else
-      std::transform(x + begin, x + begin + count, y + begin, exact);
+    const bool all = clone_of<largest_bits>(x + begin, count) <= __builtin_bit_cast(uint32_t, kLargestAngle);
+    if (!all) std::copy_n(x + begin, count, angles);  // y may be x
+    clone_of<each<kFormula>>(x + begin, y + begin, count);
+    for (int64_t i = 0; !all && i < count; ++i) {
+      if (!(std::fabs(angles[i]) <= kLargestAngle)) y[begin + i] = exact(angles[i]);
+    }
   }
 }
 
