@@ -39,13 +39,13 @@ void weight(GraphBuilder& g, const std::string& name, const Extents& extents) {
 }
 
 std::function<void(GraphBuilder&)> conv(const Extents& weights, int64_t pad, int64_t column_pad = -1,
-                                        int64_t stride = 1) {
+                                        int64_t stride = 1, int64_t groups = 1) {
   return [=](GraphBuilder& g) {
     const int64_t columns = column_pad < 0 ? pad : column_pad;
     weight(g, "w", weights);
     weight(g, "b", {weights[0]});
     g.node("Conv", 22, {"x", "w", "b"}, {"c"}, BP_DTYPE_FLOAT,
-           {{"pads", Extents{pad, columns, pad, columns}}, {"strides", Extents{1, stride}}});
+           {{"group", groups}, {"pads", Extents{pad, columns, pad, columns}}, {"strides", Extents{1, stride}}});
     g.node("Relu", 14, {"c"}, {"y"});
   };
 }
@@ -132,6 +132,10 @@ std::vector<Case> all_cases() {
       shaped("ragged", {"gemm", "tiled", {20, 24}, ragged_gemm}),
       {"conv", "winograd", {1, 32, 16, 16}, conv({32, 32, 3, 3}, 1)},
       {"conv", "tiled", {1, 32, 16, 16}, conv({32, 32, 3, 3}, 1)},
+      shaped("rows", {"conv", "depthwise", {2, 19, 9, 30}, conv({19, 1, 7, 31}, 5, 20, 2, 19)}),
+      {"conv", "depthwise", {2, 45, 1, 100}, conv({45, 1, 1, 31}, 0, 15, 1, 45)},
+      shaped("stride", {"conv", "depthwise", {1, 19, 3, 50}, conv({19, 1, 1, 8}, 0, 3, 3, 19)}),
+      shaped("narrow", {"conv", "depthwise", {1, 16, 2, 3}, conv({16, 1, 1, 20}, 0, 18, 2, 16)}),
       {"conv", "onednn", {1, 32, 16, 16}, conv({32, 32, 3, 3}, 1)},
       {"conv", "direct", {1, 32, 16, 16}, conv({32, 32, 3, 3}, 1)},
       {"matmul", "bf16", {20, 24}, matmul({24, 32}, BP_DTYPE_FLOAT, true), BP_DTYPE_FLOAT, 0.02, true, BP_COMPUTE_BF16},

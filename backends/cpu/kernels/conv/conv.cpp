@@ -10,6 +10,7 @@
 #include "kernels/common/support.h"
 #include "kernels/conv/blocked_conv.h"
 #include "kernels/conv/channel_order.h"
+#include "kernels/conv/depthwise_conv.h"
 #include "kernels/post_op/activation.h"
 #include "runtime/implementations.h"
 #include "runtime/parallel.h"
@@ -65,15 +66,27 @@ const char* refuse_tiled(const PlanContext&, ConvProblem& p) {
   return why != nullptr ? why : refuse_blocked_conv(p.conv, p.inputs);
 }
 
+const char* refuse_depthwise(const PlanContext& context, ConvProblem& p) {
+  if (const char* why = refuse_blocks(p)) return why;
+  if (const char* why = refuse_depthwise_conv(p.conv, p.inputs)) return why;
+  if (p.conv.window.kernel[1] == 1) return nullptr;
+  p.onednn = describe_onednn_conv(context, p.conv, p.inputs, false);
+  return p.onednn == nullptr || is_by_products(*p.onednn) ? nullptr : "oneDNN has a faster kernel for it";
+}
+
 const char* refuse_onednn(const PlanContext& context, ConvProblem& p) {
   if (const char* why = refuse_blocks(p)) return why;
   p.spread();
-  p.onednn = describe_onednn_conv(context, p.conv, p.inputs, false);
+  if (p.onednn == nullptr) p.onednn = describe_onednn_conv(context, p.conv, p.inputs, false);
   return p.onednn == nullptr ? "oneDNN has no fast implementation" : nullptr;
 }
 
 Plan plan_tiled(const PlanContext& context, ConvProblem& p) {
   return plan_blocked_conv(context, p.conv, p.inputs, p.packed);
+}
+
+Plan plan_depthwise(const PlanContext& context, ConvProblem& p) {
+  return plan_depthwise_conv(context, p.conv, p.inputs, p.packed);
 }
 
 Plan plan_onednn(const PlanContext&, ConvProblem& p) {
@@ -99,6 +112,7 @@ Plan plan_direct(const PlanContext&, ConvProblem& p) {
 constexpr std::array kConvs = {
     Implementation<ConvProblem>{"winograd", refuse_winograd, plan_onednn},
     Implementation<ConvProblem>{"tiled", refuse_tiled, plan_tiled},
+    Implementation<ConvProblem>{"depthwise", refuse_depthwise, plan_depthwise},
     Implementation<ConvProblem>{"onednn", refuse_onednn, plan_onednn},
     Implementation<ConvProblem>{"direct", nullptr, plan_direct},
 };

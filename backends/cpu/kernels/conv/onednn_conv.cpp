@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "kernels/common/support.h"
@@ -495,6 +496,12 @@ std::shared_ptr<OnednnConvDescription> describe_onednn_conv(const PlanContext& c
   }
   if (!found && !attempt(Format::kDense, Format::kDense)) return nullptr;
   return std::make_shared<OnednnConvDescription>(OnednnConvDescription{std::move(geometry), std::move(shares)});
+}
+
+bool is_by_products(const OnednnConvDescription& description) {
+  return std::ranges::any_of(description.shares, [](const Share& share) {
+    return std::string_view(share.description.impl_info_str()).find("gemm") != std::string_view::npos;
+  });
 }
 
 Plan plan_onednn_conv(OnednnConvDescription& description, const ConvPlan& conv, std::span<const Tensor> inputs,

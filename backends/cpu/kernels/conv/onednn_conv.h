@@ -27,6 +27,9 @@ struct OnednnConvDescription;
 std::shared_ptr<OnednnConvDescription> describe_onednn_conv(const PlanContext& context, const ConvPlan& conv,
                                                             std::span<const Tensor> inputs, bool winograd_only);
 
+// Whether oneDNN computes the convolution as matrix products, which is slow for those with one channel in each group.
+bool is_by_products(const OnednnConvDescription& description);
+
 // Consumes the description, which must be for the same arguments. Packs the weights if they are known.
 Plan plan_onednn_conv(OnednnConvDescription& description, const ConvPlan& conv, std::span<const Tensor> inputs,
                       PackedWeights& packed);
