@@ -285,11 +285,12 @@ TEST(Import, KnownConditionsSelectTheirBranch) {
              node("Loop", {"", "run", "a"}, {"t"}, {graph_attribute("body", body)}),
              node("Sum", {"b", "c", "d", "t"}, {"s"})},
             {}, {value("s")}, {tensor("yes", BP_DTYPE_BOOL, {1}, std::vector<char>{1})});
-  auto result = read(model_bytes(
+  const std::string bytes = model_bytes(
       {{"", 17}},
       graph({node("If", {"no"}, {"y"}, branches(dead, taken)), node("If", {"run"}, {"z"}, branches(dead, dead))},
             {tensor_value("x", kFloat, {2}), tensor_value("run", BP_DTYPE_BOOL, {})}, {value("y"), value("z")},
-            {tensor("no", BP_DTYPE_BOOL, {}, std::vector<char>{0})})));
+            {tensor("no", BP_DTYPE_BOOL, {}, std::vector<char>{0})}));
+  auto result = read(bytes);
   ASSERT_TRUE(result.ok()) << result.status().text();
   const Graph& g = (*result)->graph;
   ASSERT_THAT(operators(g), ElementsAre("Abs", "Mul", "Loop", "Sum", "If"));
