@@ -310,6 +310,7 @@ constexpr Row by_rows() {
 constexpr Row kRelu = unary<[](auto x) { return x < 0 ? decltype(x)(0) : x; }, SignedNumbers>("Relu", 6);
 constexpr Row kExp = unary<[](auto x) { return std::exp(x); }>("Exp", 6);
 constexpr Row kErf = unary<[](auto x) { return std::erf(x); }>("Erf", 9);
+constexpr Row kLog = unary<[](auto x) { return std::log(x); }>("Log", 6);
 constexpr Row kSin = unary<[](auto x) { return std::sin(x); }>("Sin", 7);
 constexpr Row kCos = unary<[](auto x) { return std::cos(x); }>("Cos", 7);
 constexpr Row kAtan = unary<[](auto x) { return std::atan(x); }>("Atan", 7);
@@ -334,7 +335,7 @@ std::unique_ptr<Kernel> create_gelu(const Node& node) {
       unary<[](auto x) { return 1 / x; }>("Reciprocal", 6),
       unary<[](auto x) { return std::sqrt(x); }>("Sqrt", 6),
       by_rows<kExp, exp_row>(),
-      unary<[](auto x) { return std::log(x); }>("Log", 6),
+      by_rows<kLog, log_row>(),
       by_rows<kErf, erf_row>(),
       by_rows<kSin, sin_row>(),
       by_rows<kCos, cos_row>(),

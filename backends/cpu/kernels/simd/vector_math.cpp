@@ -95,6 +95,9 @@ void gelu_row(const float* x, float* y, int64_t n) {
 void gelu_tanh_row(const float* x, float* y, int64_t n) {
   clone_of<each<gelu_tanh_formula>>(x, y, n);
 }
+void log_row(const float* x, float* y, int64_t n) {
+  clone_of<each<log_formula>>(x, y, n);
+}
 void sin_row(const float* x, float* y, int64_t n) {
   angle_row<sin_formula>(x, y, n, std::sin);
 }

@@ -143,6 +143,29 @@ template <int kBytes>
   return 2 * t / (1 - t);
 }
 
+// log within 1 ulp: x = 2^e · (1 + f) with 1 + f between sqrt(1/2) and sqrt(2), whose logarithm is f - f²/2 and a
+// polynomial. Subnormal numbers are multiplied by 2^23 before. ln 2 has two parts, so that e times the larger is exact.
+[[gnu::always_inline]] inline float log_formula(float x) {
+  constexpr int32_t kSqrtHalf = 0x3f3504f3;
+  const bool tiny = x < 0x1p-126f;
+  const int32_t shifted = __builtin_bit_cast(int32_t, tiny ? x * 0x1p23f : x) - kSqrtHalf;
+  const float e = static_cast<float>(shifted >> 23) - (tiny ? 23.0f : 0.0f);
+  const float f = __builtin_bit_cast(float, (shifted & 0x007fffff) + kSqrtHalf) - 1.0f, s = f * f;
+  float p = 7.0376836292e-2f;
+  p = p * f + -1.1514610310e-1f;
+  p = p * f + 1.1676998740e-1f;
+  p = p * f + -1.2420140846e-1f;
+  p = p * f + 1.4249322787e-1f;
+  p = p * f + -1.6668057665e-1f;
+  p = p * f + 2.0000714765e-1f;
+  p = p * f + -2.4999993993e-1f;
+  p = p * f + 3.3333331174e-1f;
+  p = p * f * s + -2.12194440e-4f * e;
+  float y = f + (p - 0.5f * s) + 0.693359375f * e;
+  y = x < __builtin_inff() ? y : x;  // infinity and NaN
+  return x > 0 ? y : x == 0 ? -__builtin_inff() : x != x ? x : __builtin_nanf("");
+}
+
 // Sine and cosine within 2 ulp, up to kLargestAngle: |x| = quarter · pi / 2 + rest with |rest| at most a little above
 // pi / 4. The rest is computed in double precision: the first part of pi / 2 has 25 bits, so its product with a float's
 // integer is exact.
@@ -207,6 +230,7 @@ void tanh_row(const float* x, float* y, int64_t n);
 void sigmoid_row(const float* x, float* y, int64_t n);
 void gelu_row(const float* x, float* y, int64_t n);
 void gelu_tanh_row(const float* x, float* y, int64_t n);
+void log_row(const float* x, float* y, int64_t n);
 void sin_row(const float* x, float* y, int64_t n);
 void cos_row(const float* x, float* y, int64_t n);
 void atan_row(const float* x, float* y, int64_t n);
