@@ -55,22 +55,17 @@ CLONED void widen_signed(const int8_t* __restrict x, int64_t n, int32_t zero, fl
   for (int64_t i = 0; i < n; ++i) y[i] = static_cast<float>(int32_t{x[i]} - zero);
 }
 
-typedef float FloatVector __attribute__((vector_size(32), aligned(4), may_alias));
-
-[[gnu::always_inline]] inline const FloatVector& floats_at(const float* from) {
-  return *reinterpret_cast<const FloatVector*>(from);
-}
-
 // Computes kLanes channels of one output position: the sum of products of x and w over `taps`, which are pairs of
 // places in x and in w.
 CLONED void multiply_place(const float* x, const float* w, const int64_t* taps, int64_t count, const Requantize& r,
                            uint8_t* y) {
-  constexpr int64_t kVectors = kLanes / 8;
-  FloatVector sums[kVectors] = {};
+  using Vector = FloatLanes<32, 1>;
+  constexpr int64_t kVectors = kLanes / Vector::kCount;
+  Vector sums[kVectors] = {};
   for (int64_t t = 0; t < count; ++t) {
 #pragma GCC unroll 4
     for (int64_t i = 0; i < kVectors; ++i)
-      sums[i] += floats_at(x + taps[2 * t] + 8 * i) * floats_at(w + taps[2 * t + 1] + 8 * i);
+      sums[i] = sums[i] + Vector::load(x + taps[2 * t] + 8 * i) * Vector::load(w + taps[2 * t + 1] + 8 * i);
   }
   requantize_row(reinterpret_cast<const float*>(sums), kLanes, r, y);
 }
