@@ -146,10 +146,10 @@ template <int kBytes>
 // log within 1 ulp: x = 2^e · (1 + f) with 1 + f between sqrt(1/2) and sqrt(2), whose logarithm is f - f²/2 and a
 // polynomial. Subnormal numbers are multiplied by 2^23 before. ln 2 has two parts, so that e times the larger is exact.
 [[gnu::always_inline]] inline float log_formula(float x) {
-  constexpr int32_t kSqrtHalf = 0x3f3504f3;
+  constexpr uint32_t kSqrtHalf = 0x3f3504f3;
   const bool tiny = x < 0x1p-126f;
-  const int32_t shifted = __builtin_bit_cast(int32_t, tiny ? x * 0x1p23f : x) - kSqrtHalf;
-  const float e = static_cast<float>(shifted >> 23) - (tiny ? 23.0f : 0.0f);
+  const uint32_t shifted = __builtin_bit_cast(uint32_t, tiny ? x * 0x1p23f : x) - kSqrtHalf;
+  const float e = static_cast<float>(static_cast<int32_t>(shifted) >> 23) - (tiny ? 23.0f : 0.0f);
   const float f = __builtin_bit_cast(float, (shifted & 0x007fffff) + kSqrtHalf) - 1.0f, s = f * f;
   float p = 7.0376836292e-2f;
   p = p * f + -1.1514610310e-1f;
