@@ -65,13 +65,20 @@ int64_t most_places() {
   return processor().has(Instructions::kAvx2) ? 8 : 4;
 }
 
-// Windows that reach further than this multiple of a row would mostly read padding.
+// Windows and strides longer than this multiple of a row would mostly read padding.
 constexpr int64_t kLargestReach = 8;
+// The most floats that a thread may need for the copy of what a tile reads.
+constexpr int64_t kMostCopied = 1 << 20;
 // The least number of multiply-adds of vectors that a task computes.
 constexpr int64_t kGrain = 4096;
 
 int64_t reach_of(const Window& w) {
   return (w.kernel[2] - 1) * w.dilation[2] + 1;
+}
+
+// Floats of a row that a tile reads.
+int64_t row_floats_of(const Window& w) {
+  return ((most_places() - 1) * w.stride[2] + reach_of(w)) * channel_block();
 }
 
 class DepthwiseConv final : public Step {
@@ -83,7 +90,7 @@ class DepthwiseConv final : public Step {
         blocks_((size_.in_channels + lanes_ - 1) / lanes_),
         tiles_((window_.out[2] + most_places() - 1) / most_places()),
         threads_(context.threads),
-        row_floats_(((most_places() - 1) * window_.stride[2] + reach_of(window_)) * lanes_) {
+        row_floats_(row_floats_of(window_)) {
     const bool has_bias = inputs.size() > 2 && inputs[2].present();
     const float* bias = has_bias ? inputs[2].as<float>() : nullptr;
     ChannelAffine affine = join_affine(conv.post_ops, size_.out_channels, bias);
@@ -190,7 +197,7 @@ class DepthwiseConv final : public Step {
   ConvSize size_;
   Window window_;
   int64_t lanes_, blocks_, tiles_, threads_;
-  int64_t row_floats_;  // of a row that a tile reads
+  int64_t row_floats_;
   std::vector<float> shift_;
   std::vector<Activation> activations_;
   int summand_ = -1;
@@ -208,7 +215,9 @@ const char* refuse_depthwise_conv(const ConvPlan& conv, std::span<const Tensor> 
     return "its weights or bias are not known";
   if (conv.shuffled_groups > 1) return "its input channels are shuffled";
   if (w.kernel[0] != 1 || w.in[0] != 1 || w.out[0] != 1 || w.begin[0] != 0) return "it has three spatial dimensions";
-  if (reach_of(w) / kLargestReach > w.in[2]) return "its windows reach too far outside the image";
+  if (std::max(reach_of(w), w.stride[2]) / kLargestReach > w.in[2])
+    return "its windows reach too far outside the image";
+  if (row_floats_of(w) > kMostCopied / w.kernel[1]) return "its windows are too large to be copied";
   return nullptr;
 }
 
