@@ -38,7 +38,7 @@ build_packages=(
     libgtest-dev libgmock-dev libbenchmark-dev qemu-user shellcheck universal-ctags locales python3 python3-dev
 )
 gate_packages=(
-    ccache clang libomp-dev llvm libclang-rt-dev mmdebstrap qemu-user-static g++-aarch64-linux-gnu gcc-aarch64-linux-gnu mkdocs doxygen openssl
+    ccache clang libomp-dev llvm libclang-rt-dev mmdebstrap qemu-user-static g++-aarch64-linux-gnu gcc-aarch64-linux-gnu mkdocs doxygen openssl xz-utils
 )
 drawing_packages=(python3 python3-venv fonts-dejavu-core)
 data_packages=(libonnx-testdata libonnx-dev "${drawing_packages[@]}" python3-torch)
