@@ -7,7 +7,7 @@
 
 #include "base/counted.h"
 #include "base/names.h"
-#include "ops/schema/schema.h"
+#include "passes/identity.h"
 #include "passes/passes.h"
 
 namespace backplane::model {
@@ -125,14 +125,7 @@ class Inliner {
     for (const auto& [from, to] : passed) {
       if (from == BP_NONE)
         return fail(call_node, "an output of function " + in_quotes(function.name) + " is an input that is left out");
-      Node identity;
-      identity.op_type = "Identity";
-      identity.id = model_.next_id++;
-      identity.schema = ops::newest_schema("", "Identity");
-      identity.since_version = identity.schema->since_version;
-      identity.inputs = {from};
-      identity.outputs = {to};
-      BP_TRY(add(graph, std::move(identity), index));
+      BP_TRY(add(graph, make_identity(model_, from, to), index));
     }
     return {};
   }

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "ir/subgraphs.h"
-#include "ops/schema/schema.h"
+#include "passes/identity.h"
 #include "passes/passes.h"
 
 namespace backplane::model {
@@ -133,13 +133,7 @@ class Splice {
   }
 
   Node identity(ValueId from, ValueId to) {
-    Node node;
-    node.op_type = "Identity";
-    node.id = model_.next_id++;
-    node.schema = ops::newest_schema("", "Identity");
-    node.since_version = node.schema->since_version;
-    node.inputs = {from};
-    node.outputs = {to};
+    Node node = make_identity(model_, from, to);
     node.call = node_.call;
     model_.charge(size_of(node), kDoing);
     return node;

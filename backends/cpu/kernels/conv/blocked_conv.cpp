@@ -143,7 +143,6 @@ const char* refuse_blocked_conv(const ConvPlan& conv, std::span<const Tensor> in
 
 Plan plan_blocked_conv(const PlanContext& context, const ConvPlan& conv, std::span<const Tensor> inputs,
                        PackedWeights& packed) {
-  Plan plan;
   const Window image = with_long_rows(conv.window);
   const Window w = needs_copy(image) ? over_copy(image) : image;
   const int64_t lanes = channel_block();
@@ -172,9 +171,15 @@ Plan plan_blocked_conv(const PlanContext& context, const ConvPlan& conv, std::sp
                  .phases = phases_of(image)};
     work.tap_at = taps_over_copy(image);
   }
-  plan.step = make_tiled(context, work, inputs, inputs.size() > 2 && inputs[2].present() ? 2 : -1, packed);
+  const int bias = inputs.size() > 2 && inputs[2].present() ? 2 : -1;
+  return blocked_plan(conv, inputs.size(), make_tiled(context, work, inputs, bias, packed));
+}
+
+Plan blocked_plan(const ConvPlan& conv, size_t inputs, std::unique_ptr<Step> step) {
+  Plan plan;
+  plan.step = std::move(step);
   plan.shapes = {conv.window.output_shape(conv.size.batch, conv.size.out_channels)};
-  plan.input_formats.assign(inputs.size(), Format::kDense);
+  plan.input_formats.assign(inputs, Format::kDense);
   plan.input_formats[0] = plan.output_format = Format::kBlocked;
   if (plan.step->inplace() >= 0) plan.input_formats.back() = Format::kBlocked;
   plan.packed = 1;

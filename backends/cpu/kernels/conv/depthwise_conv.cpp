@@ -8,6 +8,7 @@
 
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/support.h"
+#include "kernels/conv/blocked_conv.h"
 #include "kernels/post_op/activation.h"
 #include "kernels/simd/clones.h"
 #include "runtime/memory.h"
@@ -223,14 +224,7 @@ const char* refuse_depthwise_conv(const ConvPlan& conv, std::span<const Tensor> 
 
 Plan plan_depthwise_conv(const PlanContext& context, const ConvPlan& conv, std::span<const Tensor> inputs,
                          PackedWeights& packed) {
-  Plan plan;
-  plan.step = std::make_unique<DepthwiseConv>(context, conv, inputs, packed);
-  plan.shapes = {conv.window.output_shape(conv.size.batch, conv.size.out_channels)};
-  plan.input_formats.assign(inputs.size(), Format::kDense);
-  plan.input_formats[0] = plan.output_format = Format::kBlocked;
-  if (plan.step->inplace() >= 0) plan.input_formats.back() = Format::kBlocked;
-  plan.packed = 1;
-  return plan;
+  return blocked_plan(conv, inputs.size(), std::make_unique<DepthwiseConv>(context, conv, inputs, packed));
 }
 
 }  // namespace backplane::cpu
