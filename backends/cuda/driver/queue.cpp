@@ -2,7 +2,9 @@
 #include "driver/queue.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "driver/capture.h"
 #include "driver/devices.h"
@@ -48,7 +50,13 @@ Event::~Event() {
 
 CUresult Event::wait() const {
   const Current current(*context_);
-  return cuda().cuEventSynchronize(event_);
+  const CUresult status = cuda().cuEventSynchronize(event_);
+  // A wait that fails does not stop the commands, and the caller frees their memory next.
+  if (status != CUDA_SUCCESS) {
+    while (cuda().cuEventQuery(event_) == CUDA_ERROR_NOT_READY)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return status;
 }
 
 bool Event::ended_well() const {
@@ -348,7 +356,9 @@ void CommandQueue::finish(std::string_view what) {
   const Current current(*context_);
   // cuStreamSynchronize would make the framework's capture invalid.
   if (is_captured()) throw sdk::Error(BP_BAD_STATE, std::string(what) + ": the framework is capturing the stream");
-  check(cuda().cuStreamSynchronize(stream_), what);
+  const CUresult status = cuda().cuStreamSynchronize(stream_);
+  if (status != CUDA_SUCCESS) static_cast<void>(sdk::caught([&] { Event(context_, stream_).wait(); }));
+  check(status, what);
 }
 
 }  // namespace backplane::cuda
