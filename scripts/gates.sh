@@ -67,9 +67,9 @@ suite() {
 }
 
 # Tests that are left out with the address sanitizer: those that run the harness again on cases that other tests run, or the CPU backend on
-# instruction sets for which it chooses the same kernels, those that build a backend as a vendor would, and those that mostly wait for PoCL's
-# compiler.
-repeated='^(cpu_on_(AVX2_VNNI|AVX512|BASELINE)$|conform_(guide|slots|cheats|replay|resume|noop|cluster|page|hang_.*|crash_.*)$|conform_onnx_cpu\.node$|tools\.new_backend|sample\.04|opencl_(models|tiles|oclgrind)|docs\.guides|locale)'
+# instruction sets for which it chooses the same kernels, those that build a backend as a vendor would, and those that mostly wait for the
+# compilers of PoCL and NVRTC, or run their kernels, in which no sanitizer looks.
+repeated='^(mutated_test$|cpu_on_(AVX2_VNNI|AVX512|BASELINE)$|conform_(guide|slots|cheats|replay|resume|noop|cluster|page|hang_.*|crash_.*)$|conform_onnx_cpu\.node$|tools\.new_backend|sample\.04|opencl_(models|tiles|oclgrind)|cuda_(models|nvrtc)|docs\.guides|locale)'
 # The programs whose tests use threads: runs, streams, sessions, discovery, processes, caches, the CPU backend's team, ONNXIFI's events.
 threaded=(cache_test client_test decode_test discover_test host_test isolate_test null_test onnxifi_events_test random_graphs_test run_test
     sdk_test session_test team_test)
@@ -117,9 +117,10 @@ gate_tsan() { export BACKPLANE_WHOLE_PROGRAMS=1 && configure tsan && build tsan 
 gate_grown() {
     export BACKPLANE_WHOLE_PROGRAMS=1
     need_dev && configure grown && build grown || return 1
-    # Runs the tests of everything that crosses the ABI. Left out are tests with further models, which would add nothing, and tests that
-    # install, because that rewrites the folders in which libraries are searched.
-    api/abi/grown_test.sh build/dev build/grown -j "$(($(cores) + 1))" -E '^(abi\.layout|cpu_on_|cpu_networks_|(opencl|cuda)_models|opencl_tiles|opencl_oclgrind|models\.|sample\.04_out_of_tree|tools\.new_backend|conform_guide)'
+    # Runs the tests of everything that crosses the ABI. Left out are tests with further models, those of the harness itself and those of
+    # Python's types and libraries, which would add nothing, and tests that install, because that rewrites the folders in which libraries are
+    # searched.
+    api/abi/grown_test.sh build/dev build/grown -j "$(($(cores) + 1))" -E '^(abi\.layout|cpu_on_|cpu_networks_|(opencl|cuda)_models|opencl_tiles|opencl_oclgrind|models\.|sample\.04_out_of_tree|tools\.new_backend|conform_(guide|replay|resume|cheats|slots|noop|cluster|page|hang_.*|crash_.*)$|sample\.20_spark|python\.(torch|guide|types))'
 }
 gate_blocks() { need_dev && "$BACKPLANE_DATA/venv/bin/python" -B scripts/readme.py; }
 gate_site() { scripts/site.sh; }

@@ -108,7 +108,7 @@ TEST_F(Convolutions, EveryCallMayFail) {
       ASSERT_LT(good, 20000u);
       const uint64_t calls = standin_calls(function), executed = standin_calls("cudnnBackendExecute");
       constexpr int kHostAllocationFailed = 4003;
-      standin_fail(function, static_cast<CUresult>(kHostAllocationFailed), good);
+      standin_fail(function, kHostAllocationFailed, good);
       std::vector<float> found;
       const Error error = failure([&] { found = results(env(), "cuda", one); });
       standin_fail(nullptr, CUDA_SUCCESS, 0);
@@ -131,7 +131,7 @@ TEST_F(Convolutions, AFailureOnTheDeviceLosesIt) {
   Exec exec = bound(env, "cuda", with_epilogue());
   exec.run();
   constexpr int kExecutionFailed = 5000;
-  standin_fail("cudnnBackendExecute", static_cast<CUresult>(kExecutionFailed), 0);
+  standin_fail("cudnnBackendExecute", kExecutionFailed, 0);
   EXPECT_EQ(failure([&] { exec.run(); }).status(), BP_DEVICE_LOST);
 }
 
@@ -167,7 +167,7 @@ TEST_F(OtherPlugin, WithoutCudnnTheKernelsComputeAndTheLogSaysWhy) {
 }
 
 TEST_F(OtherPlugin, TheRealCudnnDoesNotStartWithoutAGpu) {
-  if (!std::filesystem::exists("/usr/local/cuda/lib64/libcudnn.so.9")) GTEST_SKIP() << "there is no cuDNN";
+  if (const std::string why = no_real_library("/usr/local/cuda/lib64/libcudnn.so.9"); !why.empty()) GTEST_SKIP() << why;
   // Changes only the first file name that the plugin tries, so it opens the second, which is in /usr/local/cuda.
   EXPECT_THAT(log_of_run(with_epilogue(), std::string("\0libcudnn.so.9", 14), std::string("\0libcudnx.so.9", 14)),
               HasSubstr("(library: starting cuDNN: CUDNN_STATUS_NOT_INITIALIZED"));

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <mutex>
 
+#include "backplane/sdk/tables.hpp"
 #include "testing/products_fixture.h"
 
 namespace backplane::cuda::testing {
@@ -14,6 +15,12 @@ namespace backplane::cuda::testing {
 // returns the log. It expects right results, and that no call of cuBLASLt or cuDNN computed them.
 class OtherPlugin : public Products {
  protected:
+  // Why the real library at `path` cannot be tried; empty if it can.
+  static std::string no_real_library(const char* path) {
+    if (!std::filesystem::exists(path)) return std::string(path) + " does not exist";
+    if (sdk::kSanitizer == BP_SANITIZER_NONE) return "";
+    return "with a sanitizer, dlopen searches the folders of the test program, where the stand-in is";
+  }
   std::string log_of_run(const Case& one, const std::string& from, const std::string& to) {
     std::ifstream in(options().backend_files[0], std::ios::binary);
     std::string plugin{std::istreambuf_iterator<char>(in), {}};

@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "backplane/sdk/fence.hpp"
+#include "backplane/sdk/tables.hpp"
 #include "driver/convolution_plan.h"
 
 namespace backplane::cuda {
@@ -127,6 +128,10 @@ int check_device(const char* path) {
 }
 
 int run(int count, char** files) {
+  if constexpr (sdk::kSanitizer != BP_SANITIZER_NONE) {
+    std::printf("skipped: cuDNN does not start with a sanitizer\n");
+    return kSkipped;
+  }
   if (const auto failure = sdk::caught([] { dnn::functions(); })) {
     std::printf("skipped: %s\n", failure->text.c_str());
     return kSkipped;

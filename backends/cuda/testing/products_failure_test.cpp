@@ -83,7 +83,8 @@ TEST_F(OtherPlugin, WithoutTheLibraryTheKernelsComputeAndTheLogSaysWhy) {
 }
 
 TEST_F(OtherPlugin, TheRealLibraryDoesNotStartWithoutAGpu) {
-  if (!std::filesystem::exists("/usr/local/cuda/lib64/libcublasLt.so")) GTEST_SKIP() << "there is no CUDA toolkit";
+  if (const std::string why = no_real_library("/usr/local/cuda/lib64/libcublasLt.so"); !why.empty())
+    GTEST_SKIP() << why;
   EXPECT_THAT(log_of_run(with_epilogue(), "libcublasLt.so.1", "libcublasLx.so.1"),
               HasSubstr("product=tiles (library: starting cuBLASLt: CUBLAS_STATUS_NOT_INITIALIZED"));
 }
@@ -108,7 +109,7 @@ TEST_F(Products, EveryCallMayFail) {
       ASSERT_LT(good, 100u);
       const uint64_t calls = standin_calls(function), products = standin_calls("cublasLtMatmul");
       constexpr int kAllocFailed = 3;
-      standin_fail(function, static_cast<CUresult>(kAllocFailed), good);
+      standin_fail(function, kAllocFailed, good);
       std::vector<float> found;
       const Error error = failure([&] { found = results(env(), "cuda", one); });
       standin_fail(nullptr, CUDA_SUCCESS, 0);
@@ -131,7 +132,7 @@ TEST_F(Products, AFailureOnTheDeviceLosesIt) {
   Exec exec = bound(env, "cuda", with_epilogue());
   exec.run();
   constexpr int kExecutionFailed = 13;
-  standin_fail("cublasLtMatmul", static_cast<CUresult>(kExecutionFailed), 0);
+  standin_fail("cublasLtMatmul", kExecutionFailed, 0);
   EXPECT_EQ(failure([&] { exec.run(); }).status(), BP_DEVICE_LOST);
 }
 

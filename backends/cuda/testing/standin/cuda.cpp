@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -38,7 +39,7 @@ struct Watch {
   std::mutex mutex;
   std::string failing;
   uint64_t skips = 0;
-  CUresult status = CUDA_SUCCESS;
+  int status = CUDA_SUCCESS;
   std::map<std::string, int64_t> objects;
   std::map<std::string, uint64_t> calls;
 };
@@ -48,7 +49,7 @@ Watch& watch() {
 }
 
 // Counts the call; returns the error to inject, or CUDA_SUCCESS.
-CUresult called(const char* name) {
+int called(const char* name) {
   Watch& all = watch();
   const std::lock_guard lock(all.mutex);
   ++all.calls[name];
@@ -103,7 +104,7 @@ uint64_t standin_calls(const char* function) {
   return watch().calls[function];
 }
 
-void standin_fail(const char* function, CUresult status, uint64_t skips) {
+void standin_fail(const char* function, int status, uint64_t skips) {
   const std::lock_guard lock(watch().mutex);
   watch().failing = function == nullptr ? "" : function;
   watch().status = status;
@@ -195,7 +196,10 @@ EXPORT CUresult cuModuleGetFunction(CUfunction* out, CUmodule module, const char
   if (module->library != nullptr) {
     function.kernel =
         static_cast<const standin::Kernel*>(dlsym(module->library, (std::string("standin_") + name).c_str()));
-    if (function.kernel == nullptr) return CUDA_ERROR_NOT_FOUND;
+    if (function.kernel == nullptr) {
+      std::fprintf(stderr, "stand-in for CUDA: %s\n", dlerror());
+      return CUDA_ERROR_NOT_FOUND;
+    }
   }
   *out = &function;
   return CUDA_SUCCESS;

@@ -18,7 +18,7 @@ __attribute__((visibility("default"))) int64_t standin_objects(const char* kind)
 __attribute__((visibility("default"))) uint64_t standin_calls(const char* function);
 // After `skips` more successful calls, every call of `function` returns `status`; for functions of cuBLASLt, a
 // cublasStatus_t, and for those of cuDNN, a cudnnStatus_t. If `function` is NULL, no call fails any more.
-__attribute__((visibility("default"))) void standin_fail(const char* function, CUresult status, uint64_t skips);
+__attribute__((visibility("default"))) void standin_fail(const char* function, int status, uint64_t skips);
 // While `fails` is true, a command that is captured makes its capture invalid.
 __attribute__((visibility("default"))) void standin_fail_in_capture(bool fails);
 }

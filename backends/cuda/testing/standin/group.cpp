@@ -8,8 +8,26 @@
 #include <memory>
 #include <vector>
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/common_interface_defs.h>
+#endif
+
 namespace standin {
 namespace {
+
+// Tells the address sanitizer which stack runs. `own` is what it remembers of the stack that is left; null if that one
+// ends.
+#ifdef __SANITIZE_ADDRESS__
+void leave(void** own, const void* bottom, size_t bytes) {
+  __sanitizer_start_switch_fiber(own, bottom, bytes);
+}
+void arrive(void* own, const void** bottom, size_t* bytes) {
+  __sanitizer_finish_switch_fiber(own, bottom, bytes);
+}
+#else
+void leave(void**, const void*, size_t) {}
+void arrive(void*, const void**, size_t*) {}
+#endif
 
 constexpr size_t kStackBytes = size_t{256} << 10;
 
@@ -19,6 +37,7 @@ struct Item {
   std::unique_ptr<char[]> stack{new char[kStackBytes]};
   ucontext_t first;
   jmp_buf state;
+  void* known = nullptr;  // to the sanitizer, as below
   bool started = false, ended = false;
 };
 
@@ -26,22 +45,30 @@ struct Group {
   std::vector<std::unique_ptr<Item>> items;  // reused by later groups
   Item* running = nullptr;
   jmp_buf scheduler;
-  ucontext_t home;
+  void* known = nullptr;
+  const void* bottom = nullptr;  // of the scheduler's stack
+  size_t bytes = 0;
   const Kernel* kernel = nullptr;
   const void* pack = nullptr;
 };
 thread_local Group group;
 
 void enter() {
+  arrive(nullptr, &group.bottom, &group.bytes);
   group.kernel->run_item(group.pack);
   group.running->ended = true;
+  leave(nullptr, group.bottom, group.bytes);
   _longjmp(group.scheduler, 1);
 }
 
 // Runs the item until its next barrier or its end.
 void go_on(Item& item) {
   group.running = &item;
-  if (_setjmp(group.scheduler) != 0) return;
+  if (_setjmp(group.scheduler) != 0) {
+    arrive(group.known, nullptr, nullptr);
+    return;
+  }
+  leave(&group.known, item.stack.get(), kStackBytes);
   if (item.started) _longjmp(item.state, 1);
   item.started = true;
   getcontext(&item.first);
@@ -76,7 +103,12 @@ void run_group(const Kernel& kernel, const void* pack, const std::array<unsigned
 }  // namespace
 
 void barrier() {
-  if (_setjmp(group.running->state) == 0) _longjmp(group.scheduler, 1);
+  Item& item = *group.running;
+  if (_setjmp(item.state) == 0) {
+    leave(&item.known, group.bottom, group.bytes);
+    _longjmp(group.scheduler, 1);
+  }
+  arrive(group.running->known, &group.bottom, &group.bytes);
 }
 
 void run(const Kernel& kernel, const void* pack, const std::array<unsigned, 3>& groups,

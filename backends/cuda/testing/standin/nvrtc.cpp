@@ -124,9 +124,13 @@ EXPORT nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const ch
     text += "\nextern \"C\" const StandinKernel standin_" + name + ";\nconst StandinKernel standin_" + name +
             " = Launcher<decltype(" + name + ")>::make<&" + name + ", " + (has_barrier ? "1" : "0") + ">();\n";
   write(folder / "kernels.cpp", text);
-  if (!run(compiler + "-O1 -ffp-contract=off -fno-math-errno -fPIC -shared '" + (folder / "kernels.cpp").string() +
-           "' -o '" + (folder / "kernels.so").string() + "' -lm" + log))
+  // ccache returns what it knows for the same command; it fails where it has no folder that it can write to.
+  const std::string to_folder = "cd '" + (folder / ".").string() + "' && ",
+                    compile =
+                        compiler + "-O1 -ffp-contract=off -fno-math-errno -fPIC -c kernels.cpp -o kernels.o" + log;
+  if ((*STANDIN_CCACHE == 0 || !run(to_folder + STANDIN_CCACHE " " + compile)) && !run(to_folder + compile))
     return failed();
+  if (!run(to_folder + compiler + "-shared kernels.o -o kernels.so -lm" + log)) return failed();
   const std::string library = contents(folder / "kernels.so");
   standin::ImageHeader header;
   header.bytes = library.size();
