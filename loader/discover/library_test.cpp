@@ -15,6 +15,7 @@
 
 #include "discover/testing.h"
 #include "testing/elf_writer.h"
+#include "testing/emulated.h"
 #include "testing/forks.h"
 #include "testing/manifest_writer.h"
 
@@ -209,6 +210,7 @@ INSTANTIATE_TEST_SUITE_P(Files, Bomb,
 
 #if !defined(__SANITIZE_THREAD__)  // the sanitizer does not support forks of programs with several threads
 TEST(Library, IsLoadedByForkedChildrenWhileThreadsOfTheirParentDo) {
+  if (testing::is_emulated()) GTEST_SKIP() << "the emulator cannot fork a program with several threads";
   const Sandbox sandbox;
   const fs::path library = sandbox.root() / "x.so";
   fs::copy_file(kFake, library);

@@ -29,6 +29,7 @@
 #include "host/shared_memory.h"
 #include "host/threads.h"
 #include "host/topology.h"
+#include "testing/emulated.h"
 #include "testing/forks.h"
 
 namespace backplane {
@@ -183,6 +184,7 @@ TEST_F(HostTest, ParallelForMayBeNested) {
 
 // In a process of its own, in which oneTBB has not started a thread yet.
 TEST_F(HostTest, ParallelForVisitsEachIndexOnceIfNoThreadCanBeStarted) {
+  if (testing::is_emulated()) GTEST_SKIP() << "the emulated program cannot start itself";
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto run = [&] {
     using oneapi::tbb::global_control;
@@ -204,6 +206,7 @@ TEST_F(HostTest, ParallelForVisitsEachIndexOnceIfNoThreadCanBeStarted) {
 }
 
 TEST(ThreadsTest, WorkIsAcceptedIfNoThreadCanBeStarted) {
+  if (testing::is_emulated()) GTEST_SKIP() << "the emulated program cannot start itself";
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto run = [] {
     using oneapi::tbb::global_control;
@@ -377,6 +380,7 @@ TEST_F(HostTest, ACancelTokenCallsOnceAndNotAfterItsLinkIsGone) {
 
 #if !defined(__SANITIZE_THREAD__)  // the sanitizer does not support forks of programs with several threads
 TEST(CancelLink, ForkedChildrenCreateThemWhileThreadsOfTheirParentDo) {
+  if (testing::is_emulated()) GTEST_SKIP() << "the emulator cannot fork a program with several threads";
   EXPECT_TRUE(testing::works_in_children([] {
     const bp_cancel_t token;
     const CancelLink made(
@@ -399,6 +403,7 @@ TEST_F(HostTest, ACancelTokenEndsAWait) {
 
 #if !defined(__SANITIZE_THREAD__)
 TEST(SharedMemory, ForkedChildrenAllocateItWhileThreadsOfTheirParentDo) {
+  if (testing::is_emulated()) GTEST_SKIP() << "the emulator cannot fork a program with several threads";
   EXPECT_TRUE(testing::works_in_children([] {
     const auto block = allocate_shared(1);
     return block && release_shared(block->address);
