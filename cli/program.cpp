@@ -117,7 +117,7 @@ std::vector<std::string> choices_of(const CLI::Option& option) {
 
 bool may_be_file(const CLI::Option& option) {
   const std::string type = option.get_type_name();
-  return type == "TEXT" || type == "FILE" || type == "FOLDER";
+  return type == "TEXT" || type == "FILE" || type == "FOLDER" || type == "PATH" || type == "NAME=FILE";
 }
 
 CommandWords words_of(const CLI::App& app) {

@@ -195,7 +195,7 @@ int accept_waivers(const Options& options) {
 
 cli::Command subcommand(cli::Command command, Options& options, const char* name, const char* does) {
   cli::Command one = command.add_command(name, does);
-  one.add_option("BUNDLE", options.bundle, "The bundle's folder").required();
+  one.add_option("BUNDLE", options.bundle, "The bundle's folder").shown_as("FOLDER").required();
   return one;
 }
 
@@ -207,29 +207,29 @@ std::function<int()> declare(cli::Command command) {
   declare_target(first, options->run);
   declare_case_options(first, options->case_options);
   declare_exceptions(first, options->run);
-  first.add_option("--manifest", options->manifest, "The plugin's manifest");
+  first.add_option("--manifest", options->manifest, "The plugin's manifest").shown_as("FILE");
   first.remove_option("--shard");
 
   cli::Command second = subcommand(command, *options, "run",
                                    "runs the committed cases with seeds derived from the nonce, and signs the result");
-  second.add_option("--plugin", options->run.plugin, "The library of the backend under test");
-  second.add_option("--manifest", options->manifest, "The plugin's manifest");
+  second.add_option("--plugin", options->run.plugin, "The library of the backend under test").shown_as("FILE");
+  second.add_option("--manifest", options->manifest, "The plugin's manifest").shown_as("FILE");
   second.add_option("--nonce", options->nonce, "The certifier's nonce for the commitment").shown_as("NONCE").required();
-  second.add_option("--key", options->key, "The vendor's key file").required();
+  second.add_option("--key", options->key, "The vendor's key file").shown_as("FILE").required();
   declare_execution(second, options->run);
   declare_exceptions(second, options->run);
   second.add_flag("--resume", options->run.resume, "Continue an interrupted run");
 
   cli::Command third = subcommand(command, *options, "countersign",
                                   "verifies BUNDLE, runs a sample of its cases again, and signs it as a laboratory");
-  third.add_option("--key", options->key, "The laboratory's key file").required();
-  third.add_option("--plugin", options->run.plugin, "The plugin").required();
+  third.add_option("--key", options->key, "The laboratory's key file").shown_as("FILE").required();
+  third.add_option("--plugin", options->run.plugin, "The plugin").shown_as("FILE").required();
   third.add_option("--sample", options->sample, "Number of cases to run again").range(1, 1 << 24);
   declare_execution(third, options->run);
 
   cli::Command fourth = command.add_command("accept-waivers", "signs a file of waivers as the certifier, to FILE.sig");
   fourth.add_option("FILE", options->file, "The waivers").required();
-  fourth.add_option("--key", options->key, "The certifier's key file").required();
+  fourth.add_option("--key", options->key, "The certifier's key file").shown_as("FILE").required();
 
   return [options, first, second, third] {
     if (first.was_called()) return commit(*options);

@@ -26,8 +26,10 @@ int compare(const Options& options) {
 
 std::function<int()> declare(cli::Command command) {
   const auto options = std::make_shared<Options>();
-  command.add_option("BEFORE", options->before, "A journal, or the folder that --out wrote").required();
-  command.add_option("AFTER", options->run, "The run to compare with BEFORE").required();
+  command.add_option("BEFORE", options->before, "A journal, or the folder that --out wrote")
+      .shown_as("PATH")
+      .required();
+  command.add_option("AFTER", options->run, "The run to compare with BEFORE").shown_as("PATH").required();
   command.add_flag("--json", options->json, "Print JSON on standard output");
   return [options] { return compare(*options); };
 }

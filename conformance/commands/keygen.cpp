@@ -19,7 +19,7 @@ std::function<int()> declare(cli::Command command) {
       .add_option("NAME", options->name, "Name of the files NAME.key, to be kept secret, and NAME.pub, to be published")
       .required();
   command.add_option("--owner", options->owner, "Name of the owner, for people").shown_as("NAME").required();
-  command.add_option("--folder", options->folder, "Folder for the files");
+  command.add_option("--folder", options->folder, "Folder for the files").shown_as("FOLDER");
   return [options] {
     const Key key = make_key(options->owner);
     write_key(key, options->folder, options->name);

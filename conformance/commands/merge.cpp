@@ -16,8 +16,8 @@ std::function<int()> declare(cli::Command command) {
     bool json = false;
   };
   const auto options = std::make_shared<Options>();
-  command.add_option("PARTS", options->parts, "The folders, or journals, of all shards").required();
-  command.add_option("--out", options->out, "Folder for the merged journal");
+  command.add_option("PARTS", options->parts, "The folders, or journals, of all shards").shown_as("PATH").required();
+  command.add_option("--out", options->out, "Folder for the merged journal").shown_as("FOLDER");
   command.add_option("--require-level", options->require_level, "Succeed if this level is reached: L0, L1, L2 or L3")
       .one_of({"L0", "L1", "L2", "L3"});
   command.add_flag("--json", options->json, "Print the summary as JSON on standard output");

@@ -152,16 +152,17 @@ int run_child(const Options& options) {
 std::function<int()> declare_data_command(cli::Command command, const char* name) {
   const auto options = std::make_shared<Options>();
   options->command = name;
-  command.add_option("--data", options->data,
-                     "Folder of test folders: model.onnx, test_data_set_*/{input,output}_*.pb");
+  command.add_option("--data", options->data, "Folder of test folders: model.onnx, test_data_set_*/{input,output}_*.pb")
+      .shown_as("FOLDER");
   command.add_option("--device", options->device, "The device under test, by its name in `backplane list`")
       .shown_as("NAME");
-  command.add_option("--plugin", options->plugin, "Use only this backend: its library or manifest");
+  command.add_option("--plugin", options->plugin, "Use only this backend: its library or manifest").shown_as("FILE");
   command.add_option("--filter", options->filter, "Run only cases whose name matches this glob").shown_as("GLOB");
   command.add_option("--shard", options->shard, "Run only part i of n, given as i/n").shown_as("I/N");
   command.add_option("--jobs", options->jobs, "Number of parallel processes").range(1, 1024);
   command.add_option("--timeout", options->timeout, "Time limit of a case in seconds").range(0.1, 86400.0);
-  command.add_option("--out", options->out, "Folder for journal.jsonl, to which each result is appended");
+  command.add_option("--out", options->out, "Folder for journal.jsonl, to which each result is appended")
+      .shown_as("FOLDER");
   command.add_flag("--resume", options->resume, "Continue the journal in --out: cases with a result are not run again");
   command.add_option("--min-pass", options->min_pass, "Succeed if this many cases pass and none crashes or hangs");
   command.add_flag("--strict", options->strict, "Fail if anything is not supported");

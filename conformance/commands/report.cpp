@@ -34,9 +34,10 @@ int report(const Options& options) {
 
 std::function<int()> declare(cli::Command command) {
   const auto options = std::make_shared<Options>();
-  command.add_option("RUN", options->run, "A journal, or the folder that --out wrote").required();
-  command.add_option("--compare", options->before, "An earlier run: the page lists the changes since then");
-  command.add_option("--out", options->out, "Folder for the reports; default: next to the journal");
+  command.add_option("RUN", options->run, "A journal, or the folder that --out wrote").shown_as("PATH").required();
+  command.add_option("--compare", options->before, "An earlier run: the page lists the changes since then")
+      .shown_as("PATH");
+  command.add_option("--out", options->out, "Folder for the reports; default: next to the journal").shown_as("FOLDER");
   command.add_flag("--json", options->json, "Print the summary as JSON on standard output");
   return [options] { return report(*options); };
 }

@@ -24,11 +24,12 @@ std::function<int()> declare(cli::Command command) {
     std::string name, minimise;
   };
   const auto options = std::make_shared<Options>();
-  command.add_option("CASE", options->name, "The case's full name").required();
+  command.add_option("CASE", options->name, "The case's full name").shown_as("NAME").required();
   declare_target(command, options->run);
   command.add_option("--seed", options->run.seeds.seed, "Seed of the case's inputs");
   command.add_flag("--full", options->case_options.full, "Run the longer loops of a full run");
-  command.add_option("--minimise", options->minimise, "Folder for a minimised failing graph, as ONNX test data");
+  command.add_option("--minimise", options->minimise, "Folder for a minimised failing graph, as ONNX test data")
+      .shown_as("FOLDER");
   declare_models(command, options->case_options);
   declare_execution(command, options->run);
   declare_exceptions(command, options->run);

@@ -112,17 +112,21 @@ int verify_bundle(const Options& options) {
 
 std::function<int()> declare(cli::Command command) {
   const auto options = std::make_shared<Options>();
-  command.add_option("BUNDLE", options->bundle, "The bundle's folder").required();
-  command.add_option("--trust", options->trust,
-                     "File or folder of trusted keys, with owners, roles, validity and revocation");
-  command.add_option("--vendor-key", options->vendor_key, "The vendor's public key");
-  command.add_option("--lab-key", options->lab_key, "The public key of a laboratory that must have countersigned");
+  command.add_option("BUNDLE", options->bundle, "The bundle's folder").shown_as("FOLDER").required();
+  command
+      .add_option("--trust", options->trust,
+                  "File or folder of trusted keys, with owners, roles, validity and revocation")
+      .shown_as("PATH");
+  command.add_option("--vendor-key", options->vendor_key, "The vendor's public key").shown_as("FILE");
+  command.add_option("--lab-key", options->lab_key, "The public key of a laboratory that must have countersigned")
+      .shown_as("FILE");
   command.add_option("--nonce", options->nonce, "The certifier's nonce").shown_as("NONCE");
   command.add_option("--commitment", options->commitment, "The commitment that the certifier was sent, or its SHA-256");
   command.add_option("--require-level", options->require_level, "Succeed if this level is reached: L0, L1, L2 or L3")
       .one_of({"L0", "L1", "L2", "L3"});
-  command.add_option("--html", options->html, "File for an HTML page of the bundle");
-  command.add_option("--plugin", options->run.plugin, "The plugin, to run a sample of the cases again");
+  command.add_option("--html", options->html, "File for an HTML page of the bundle").shown_as("FILE");
+  command.add_option("--plugin", options->run.plugin, "The plugin, to run a sample of the cases again")
+      .shown_as("FILE");
   command.add_option("--sample", options->sample, "Number of cases to run again").range(1, 1 << 24);
   command.add_flag("--json", options->json, "Print JSON on standard output");
   declare_execution(command, options->run);

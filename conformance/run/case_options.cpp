@@ -44,7 +44,8 @@ void declare_models(cli::Command command, CaseOptions& case_options) {
   command
       .add_option("--models", case_options.models,
                   "Folder of *.onnx files from which cases graph/models/* are cut; repeatable")
-      .one_each();
+      .one_each()
+      .shown_as("FOLDER");
 }
 
 namespace {

@@ -168,7 +168,7 @@ Journal run_plugin(const RunOptions& options, const CaseOptions& case_options, c
 }
 
 void declare_target(cli::Command command, RunOptions& options) {
-  command.add_option("--plugin", options.plugin, "The library of the backend under test");
+  command.add_option("--plugin", options.plugin, "The library of the backend under test").shown_as("FILE");
   command.add_option("--device", options.device, "Index of the backend's device, from 0");
 }
 
@@ -185,9 +185,12 @@ void declare_execution(cli::Command command, RunOptions& options) {
 }
 
 void declare_exceptions(cli::Command command, RunOptions& options) {
-  command.add_option("--waivers", options.waivers, "File of failures that are waived until a given day");
-  command.add_option("--expect", options.expect,
-                     "File of failures that the vendor declares; default: the plugin's name with .conformance.json");
+  command.add_option("--waivers", options.waivers, "File of failures that are waived until a given day")
+      .shown_as("FILE");
+  command
+      .add_option("--expect", options.expect,
+                  "File of failures that the vendor declares; default: the plugin's name with .conformance.json")
+      .shown_as("FILE");
 }
 
 std::function<int()> declare_plugin_run(cli::Command app) {
@@ -204,7 +207,8 @@ std::function<int()> declare_plugin_run(cli::Command app) {
   app.add_option("--seed", options->run.seeds.seed, "Seed of all inputs");
   declare_execution(app, options->run);
   declare_exceptions(app, options->run);
-  app.add_option("--out", options->run.out, "Folder for journal.jsonl, to which each result is appended");
+  app.add_option("--out", options->run.out, "Folder for journal.jsonl, to which each result is appended")
+      .shown_as("FOLDER");
   app.add_flag("--resume", options->run.resume, "Continue the journal in --out: cases with a result are not run again");
   app.add_option("--require-level", options->require_level, "Succeed if this level is reached: L0, L1, L2 or L3")
       .one_of({"L0", "L1", "L2", "L3"});

@@ -51,6 +51,7 @@ void note(const std::string& text) {
 
 void EnvironmentFlags::declare(cli::Command command) {
   command.add_option("--backend", backends, "A backend's library or manifest, in addition to those that are found")
+      .shown_as("FILE")
       .one_each();
   command.add_option("--set", settings, "A setting of the loader or a backend, such as cpu.threads=4")
       .one_each()
@@ -85,7 +86,7 @@ Environment EnvironmentFlags::make(bool only_lists) const {
 
 void SessionFlags::declare(cli::Command command) {
   environment.declare(command);
-  command.add_option("model", model, "An ONNX file").required().not_empty();
+  command.add_option("model", model, "An ONNX file").shown_as("FILE").required().not_empty();
   command.add_option("--device", devices, "Devices that may be used, preferred first (default: all)")
       .one_each()
       .separated_by(',')

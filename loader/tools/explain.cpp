@@ -160,6 +160,7 @@ Action declare(cli::Command command) {
   flags->declare(command);
   declare_dims(command, *dims);
   command.add_option("--html", *page, "Also writes the placement as a picture, in one self-contained HTML file")
+      .shown_as("FILE")
       .not_empty();
   return [flags, page, dims] {
     flags->environment.compiles_verbosely = true;

@@ -210,11 +210,13 @@ void InputFlags::declare(cli::Command command) {
       .add_option(
           "array", array,
           "A file with the value of the only input that has no --input, or a .npz with arrays of the inputs' names")
+      .shown_as("FILE")
       .not_empty();
   command
       .add_option("--input", values,
                   "An input, as NAME=FILE with FILE a .npy, .npz or ONNX .pb, as NAME=2x3xf32=1,2,3,4,5,6 or with one "
                   "value for all elements; or a .npz with arrays of the inputs' names")
+      .shown_as("NAME=FILE")
       .one_each();
   command.add_flag("--cast", cast, "Convert numbers, also those of --expect, to the type that the model declares");
   declare_dims(command, dims);

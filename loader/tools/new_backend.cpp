@@ -124,8 +124,11 @@ Outcome new_backend(const std::string& id, const std::string& folder, bool with_
 Action declare(cli::Command command) {
   const auto id = std::make_shared<std::string>();
   const auto folder = std::make_shared<std::string>();
-  command.add_option("name", *id, "The backend's id: 1 to 32 of a-z, 0-9 and _").required();
-  command.add_option("folder", *folder, "A folder that does not exist yet or is empty").required().not_empty();
+  command.add_option("name", *id, "The backend's id: 1 to 32 of a-z, 0-9 and _").shown_as("ID").required();
+  command.add_option("folder", *folder, "A folder that does not exist yet or is empty")
+      .shown_as("FOLDER")
+      .required()
+      .not_empty();
   const auto with_compiler = std::make_shared<bool>(false);
   command.add_flag("--compiler", *with_compiler,
                    "A backend over a compiler that reads ONNX: it gets islands as bytes and runs asynchronously");

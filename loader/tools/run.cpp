@@ -237,12 +237,14 @@ Action declare(cli::Command command) {
   command
       .add_option("--output", flags->output,
                   "Folder to which the outputs are written, as NAME.npy or NAME.pb, or a .npz for all of them")
+      .shown_as("PATH")
       .not_empty();
   command
       .add_option(
           "--expect", flags->expected,
           "The expected value of an output, as NAME=FILE, or FILE for the only output; or a .npz with arrays of the "
           "outputs' names. Exit status 1 if an output differs")
+      .shown_as("NAME=FILE")
       .one_each();
   flags->tolerance.declare(command);
   return [flags] { return run(*flags); };
