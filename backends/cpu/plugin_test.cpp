@@ -480,5 +480,18 @@ TEST(Instructions, AreThoseOfTheFirstBackend) {
 #endif
 }
 
+TEST(Instructions, AnEmptyVariableIsNoLimit) {
+  const Plugin first("1");  // with the limit of the environment, if it has one
+  const char* stated = std::getenv("BACKPLANE_CPU_INSTRUCTIONS");
+  const std::string kept = stated != nullptr ? stated : "";
+  setenv("BACKPLANE_CPU_INSTRUCTIONS", "", 1);
+  const Plugin plugin("1");
+  EXPECT_EQ(plugin.status, BP_OK) << plugin.error;
+  if (stated != nullptr)
+    setenv("BACKPLANE_CPU_INSTRUCTIONS", kept.c_str(), 1);
+  else
+    unsetenv("BACKPLANE_CPU_INSTRUCTIONS");
+}
+
 }  // namespace
 }  // namespace backplane::cpu::testing

@@ -114,7 +114,7 @@ static Instructions parse_instructions(std::string_view what, std::string_view v
 
 static void choose_instructions(const sdk::Host& host) {
   ProcessorLimits limits;
-  if (const char* variable = secure_getenv("BACKPLANE_CPU_INSTRUCTIONS"); variable != nullptr) {
+  if (const char* variable = secure_getenv("BACKPLANE_CPU_INSTRUCTIONS"); variable != nullptr && *variable != 0) {
     try {
       limits.most = parse_instructions("BACKPLANE_CPU_INSTRUCTIONS", variable);
     } catch (const sdk::Error& error) {
