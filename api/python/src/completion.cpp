@@ -7,22 +7,14 @@
 #include <cerrno>
 #include <cstring>
 
+#include "interrupt.h"
+
 namespace backplane::python {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kSlice = std::chrono::milliseconds(50);  // between two looks for signals
-constexpr auto kSoon = std::chrono::milliseconds(10);   // shorter runs need no looks
-
-uint64_t nanoseconds_of(Clock::time_point time) {
-  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count());
-}
-
-bool is_main_thread() {
-  static const auto kMain = nb::cast<unsigned long>(imported("threading", "main_thread")().attr("ident"));
-  return PyThread_get_thread_ident() == kMain;
-}
+constexpr auto kSoon = std::chrono::milliseconds(10);  // shorter runs need no looks
 
 }  // namespace
 
@@ -45,7 +37,7 @@ bp_run_t Completion::begin(const RunOptions& how, const Cancel* cancel) {
   run.size = sizeof run;
   run.signals = &point_;
   run.signal_count = 1;
-  if (how.timeout.count() > 0) run.deadline = nanoseconds_of(Clock::now() + how.timeout);
+  if (how.timeout.count() > 0) run.deadline = deadline_at(Clock::now() + how.timeout);
   run.cancel = cancel == nullptr ? nullptr : cancel_->get();
   run.self = this;
   run.done = &done;
@@ -93,37 +85,22 @@ void Completion::run(Exec& exec, const RunOptions& how) {
   const Cancel cancel;  // not the caller's token, which ends other work too
   over_.emplace();
   const bp_run_t run = begin(how, &cancel);
-  std::optional<nb::python_error> interruption;
+  std::optional<nb::python_error> thrown;  // by the handler of a signal
   try {
     const nb::gil_scoped_release unlocked;
-    bp_cancel_t* watched = how.cancel == nullptr ? nullptr : how.cancel->get();
-    // A deadline in the past: only looks whether the token is set already.
-    if (watched != nullptr && api().semaphore_wait(over_->get(), 1, 1, watched, nullptr) == BP_CANCELLED) cancel.set();
+    if (is_set(how.cancel)) cancel.set();
     try {
       exec.submit(run);
     } catch (...) {
       refused();
       throw;
     }
-    for (bool is_over = false; !is_over;) {
-      const uint64_t until = nanoseconds_of(Clock::now() + kSlice);
-      const bp_status_t status = api().semaphore_wait(over_->get(), 1, until, watched, nullptr);
-      is_over = status != BP_TIMED_OUT && status != BP_CANCELLED;
-      if (status == BP_CANCELLED) {
-        watched = nullptr;
-        cancel.set();
-      } else if (!is_over && !interruption) {
-        const nb::gil_scoped_acquire locked;
-        if (PyErr_CheckSignals() == 0) continue;
-        interruption.emplace();
-        cancel.set();
-      }
-    }
+    wait_with_signals(*over_, cancel, how.cancel, thrown);
     finish();
   } catch (const Error& error) {
-    if (!interruption || error.abandoned()) throw;
+    if (!thrown || error.abandoned()) throw;
   }
-  if (interruption) throw nb::python_error(std::move(*interruption));
+  if (thrown) throw nb::python_error(std::move(*thrown));
 }
 
 void run_exec(const SessionState& state, Exec& exec, const RunOptions& how, uint64_t bytes,

@@ -5,6 +5,7 @@
 
 #include "argument.h"
 #include "container.h"
+#include "interrupt.h"
 #include "session.h"
 
 namespace backplane::python {
@@ -113,12 +114,12 @@ SessionOptions options_from(nb::handle from) {
 
 nb::object compile(const PyModel& self, nb::object options, const nb::kwargs& changes) {
   nb::object resolved = imported("backplane.options", "resolve")(options, changes);
-  const SessionOptions what = options_from(resolved);
+  SessionOptions what = options_from(resolved);
   std::shared_ptr<SessionState> state;
-  {
-    nb::gil_scoped_release unlocked;
+  with_signals(what.cancel, [&](const Cancel* cancel) {
+    what.cancel = cancel;
     state = std::make_shared<SessionState>(*self.env, *self.model, self.env->compile(*self.model, what));
-  }
+  });
   return make_session(std::move(state));
 }
 
@@ -254,7 +255,9 @@ void add_model(nb::module_& module) {
       .def("compile", &compile, nb::arg("options").none() = nb::none(), nb::arg("changes"),
            nb::sig("def compile(self, options: SessionOptions | None = None, *, " OPTIONS
                    ", place_only: bool = False, cancel: Cancel | None = None) -> Session"),
-           "Places the model on devices and compiles it. The interpreter lock is released meanwhile.\n\n"
+           "Places the model on devices and compiles it. The interpreter lock is released meanwhile. On the main "
+           "thread,\n"
+           "the exception of a signal's handler (Ctrl-C) ends it.\n\n"
            "Args:\n"
            "    options: a SessionOptions; the keywords change a copy of it.\n"
            "    devices, fallback, …: see the fields of SessionOptions.\n\n"

@@ -3,6 +3,7 @@
 #include "sync.h"
 
 #include "environment.h"
+#include "interrupt.h"
 
 namespace backplane::python {
 
@@ -126,17 +127,14 @@ void add_sync(nb::module_& module) {
           "wait",
           [](PyStream& self, nb::handle timeout) {
             const auto bound = timeout_of(timeout);
-            nb::gil_scoped_release unlocked;
-            uint64_t deadline = BP_FOREVER;
-            if (bound.count() > 0) {
-              const auto end = std::chrono::steady_clock::now().time_since_epoch() + bound;
-              deadline = static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(end).count());
-            }
-            self.stream->wait(deadline);
+            const uint64_t end = bound.count() > 0 ? deadline_at(std::chrono::steady_clock::now() + bound) : BP_FOREVER;
+            wait_in_parts(end, [&](uint64_t deadline) { self.stream->wait(deadline); });
           },
           nb::arg("timeout").none() = nb::none(), nb::sig("def wait(self, timeout: float | None = None) -> None"),
           "Waits until all work in the stream has ended, at most `timeout` seconds; raises the first failure of a\n"
-          "run in it that was not raised before.")
+          "run in it that was not raised before. On the main thread, the exception of a signal's handler (Ctrl-C) "
+          "ends\n"
+          "the wait.")
       .def_prop_ro(
           "native", [](const PyStream& self) { return self.stream->native().handle; },
           "The driver's handle (a cl_command_queue, a cudaStream_t) as a number, valid while the stream lives.")

@@ -2,6 +2,10 @@
 from __future__ import annotations
 
 import gc
+import os
+import signal
+import threading
+import time
 
 import numpy
 import onnx
@@ -241,3 +245,29 @@ def test_refit(env: backplane.Environment) -> None:
         session.read_weight("nothing")
     with pytest.raises(backplane.BadState, match="without refit=True"):
         env.load(models.affine(weight, bias)).compile(devices="cpu").refit({"w": weight})
+
+
+def test_a_signal_ends_profiling(env: backplane.Environment) -> None:
+    count = 60
+    shapes = [[900 + i, 1024] for i in range(count)]  # no two products are alike, so that each is measured
+    products = [helper.make_node("MatMul", [f"x{i}", "weight"], [f"y{i}"]) for i in range(count)]
+    inputs, outputs = ([models.value(f"{name}{i}", shape=shapes[i]) for i in range(count)] for name in "xy")
+    model = env.load(models.model(products, inputs, outputs, {"weight": numpy.zeros((1024, 1024), numpy.float32)}))
+    start = time.monotonic()
+    model.profile(devices="cpu")
+    whole = time.monotonic() - start
+    timer = threading.Timer(whole / 10, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        model.profile(devices="cpu")
+    assert time.monotonic() - start < whole / 2
+    timer.join()
+
+
+def test_compiling_on_another_thread_leaves_signals_alone(env: backplane.Environment) -> None:
+    sessions = []
+    thread = threading.Thread(target=lambda: sessions.append(env.load(models.relu()).compile()))
+    thread.start()
+    thread.join()
+    assert len(sessions) == 1

@@ -13,7 +13,7 @@ import weakref
 import ml_dtypes
 import numpy
 import pytest
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 import backplane
 import foreign
@@ -353,6 +353,22 @@ def test_device_memory_through_dlpack(env: backplane.Environment, opencl: str) -
     del given
     gc.collect()
     assert numpy.array_equal(taken.numpy(), Y)
+
+
+def test_a_signal_ends_the_wait_for_a_stream(env: backplane.Environment, opencl: str) -> None:
+    shape = [512, 512]
+    product = models.model([helper.make_node("MatMul", ["x", "x"], ["y"])], [models.value("x", shape=shape)], [models.value("y", shape=shape)])
+    x, y = (env.put(numpy.zeros(shape, numpy.float32), device=opencl) for _ in range(2))
+    run = env.load(product).compile(devices=opencl).bind({"x": x}, {"y": y})
+    stream = env.stream(opencl)
+    for _ in range(200):  # at least 2 ms each
+        run(stream=stream)
+    timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        stream.wait(timeout=60)
+    timer.join()
+    stream.wait(timeout=60)
 
 
 def test_streams(env: backplane.Environment, opencl: str) -> None:

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interrupt.h"
+
+#include <algorithm>
+#include <exception>
+#include <thread>
+
+namespace backplane::python {
+namespace {
+
+constexpr auto kPeriod = std::chrono::milliseconds(50);  // between two looks for signals
+
+uint64_t next_look() {
+  return deadline_at(std::chrono::steady_clock::now() + kPeriod);
+}
+
+}  // namespace
+
+uint64_t deadline_at(std::chrono::steady_clock::time_point time) {
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count());
+}
+
+bool is_main_thread() {
+  static const auto kMain = nb::cast<unsigned long>(imported("threading", "main_thread")().attr("ident"));
+  return PyThread_get_thread_ident() == kMain;
+}
+
+bool is_set(const Cancel* token) {
+  if (token == nullptr) return false;
+  const Semaphore never;
+  constexpr uint64_t kPast = 1;  // a deadline
+  return api().semaphore_wait(never.get(), 1, kPast, token->get(), nullptr) == BP_CANCELLED;
+}
+
+void wait_with_signals(const Semaphore& over, const Cancel& cancel, const Cancel* watched,
+                       std::optional<nb::python_error>& thrown) {
+  for (;;) {
+    const bp_cancel_t* const token = watched == nullptr ? nullptr : watched->get();
+    const bp_status_t status = api().semaphore_wait(over.get(), 1, next_look(), token, nullptr);
+    if (status == BP_CANCELLED) {
+      watched = nullptr;
+      cancel.set();
+    } else if (status != BP_TIMED_OUT) {
+      return;
+    } else if (!thrown) {
+      const nb::gil_scoped_acquire locked;
+      if (PyErr_CheckSignals() == 0) continue;
+      thrown.emplace();
+      cancel.set();
+    }
+  }
+}
+
+void with_signals(const Cancel* watched, const std::function<void(const Cancel*)>& work) {
+  const bool is_main = is_main_thread();
+  std::optional<nb::python_error> thrown;
+  try {
+    const nb::gil_scoped_release unlocked;
+    if (!is_main) {
+      work(watched);
+      return;
+    }
+    const Cancel cancel;  // not the caller's token, which ends other work too
+    const Semaphore over;
+    if (is_set(watched)) cancel.set();
+    std::exception_ptr failure;
+    {
+      const std::jthread worker([&] {
+        try {
+          work(&cancel);
+        } catch (...) {
+          failure = std::current_exception();
+        }
+        over.signal(1);
+      });
+      wait_with_signals(over, cancel, watched, thrown);
+    }
+    if (failure) std::rethrow_exception(failure);
+  } catch (const Error& error) {
+    if (!thrown || error.abandoned()) throw;
+  }
+  if (thrown) throw nb::python_error(std::move(*thrown));
+}
+
+void wait_in_parts(uint64_t end, const std::function<void(uint64_t deadline)>& wait) {
+  const bool is_main = is_main_thread();
+  for (;;) {
+    const uint64_t deadline = is_main ? std::min(end, next_look()) : end;
+    try {
+      const nb::gil_scoped_release unlocked;
+      wait(deadline);
+      return;
+    } catch (const Error& error) {
+      if (error.status() != BP_TIMED_OUT || error.of_run() || deadline == end) throw;
+    }
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  }
+}
+
+}  // namespace backplane::python
