@@ -5,9 +5,10 @@ set -euo pipefail
 
 usage() {
     cat <<'END'
-scripts/situations.sh [SITUATION…]
+scripts/situations.sh [--all] [SITUATION…]
 
-Builds the preset dev and runs its tests, without the gates, in these situations, or only in those named:
+Builds the preset dev and runs its tests, without the gates and, without --all, without those of scripts/long_tests.txt, in these
+situations, or only in those named:
 
   avx2      the CPU backend and oneDNN limited to AVX2
   sse41     the CPU backend and oneDNN limited to SSE4.1
@@ -24,10 +25,11 @@ END
 }
 
 all=(avx2 sse41 opencl one_core busy memory home plain turkish)
-chosen=()
+chosen=() with_long=
 for word in "$@"; do
     case $word in
         --help | -h) usage; exit 0 ;;
+        --all) with_long=yes ;;
         *)
             [[ " ${all[*]} " == *" $word "* ]] || { echo "situations.sh: there is no situation '$word'; there are: ${all[*]}" >&2; exit 2; }
             chosen+=("$word")
@@ -50,7 +52,10 @@ build dev
 folder=$PWD/build/situations
 mkdir -p "$folder"
 
-tests() { "$@" ctest --preset dev -j "$(($(cores) + 1))" -LE gate --no-tests=error; }
+export BACKPLANE_WHOLE_PROGRAMS=1 # each program of unit tests runs once, with all its tests
+left_out=()
+[[ -n $with_long ]] || left_out=(-E "$(long_tests)")
+tests() { "$@" ctest --preset dev -j "$(($(cores) + 1))" -LE gate --no-tests=error "${left_out[@]}"; }
 
 busy=()
 trap '[[ ${#busy[@]} -eq 0 ]] || kill "${busy[@]}"' EXIT
@@ -93,8 +98,8 @@ for situation in "${chosen[@]}"; do
     run_in "$situation" >"$log" 2>&1 || status=$?
     [[ $status -eq 0 ]] || failed=1
     skipped=$(grep -c '\*\*\*Skipped' "$log" || true)
-    results+=("$(printf '%-9s %s: %s, %s skipped' "$situation" "$(minutes $((SECONDS - start)))" \
-        "$(grep -E '^[0-9]+% tests passed' "$log" || echo 'ctest did not run')" "$skipped")")
+    results+=("$(printf '%-9s %s: %s, %s skipped%s' "$situation" "$(minutes $((SECONDS - start)))" \
+        "$(grep -E '^[0-9]+% tests passed' "$log" || echo 'ctest did not run')" "$skipped" "$(in_programs build/dev/Testing/Temporary/LastTest.log)")")
     while IFS= read -r name; do results+=("          $name"); done < <(sed -nE 's/^\t *[0-9]+ - (.*\((Failed|Timeout|SEGFAULT|Subprocess aborted|Not Run)\))$/\1/p' "$log")
 done
 printf '\n'
