@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <exception>
+#include <memory>
+#include <system_error>
 #include <thread>
 
 namespace backplane::python {
@@ -21,8 +23,7 @@ uint64_t deadline_at(std::chrono::steady_clock::time_point time) {
 }
 
 bool is_main_thread() {
-  static const auto kMain = nb::cast<unsigned long>(imported("threading", "main_thread")().attr("ident"));
-  return PyThread_get_thread_ident() == kMain;
+  return gettid() == getpid();
 }
 
 bool is_set(const Cancel* token) {
@@ -40,6 +41,8 @@ void wait_with_signals(const Semaphore& over, const Cancel& cancel, const Cancel
     if (status == BP_CANCELLED) {
       watched = nullptr;
       cancel.set();
+    } else if (status == BP_FORKED) {  // a handler forked, and this is the child
+      throw Error(status, "a handler of a signal forked the process during the call");
     } else if (status != BP_TIMED_OUT) {
       return;
     } else if (!thrown) {
@@ -64,8 +67,9 @@ void with_signals(const Cancel* watched, const std::function<void(const Cancel*)
     const Semaphore over;
     if (is_set(watched)) cancel.set();
     std::exception_ptr failure;
-    {
-      const std::jthread worker([&] {
+    std::unique_ptr<std::thread> worker;
+    try {
+      worker = std::make_unique<std::thread>([&] {
         try {
           work(&cancel);
         } catch (...) {
@@ -73,8 +77,17 @@ void with_signals(const Cancel* watched, const std::function<void(const Cancel*)
         }
         over.signal(1);
       });
-      wait_with_signals(over, cancel, watched, thrown);
+    } catch (const std::system_error&) {  // no thread can be started
+      work(watched);
+      return;
     }
+    try {
+      wait_with_signals(over, cancel, watched, thrown);
+    } catch (...) {
+      (void)worker.release();  // a forked child does not have this thread
+      throw;
+    }
+    worker->join();
     if (failure) std::rethrow_exception(failure);
   } catch (const Error& error) {
     if (!thrown || error.abandoned()) throw;

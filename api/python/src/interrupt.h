@@ -14,15 +14,16 @@ namespace backplane::python {
 // A deadline of the ABI.
 uint64_t deadline_at(std::chrono::steady_clock::time_point time);
 
-// Whether the calling thread is the interpreter's main thread.
+// Whether the calling thread is the process's first, or the one that forked it. That is the interpreter's main thread,
+// unless a program started the interpreter on another thread; then no call looks for signals.
 bool is_main_thread();
 
 // Whether the token, which may be null, is set already.
 bool is_set(const Cancel* token);
 
 // Waits until `over` reaches 1, and calls the handlers of signals meanwhile. When a handler throws, or `watched` (which
-// may be null) is set, sets `cancel` and waits on. `thrown` receives the handler's exception. Called without the
-// interpreter lock.
+// may be null) is set, sets `cancel` and waits on. `thrown` receives the handler's exception. Throws Error in a child
+// that a handler forked. Called without the interpreter lock.
 void wait_with_signals(const Semaphore& over, const Cancel& cancel, const Cancel* watched,
                        std::optional<nb::python_error>& thrown);
 

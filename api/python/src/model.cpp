@@ -116,10 +116,16 @@ nb::object compile(const PyModel& self, nb::object options, const nb::kwargs& ch
   nb::object resolved = imported("backplane.options", "resolve")(options, changes);
   SessionOptions what = options_from(resolved);
   std::shared_ptr<SessionState> state;
-  with_signals(what.cancel, [&](const Cancel* cancel) {
-    what.cancel = cancel;
-    state = std::make_shared<SessionState>(*self.env, *self.model, self.env->compile(*self.model, what));
-  });
+  try {
+    with_signals(what.cancel, [&](const Cancel* cancel) {
+      what.cancel = cancel;
+      state = std::make_shared<SessionState>(*self.env, *self.model, self.env->compile(*self.model, what));
+    });
+  } catch (...) {
+    const nb::gil_scoped_release unlocked;
+    state.reset();
+    throw;
+  }
   return make_session(std::move(state));
 }
 

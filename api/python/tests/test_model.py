@@ -247,12 +247,16 @@ def test_refit(env: backplane.Environment) -> None:
         env.load(models.affine(weight, bias)).compile(devices="cpu").refit({"w": weight})
 
 
-def test_a_signal_ends_profiling(env: backplane.Environment) -> None:
+def long_to_profile() -> onnx.ModelProto:
     count = 60
     shapes = [[900 + i, 1024] for i in range(count)]  # no two products are alike, so that each is measured
     products = [helper.make_node("MatMul", [f"x{i}", "weight"], [f"y{i}"]) for i in range(count)]
     inputs, outputs = ([models.value(f"{name}{i}", shape=shapes[i]) for i in range(count)] for name in "xy")
-    model = env.load(models.model(products, inputs, outputs, {"weight": numpy.zeros((1024, 1024), numpy.float32)}))
+    return models.model(products, inputs, outputs, {"weight": numpy.zeros((1024, 1024), numpy.float32)})
+
+
+def test_a_signal_ends_profiling(env: backplane.Environment) -> None:
+    model = env.load(long_to_profile())
     start = time.monotonic()
     model.profile(devices="cpu")
     whole = time.monotonic() - start
@@ -263,6 +267,24 @@ def test_a_signal_ends_profiling(env: backplane.Environment) -> None:
         model.profile(devices="cpu")
     assert time.monotonic() - start < whole / 2
     timer.join()
+
+
+def test_a_handler_may_fork_while_a_model_is_profiled(env: backplane.Environment) -> None:
+    model = env.load(long_to_profile())
+    parent, children = os.getpid(), []
+    old = signal.signal(signal.SIGALRM, lambda *_: children.append(os.fork()))
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    try:
+        model.profile(devices="cpu")
+    except backplane.Forked:
+        if os.getpid() != parent:
+            os._exit(7)
+        raise
+    finally:
+        if os.getpid() != parent:
+            os._exit(1)
+        signal.signal(signal.SIGALRM, old)
+    assert os.waitstatus_to_exitcode(os.waitpid(children[0], 0)[1]) == 7
 
 
 def test_compiling_on_another_thread_leaves_signals_alone(env: backplane.Environment) -> None:
