@@ -39,7 +39,7 @@ Island::Island(Device& device, const sdk::Compile& what)
   for (const sdk::Value& value : graph().outputs()) static_outputs_ = static_outputs_ && value.has_static_shape();
   if (static_inputs_) {
     try {
-      plan(inputs, {}, true);
+      plan(inputs, {}, &what);
     } catch (const InputsUnknown&) {  // the first run plans the island
     }
   }
@@ -64,7 +64,8 @@ bool follows_from(const Plan& plan, const ReadInput& read) {
          (read && std::ranges::all_of(plan.host_inputs, [&](const HostInput& i) { return read(i.slot) == i.bytes; }));
 }
 
-std::shared_ptr<const Plan> Island::plan(const std::vector<Shape>& inputs, const ReadInput& read, bool measure) const {
+std::shared_ptr<const Plan> Island::plan(const std::vector<Shape>& inputs, const ReadInput& read,
+                                         const sdk::Compile* compile) const {
   const std::lock_guard lock(mutex_);
   const auto known = std::ranges::find_if(
       plans_, [&](const Entry& entry) { return entry.inputs == inputs && follows_from(*entry.plan, read); });
@@ -73,7 +74,7 @@ std::shared_ptr<const Plan> Island::plan(const std::vector<Shape>& inputs, const
     return plans_.front().plan;
   }
   auto made = std::make_shared<Plan>(Planner(context(), graph(), inputs, read).make());
-  prepare(*made, measure);
+  prepare(*made, compile);
   plans_.push_front({inputs, made});
   if (plans_.size() > kKeptPlans) plans_.pop_back();
   return made;
@@ -83,7 +84,7 @@ PlanContext Island::context() const {
   return {gpu_device_.table(), gpu_device_.caps(), gpu_device_.host(), compute_types_, gpu_device_.libraries()};
 }
 
-void Island::prepare(Plan& plan, bool measure) const {
+void Island::prepare(Plan& plan, const sdk::Compile* compile) const {
   std::vector<const KernelSource*> sources;
   for (Launch& launch : plan.launches) {
     if (!launch.call) {
@@ -92,13 +93,15 @@ void Island::prepare(Plan& plan, bool measure) const {
     }
     std::visit(
         [&](const auto& problem) {
-          launch.call->algorithm = gpu_device_.libraries().of(problem)->algorithm(problem, measure);
+          launch.call->algorithm = gpu_device_.libraries().of(problem)->algorithm(problem, compile != nullptr);
           launch.source.entry = std::string(problem.kKind) + " " + problem.text();
         },
         launch.call->problem);
     plan.storages[launch.arguments[kLibraryWorkspace].storage].bytes = launch.call->algorithm.workspace_bytes;
   }
-  gpu_device_.kernels().build(sources);
+  gpu_device_.kernels().build(sources, [compile] {
+    if (compile != nullptr) compile->check_cancelled();
+  });
 
   std::vector<bool> needed(plan.storages.size());
   for (const Launch& launch : plan.launches) {

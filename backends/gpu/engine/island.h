@@ -19,7 +19,7 @@ class Island final : public sdk::Program {
   // Returns a plan ready to run: kernels built, constants on the device, arena packed. `read` supplies the bytes of
   // inputs that the plan depends on; if it needs them and `read` is empty, throws InputsUnknown. Thread-safe.
   std::shared_ptr<const Plan> plan(const std::vector<Shape>& inputs, const ReadInput& read) const {
-    return plan(inputs, read, false);
+    return plan(inputs, read, nullptr);
   }
 
   std::unique_ptr<sdk::Instance> instance() const override;
@@ -31,11 +31,13 @@ class Island final : public sdk::Program {
     std::vector<Shape> inputs;
     std::shared_ptr<const Plan> plan;
   };
-  // `measure`: whether to measure which of a library's algorithms is fastest, where that is not known yet.
-  std::shared_ptr<const Plan> plan(const std::vector<Shape>& inputs, const ReadInput& read, bool measure) const;
+  // `compile`, during a compile: it may be cancelled, and a library's fastest algorithm is measured where it is not
+  // known.
+  std::shared_ptr<const Plan> plan(const std::vector<Shape>& inputs, const ReadInput& read,
+                                   const sdk::Compile* compile) const;
   void pair_in_place(const sdk::Node& node, const InPlace& pair);
   PlanContext context() const;
-  void prepare(Plan& plan, bool measure) const;
+  void prepare(Plan& plan, const sdk::Compile* compile) const;
   Constant resolve(Plan& plan, uint32_t storage) const;
   Buffer upload(const Storage& storage) const;
   Buffer run_once(Plan& plan, const Launch& launch) const;

@@ -11,9 +11,12 @@ Kernel KernelCache::kernel(const KernelSource& source) {
   return module(source)->kernel(source.entry);
 }
 
-void KernelCache::build(const std::vector<const KernelSource*>& sources) {
+void KernelCache::build(const std::vector<const KernelSource*>& sources, const std::function<void()>& check) {
   host_.parallel_for(sources.size(), 1, [&](uint64_t begin, uint64_t end) {
-    for (uint64_t i = begin; i < end; ++i) module(*sources[i]);
+    for (uint64_t i = begin; i < end; ++i) {
+      if (check) check();
+      module(*sources[i]);
+    }
   });
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <future>
 #include <map>
 #include <mutex>
@@ -22,8 +23,9 @@ class KernelCache {
   // Returns a new kernel object; the caller sets its arguments. Thread-safe; blocks while its module is built. If the
   // build fails, throws sdk::Error with the build log.
   Kernel kernel(const KernelSource& source);
-  // Builds the missing modules on the host's threads.
-  void build(const std::vector<const KernelSource*>& sources);
+  // Builds the missing modules on the host's threads. `check`, if there is one, is called before each, and ends the
+  // call by an exception.
+  void build(const std::vector<const KernelSource*>& sources, const std::function<void()>& check = {});
 
  private:
   Module module(const KernelSource& source);
