@@ -49,6 +49,7 @@ namespace backplane::cuda {
   X(cuStreamCreate);                \
   X(cuStreamDestroy);               \
   X(cuStreamSynchronize);           \
+  X(cuStreamQuery);                 \
   X(cuStreamWaitEvent);             \
   X(cuStreamWaitValue32);           \
   X(cuStreamGetCtx);                \

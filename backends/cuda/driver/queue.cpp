@@ -11,6 +11,13 @@
 
 namespace backplane::cuda {
 
+// Waits by asking again and again, where waiting has failed: that did not stop the commands, and the caller frees their
+// memory next.
+template <class Query>
+static void poll(const Query& query) {
+  while (query() == CUDA_ERROR_NOT_READY) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
 // ---- memory --------------------------------------------------------------------------------------------------------
 
 Memory::Memory(SharedContext context, uint64_t bytes) : context_(std::move(context)) {
@@ -51,11 +58,7 @@ Event::~Event() {
 CUresult Event::wait() const {
   const Current current(*context_);
   const CUresult status = cuda().cuEventSynchronize(event_);
-  // A wait that fails does not stop the commands, and the caller frees their memory next.
-  if (status != CUDA_SUCCESS) {
-    while (cuda().cuEventQuery(event_) == CUDA_ERROR_NOT_READY)
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  if (status != CUDA_SUCCESS) poll([this] { return cuda().cuEventQuery(event_); });
   return status;
 }
 
@@ -354,11 +357,14 @@ void CommandQueue::report_ends(const std::shared_ptr<Reports>& reports) {
 
 void CommandQueue::finish(std::string_view what) {
   const Current current(*context_);
+  bool captured = false;
+  const auto unknown = sdk::caught([&] { captured = is_captured(); });
   // cuStreamSynchronize would make the framework's capture invalid.
-  if (is_captured()) throw sdk::Error(BP_BAD_STATE, std::string(what) + ": the framework is capturing the stream");
+  if (captured) throw sdk::Error(BP_BAD_STATE, std::string(what) + ": the framework is capturing the stream");
   const CUresult status = cuda().cuStreamSynchronize(stream_);
-  if (status != CUDA_SUCCESS) static_cast<void>(sdk::caught([&] { Event(context_, stream_).wait(); }));
+  if (status != CUDA_SUCCESS) poll([this] { return cuda().cuStreamQuery(stream_); });
   check(status, what);
+  if (unknown) throw sdk::Error(*unknown);
 }
 
 }  // namespace backplane::cuda

@@ -134,9 +134,10 @@ TEST_F(Failures, OfEveryCallOfTheDriverAreReportedAndLeakNothing) {
     use(x, y);
     imports_.clear();
   }
-  // They are for two devices (peers_test.cpp), large host memory that the loader does not copy, and a framework's
-  // context.
-  EXPECT_THAT(unused, ::testing::UnorderedElementsAre("cuMemcpyPeerAsync", "cuMemHostRegister_v2", "cuCtxGetDevice"));
+  // They are for two devices (peers_test.cpp), large host memory that the loader does not copy, a framework's context,
+  // and waits that failed.
+  EXPECT_THAT(unused, ::testing::UnorderedElementsAre("cuMemcpyPeerAsync", "cuMemHostRegister_v2", "cuCtxGetDevice",
+                                                      "cuStreamQuery"));
 }
 
 }  // namespace

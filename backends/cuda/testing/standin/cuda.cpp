@@ -22,6 +22,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "testing/standin/devices.h"
@@ -143,6 +144,32 @@ bool standin::enqueue(CUstream stream, std::function<void()> work) {
 
 // ---- kernels -------------------------------------------------------------------------------------------------------
 
+namespace {
+
+// Returns the library of a module's code, or NULL. It is never unloaded: a stream may still be returning from a kernel,
+// and thread-local data refer to it. Modules of the same code share it.
+void* load_library(std::string_view code) {
+  static std::mutex mutex;
+  static auto* const kLoaded = new std::map<std::string, void*, std::less<>>;
+  const std::lock_guard lock(mutex);
+  if (const auto known = kLoaded->find(code); known != kLoaded->end()) return known->second;
+  std::string name = (std::filesystem::temp_directory_path() / "standin_XXXXXX").string();
+  const int file = mkstemp(name.data());
+  for (size_t done = 0; done < code.size();) {
+    const ssize_t written = write(file, code.data() + done, code.size() - done);
+    if (written <= 0) return close(file), unlink(name.c_str()), nullptr;
+    done += static_cast<size_t>(written);
+  }
+  close(file);
+  void* const library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  unlink(name.c_str());
+  if (library == nullptr) return nullptr;
+  *static_cast<void (**)()>(dlsym(library, "standin_barrier")) = standin::barrier;
+  return (*kLoaded)[std::string(code)] = library;
+}
+
+}  // namespace
+
 EXPORT CUresult cuModuleLoadData(CUmodule* out, const void* image) {
   IN_CONTEXT();
   REFUSE_IF_UNSAFE();
@@ -159,21 +186,8 @@ EXPORT CUresult cuModuleLoadData(CUmodule* out, const void* image) {
   }
   std::memcpy(&header, image, sizeof header);
   if (std::memcmp(header.magic, expected.magic, sizeof header.magic) != 0) return CUDA_ERROR_INVALID_IMAGE;
-  // dlopen returns the library that is already loaded under a name, so each module needs its own file.
-  std::string name = (std::filesystem::temp_directory_path() / "standin_XXXXXX").string();
-  const int file = mkstemp(name.data());
-  const auto* from = static_cast<const char*>(image) + sizeof header;
-  for (size_t left = header.bytes; left > 0;) {
-    const ssize_t written = write(file, from, left);
-    if (written <= 0) return close(file), unlink(name.c_str()), CUDA_ERROR_OPERATING_SYSTEM;
-    from += written;
-    left -= static_cast<size_t>(written);
-  }
-  close(file);
-  module->library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-  unlink(name.c_str());
+  module->library = load_library({static_cast<const char*>(image) + sizeof header, header.bytes});
   if (module->library == nullptr) return CUDA_ERROR_INVALID_IMAGE;
-  *static_cast<void (**)()>(dlsym(module->library, "standin_barrier")) = standin::barrier;
   count("modules", 1);
   *out = module.release();
   return CUDA_SUCCESS;
@@ -183,7 +197,6 @@ EXPORT CUresult cuModuleUnload(CUmodule module) {
   if (!standin::has_context()) return CUDA_ERROR_INVALID_CONTEXT;
   REFUSE_IF_UNSAFE();
   count("modules", -1);
-  // The library stays loaded: a stream may still be returning from its last kernel, and thread-local data refer to it.
   delete module;
   return CUDA_SUCCESS;
 }

@@ -155,6 +155,14 @@ EXPORT CUresult cuStreamSynchronize(CUstream stream) {
   return CUDA_SUCCESS;
 }
 
+EXPORT CUresult cuStreamQuery(CUstream stream) {
+  IN_CONTEXT();
+  REFUSE_IF_UNSAFE();
+  if (const CUresult refused = refuse_in_capture(stream); refused != CUDA_SUCCESS) return refused;
+  const std::lock_guard lock(order_mutex);
+  return stream_of(stream)->idle() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
 EXPORT CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
   IN_CONTEXT();
   const std::shared_ptr<EventState> state = event->state;
