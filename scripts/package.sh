@@ -14,6 +14,7 @@ Packaging a build again gives the same bytes: times are those of the last commit
   --out FOLDER    where the packages go (build/package/packages); earlier packages in it are deleted
   --no-python     without python3-backplane, which needs nanobind (scripts/setup.sh installs it) and python3-dev
 
+Needs dpkg-dev, which finds the packages that the libraries need.
 Exit status: 0 if every package was made.
 END
 }
@@ -28,6 +29,9 @@ while [[ $# -gt 0 ]]; do
         *) echo "package.sh: unknown option '$1'" >&2; usage >&2; exit 2 ;;
     esac
 done
+
+# Without it, cpack would make packages that do not depend on the libraries they need.
+command -v dpkg-shlibdeps >/dev/null || { echo "package.sh: dpkg-shlibdeps is missing: apt-get install dpkg-dev" >&2; exit 1; }
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 data=$(realpath -m "${BACKPLANE_DATA:-${XDG_CACHE_HOME:-$HOME/.cache}/backplane}")

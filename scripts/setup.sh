@@ -39,6 +39,7 @@ build_packages=(
 )
 gate_packages=(
     ccache clang libomp-dev llvm libclang-rt-dev mmdebstrap qemu-user-static g++-aarch64-linux-gnu gcc-aarch64-linux-gnu mkdocs doxygen openssl xz-utils
+    dpkg-dev
 )
 drawing_packages=(python3 python3-venv fonts-dejavu-core)
 data_packages=(libonnx-testdata libonnx-dev "${drawing_packages[@]}" python3-torch)
