@@ -3,6 +3,7 @@
 # grow_test.sh INCLUDE: grow.awk adds a field to every struct of the headers in INCLUDE except those that never grow, and fails on
 # structs that it cannot parse.
 set -euo pipefail
+export LC_ALL=C # in other locales, a-z has more or fewer letters
 [[ $# -eq 1 && -d $1 ]] || { echo "usage: grow_test.sh INCLUDE: the folder of the public headers" >&2; exit 2; }
 include=$(realpath "$1")
 cd "$(dirname "$0")"

@@ -56,7 +56,7 @@ bool await(int process, int report, std::chrono::milliseconds limit, std::string
 
 // The environment variables that a child inherits. A final '*' matches any rest of the name.
 constexpr std::string_view kPassed[] = {
-    "PATH", "HOME", "USER", "LANG", "LC_*", "TZ", "TMPDIR", "LD_*", "BACKPLANE_*",
+    "PATH", "HOME", "USER", "LANG", "LC_*", "LOCPATH", "TZ", "TMPDIR", "LD_*", "BACKPLANE_*",
     // not XDG_SESSION_ID and the like, with which each login would be another situation (known.h)
     "XDG_CACHE_HOME", "XDG_CONFIG_*", "XDG_DATA_*", "XDG_RUNTIME_DIR",
     // usual drivers and compute libraries

@@ -11,7 +11,7 @@ if [[ ! -f $model ]]; then
     exit 77
 fi
 log=$("$program" explain "$model" --device cpu --verbose 2>&1 >/dev/null)
-chosen=$(grep -cE "debug: cpu: Conv '.+': conv=[a-z0-9_]+" <<<"$log" || true)
-refused=$(grep -cE "debug: cpu: Conv '.+': conv=[a-z0-9_]+ \([a-z0-9_]+: .+\)$" <<<"$log" || true)
+chosen=$(LC_ALL=C grep -cE "debug: cpu: Conv '.+': conv=[a-z0-9_]+" <<<"$log" || true)
+refused=$(LC_ALL=C grep -cE "debug: cpu: Conv '.+': conv=[a-z0-9_]+ \([a-z0-9_]+: .+\)$" <<<"$log" || true)
 echo "$chosen of 26 convolutions with an implementation, $refused with a refusal"
 [[ $chosen -eq 26 && $refused -gt 0 ]]
