@@ -110,7 +110,7 @@ endif()
 find_program(CCACHE ccache)
 if(CCACHE)
   # ccache handles precompiled headers only with this setting, and g++ only with -fpch-preprocess, which keeps their use in the
-  # preprocessed source. Clang stores the times of the headers unless told not to, so that no other checkout would find anything.
+  # preprocessed source. Clang embeds timestamps of the headers unless told not to, so a fresh checkout would get no cache hits.
   set(launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})

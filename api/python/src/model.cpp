@@ -261,9 +261,8 @@ void add_model(nb::module_& module) {
       .def("compile", &compile, nb::arg("options").none() = nb::none(), nb::arg("changes"),
            nb::sig("def compile(self, options: SessionOptions | None = None, *, " OPTIONS
                    ", place_only: bool = False, cancel: Cancel | None = None) -> Session"),
-           "Places the model on devices and compiles it. The interpreter lock is released meanwhile. On the main "
-           "thread,\n"
-           "the exception of a signal's handler (Ctrl-C) ends it.\n\n"
+           "Places the model on devices and compiles it. The interpreter lock is released meanwhile.\n"
+           "On the main thread, the exception of a signal's handler (Ctrl-C) ends it.\n\n"
            "Args:\n"
            "    options: a SessionOptions; the keywords change a copy of it.\n"
            "    devices, fallback, …: see the fields of SessionOptions.\n\n"

@@ -132,9 +132,8 @@ void add_sync(nb::module_& module) {
           },
           nb::arg("timeout").none() = nb::none(), nb::sig("def wait(self, timeout: float | None = None) -> None"),
           "Waits until all work in the stream has ended, at most `timeout` seconds; raises the first failure of a\n"
-          "run in it that was not raised before. On the main thread, the exception of a signal's handler (Ctrl-C) "
-          "ends\n"
-          "the wait.")
+          "run in it that was not raised before. On the main thread, the exception of a signal's\n"
+          "handler (Ctrl-C) ends the wait.")
       .def_prop_ro(
           "native", [](const PyStream& self) { return self.stream->native().handle; },
           "The driver's handle (a cl_command_queue, a cudaStream_t) as a number, valid while the stream lives.")

@@ -287,7 +287,7 @@ def test_a_handler_may_fork_while_a_model_is_profiled(env: backplane.Environment
     assert os.waitstatus_to_exitcode(os.waitpid(children[0], 0)[1]) == 7
 
 
-def test_compiling_on_another_thread_leaves_signals_alone(env: backplane.Environment) -> None:
+def test_a_model_may_be_compiled_on_another_thread(env: backplane.Environment) -> None:
     sessions = []
     thread = threading.Thread(target=lambda: sessions.append(env.load(models.relu()).compile()))
     thread.start()

@@ -15,8 +15,8 @@
 namespace standin {
 namespace {
 
-// Tells the address sanitizer which stack runs. `own` is what it remembers of the stack that is left; null if that one
-// ends.
+// Tells AddressSanitizer which stack is running. `own` stores its bookkeeping for the stack that is left, and is null
+// if that stack is not used again.
 #ifdef __SANITIZE_ADDRESS__
 void leave(void** own, const void* bottom, size_t bytes) {
   __sanitizer_start_switch_fiber(own, bottom, bytes);
