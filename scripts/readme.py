@@ -7,7 +7,7 @@ readme.py [--build FOLDER] [--slow FOLDER] [PAGE...]
 Takes each block of sh, python and c from README.md, docs/, samples/ and the READMEs of other folders (or from the given pages), in order, and runs
 it unchanged: in a scratch folder with the content of this tree, with a separate home folder and an installation of the build on the PATH. The blocks
 of a page share that folder; blocks of Python share their variables too, and run after the other blocks of the page. C++ is compiled by the
-test docs.guides.
+test docs.guides. As many pages run at a time as there are cores; with --slow one at a time.
 
 Comments in front of a block, which are not visible on the page, name what a reader has and the tree lacks:
 
@@ -26,6 +26,7 @@ Exit status: 0 if every block that is not skipped succeeds.
 """
 import argparse
 import importlib.util
+import multiprocessing
 import os
 import pathlib
 import re
@@ -33,6 +34,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGES = ["README.md", "CONTRIBUTING.md", "docs/**/*.md", "samples/**/README.md", "api/python/README.md", "backends/*/README.md",
@@ -221,6 +223,7 @@ def run_page(page, build, prefix, clone):
             if block.language == "python":
                 scripts.append((block, code))
                 continue
+            start = time.monotonic()
             output = open(work + "/out", "w+", encoding="utf-8")
             saved = os.dup(1), os.dup(2)
             os.dup2(output.fileno(), 1)
@@ -236,7 +239,7 @@ def run_page(page, build, prefix, clone):
             os.dup2(saved[0], 1)
             os.dup2(saved[1], 2)
             if error is None:
-                print(f"ran      {block.place}", flush=True)
+                print(f"ran      {block.place} ({time.monotonic() - start:.1f} s)", flush=True)
                 counts["ran"] += 1
             else:
                 print(f"FAILED   {block.place}: {type(error).__name__}\n{code}\n{pathlib.Path(work, 'out').read_text(errors='replace')[-3000:]}", flush=True)
@@ -245,9 +248,9 @@ def run_page(page, build, prefix, clone):
             error, done = run_python(scripts)
             counts["ran"] += done
             for block, _ in scripts[:done]:
-                print(f"ran      {block.place}")
+                print(f"ran      {block.place}", flush=True)
             if done < len(scripts):
-                print(f"FAILED   {scripts[done][0].place}, and with it the later ones of the page\n{error[-3000:]}")
+                print(f"FAILED   {scripts[done][0].place}, and with it the later ones of the page\n{error[-3000:]}", flush=True)
                 counts["failed"] += len(scripts) - done
         os.chdir("/")
     return counts
@@ -276,9 +279,13 @@ def main():
         os.environ["PKG_CONFIG_PATH"] = str(library / "pkgconfig")
         for variable in ("BACKPLANE_BACKEND_FILES", "BACKPLANE_ADD_BACKEND_FILES"):
             os.environ.pop(variable, None)
-        for page in pages:
-            for state, count in run_page(page, build, prefix, clone).items():
-                total[state] += count
+        # Each page has a process of its own: it changes the environment and the folder.
+        processes = 1 if clone else len(os.sched_getaffinity(0))
+        with multiprocessing.get_context("fork").Pool(processes, maxtasksperchild=1) as pool:
+            pending = [pool.apply_async(run_page, (page, build, prefix, clone)) for page in pages]
+            for counts in pending:
+                for state, count in counts.get().items():
+                    total[state] += count
     print(f"readme: {total['ran']} blocks ran, {total['skipped']} skipped, {total['failed']} failed")
     return 1 if total["failed"] or not total["ran"] else 0
 
