@@ -162,7 +162,7 @@ nb::object Array::copy_on_host() const {
   const HostMemory memory = allocate_host(bytes());
   const bp_buffer_t to{0, 0, 0, nullptr, memory.data.get(), 0, memory.bytes};
   if (memory.bytes != 0) {
-    nb::gil_scoped_release unlocked;
+    const UnlockedScope unlocked;
     if (on_host()) {
       std::memcpy(to.address, static_cast<const char*>(buffer_.address) + buffer_.offset, to.bytes);
     } else {
@@ -251,7 +251,7 @@ std::unique_ptr<Array> dense_copy(const Environment& env, const nb::ndarray<nb::
   if (!bytes) throw std::bad_alloc();
   const HostMemory memory = allocate_host(*bytes);
   {
-    nb::gil_scoped_release unlocked;
+    const UnlockedScope unlocked;
     const char* const begin = static_cast<const char*>(from.data_handle()) + from.byte_offset();
     copy_elements(from, begin, 0, view::dtype_bits(dtype) / 8, memory.data.get());
   }
@@ -312,7 +312,7 @@ nb::object import_dlpack(const Environment& env, nb::handle value, const std::st
   external.release = [](void* self) { delete static_cast<SharedObject*>(self); };
   std::optional<Buffer> buffer;
   {
-    nb::gil_scoped_release unlocked;
+    const UnlockedScope unlocked;
     buffer.emplace(env.import_memory(device.info.id, external, out.space));
   }
   (void)held.release();  // the import now owns it
@@ -362,7 +362,7 @@ nb::object copy_to_numpy(const Environment& env, const bp_tensor_t& tensor) {
     bp_tensor_t host = tensor;
     host.buffer = bp_buffer_t{0, 0, 0, nullptr, memory.data.get(), 0, memory.bytes};
     {
-      nb::gil_scoped_release unlocked;
+      const UnlockedScope unlocked;
       env.copy(tensor.buffer, host.buffer, memory.bytes);
     }
     if (tensor.dtype == BP_DTYPE_STRING || is_packed(tensor.dtype)) return copy_to_numpy(env, host);
@@ -387,7 +387,7 @@ nb::object copy_to_numpy(const Environment& env, const bp_tensor_t& tensor) {
   }
   const HostMemory memory = allocate_host(count * view::dtype_bits(tensor.dtype) / 8);
   if (memory.bytes != 0) {
-    nb::gil_scoped_release unlocked;
+    const UnlockedScope unlocked;
     std::memcpy(memory.data.get(), data, memory.bytes);
   }
   return adopt_host(memory, tensor.dtype, tensor.extents, tensor.rank);

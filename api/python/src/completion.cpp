@@ -87,7 +87,7 @@ void Completion::run(Exec& exec, const RunOptions& how) {
   const bp_run_t run = begin(how, &cancel);
   std::optional<nb::python_error> thrown;  // by the handler of a signal
   try {
-    const nb::gil_scoped_release unlocked;
+    const UnlockedScope unlocked;
     if (is_set(how.cancel)) cancel.set();
     try {
       exec.submit(run);
@@ -107,7 +107,7 @@ void run_exec(const SessionState& state, Exec& exec, const RunOptions& how, uint
               std::optional<uint64_t>& quick) {
   const bool is_quick = quick && bytes <= *quick && state.is_steady();
   if (is_quick || how.stream != nullptr || !is_main_thread()) {
-    const nb::gil_scoped_release unlocked;
+    const UnlockedScope unlocked;
     exec.run(how);
     return;
   }

@@ -5,6 +5,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
+#include <unistd.h>
 
 #include <optional>
 #include <string>
@@ -26,6 +27,47 @@ void add_model(nb::module_& module);
 void add_session(nb::module_& module);
 void add_run(nb::module_& module);
 
+// Stops the calling thread for ever.
+[[noreturn]] inline void stop_thread() {
+  for (;;) pause();
+}
+
+// Release the interpreter lock, or take it, for a scope. A daemon thread that takes the lock while the interpreter
+// shuts down stops there, as Python itself does since version 3.14. Earlier versions end such a thread by unwinding its
+// stack, which would end the process at the first destructor.
+class UnlockedScope {
+ public:
+  UnlockedScope() : state_(PyEval_SaveThread()) {}
+  UnlockedScope(UnlockedScope&&) = delete;
+  ~UnlockedScope() {
+    try {
+      PyEval_RestoreThread(state_);
+    } catch (...) {
+      stop_thread();
+    }
+  }
+
+ private:
+  PyThreadState* const state_;
+};
+
+class LockedScope {
+ public:
+  LockedScope() : state_(take()) {}
+  LockedScope(LockedScope&&) = delete;
+  ~LockedScope() { PyGILState_Release(state_); }
+
+ private:
+  static PyGILState_STATE take() {
+    try {
+      return PyGILState_Ensure();
+    } catch (...) {
+      stop_thread();
+    }
+  }
+  const PyGILState_STATE state_;
+};
+
 // Holds a client object whose destruction may wait for a run, a device or a logging thread. Releases the interpreter
 // lock during that wait. Must be destroyed with the lock held, as nanobind does.
 template <class T>
@@ -34,7 +76,7 @@ class Unlocked {
   explicit Unlocked(T value) : value_(std::move(value)) {}
   Unlocked(Unlocked&&) = delete;
   ~Unlocked() {
-    nb::gil_scoped_release unlocked;
+    const UnlockedScope unlocked;
     value_.reset();
   }
   T& operator*() { return *value_; }
@@ -54,7 +96,7 @@ class Waiting {
   }
 
  private:
-  std::optional<nb::gil_scoped_release> unlocked_;
+  std::optional<UnlockedScope> unlocked_;
 };
 
 // A reference from native code to a Python object. The thread that destroys the reference takes the
@@ -68,7 +110,7 @@ class SharedObject {
       object_.release();
       return;
     }
-    nb::gil_scoped_acquire locked;
+    const LockedScope locked;
     object_.reset();
   }
   const nb::object& get() const { return object_; }

@@ -49,7 +49,7 @@ std::function<void(uint32_t, std::string_view)> log_of(const std::shared_ptr<Sha
   if (!function) return {};
   return [function](uint32_t level, std::string_view line) {
     if (!nb::is_alive()) return;
-    nb::gil_scoped_acquire locked;
+    const LockedScope locked;
     const nb::object called = function->get();
     if (!called.is_valid()) return;
     try {
@@ -91,13 +91,13 @@ void create(PyEnvironment* self, nb::handle backend_files, nb::handle backend_fo
   what.threads = converted<uint32_t>(threads, "threads", "a number of threads (0: one for each core)");
   std::optional<Environment> env;
   {
-    nb::gil_scoped_release unlocked;
+    const UnlockedScope unlocked;
     env.emplace(what);
   }
   try {
     warn_of_ignored(*env, what.options);
   } catch (...) {  // warnings may be errors
-    nb::gil_scoped_release unlocked;
+    const UnlockedScope unlocked;
     env.reset();
     throw;
   }
@@ -146,7 +146,7 @@ nb::object allocate(const PyEnvironment& self, std::vector<int64_t> shape, bp_dt
   }
   std::optional<Buffer> buffer;
   {
-    nb::gil_scoped_release unlocked;
+    const UnlockedScope unlocked;
     buffer.emplace(self->allocate(where.info.id, std::max<uint64_t>(*bytes, 1), space));
   }
   auto array = std::make_unique<Array>(*self, type, std::move(shape), buffer->abi());
@@ -161,7 +161,7 @@ nb::object put(const PyEnvironment& self, nb::handle value, nb::handle device) {
   nb::object result =
       allocate(self, std::vector<int64_t>(tensor.extents, tensor.extents + tensor.rank), tensor.dtype, device);
   const bp_buffer_t to = nb::cast<const Array&>(result).buffer();
-  nb::gil_scoped_release unlocked;
+  const UnlockedScope unlocked;
   self->copy(tensor.buffer, to, tensor.buffer.bytes);
   return result;
 }
@@ -171,7 +171,7 @@ nb::object stream(const PyEnvironment& self, nb::handle name, nb::handle given) 
   const Device device = find(*self, device_of(name));
   std::optional<Stream> made;
   {
-    nb::gil_scoped_release unlocked;
+    const UnlockedScope unlocked;
     bp_native_t handle{};
     handle.size = sizeof handle;
     handle.kind = device.name.substr(0, 4) == "cuda" ? BP_NATIVE_CUDA_STREAM : BP_NATIVE_CL_QUEUE;

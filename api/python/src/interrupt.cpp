@@ -46,7 +46,7 @@ void wait_with_signals(const Semaphore& over, const Cancel& cancel, const Cancel
     } else if (status != BP_TIMED_OUT) {
       return;
     } else if (!thrown) {
-      const nb::gil_scoped_acquire locked;
+      const LockedScope locked;
       if (PyErr_CheckSignals() == 0) continue;
       thrown.emplace();
       cancel.set();
@@ -58,7 +58,7 @@ void with_signals(const Cancel* watched, const std::function<void(const Cancel*)
   const bool is_main = is_main_thread();
   std::optional<nb::python_error> thrown;
   try {
-    const nb::gil_scoped_release unlocked;
+    const UnlockedScope unlocked;
     if (!is_main) {
       work(watched);
       return;
@@ -100,7 +100,7 @@ void wait_in_parts(uint64_t end, const std::function<void(uint64_t deadline)>& w
   for (;;) {
     const uint64_t deadline = is_main ? std::min(end, next_look()) : end;
     try {
-      const nb::gil_scoped_release unlocked;
+      const UnlockedScope unlocked;
       wait(deadline);
       return;
     } catch (const Error& error) {

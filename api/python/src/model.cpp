@@ -27,7 +27,7 @@ struct Kept {
 
 void release(void* self) {
   if (!nb::is_alive()) return;  // after the interpreter has shut down, the objects no longer exist
-  nb::gil_scoped_acquire locked;
+  const LockedScope locked;
   delete static_cast<Kept*>(self);
 }
 
@@ -122,7 +122,7 @@ nb::object compile(const PyModel& self, nb::object options, const nb::kwargs& ch
       state = std::make_shared<SessionState>(*self.env, *self.model, self.env->compile(*self.model, what));
     });
   } catch (...) {
-    const nb::gil_scoped_release unlocked;
+    const UnlockedScope unlocked;
     state.reset();
     throw;
   }
@@ -219,7 +219,7 @@ nb::object load_model(const PyEnvironment& env, nb::handle source, nb::handle di
   what.release = release;
   bp_model_t* model = nullptr;
   {
-    nb::gil_scoped_release unlocked;
+    const UnlockedScope unlocked;
     client::detail::call(api().model_open, env.get(), static_cast<const bp_model_source_t*>(&what), &model);
   }
   (void)kept.release();  // now owned by the model

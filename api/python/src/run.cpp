@@ -119,7 +119,7 @@ class PyRun {
     if (!timeout.is_none()) how.timeout = timeout_of(timeout);
     const bp_run_t run = completion_->begin(how, cancel);
     try {
-      nb::gil_scoped_release unlocked;
+      const UnlockedScope unlocked;
       exec().submit(run);
     } catch (...) {
       completion_->refused();
@@ -130,7 +130,7 @@ class PyRun {
   void finish() {
     if (!completion_ || !completion_->is_under_way()) throw Error(BP_BAD_STATE, "no run is under way: start one first");
     try {
-      nb::gil_scoped_release unlocked;
+      const UnlockedScope unlocked;
       completion_->finish();
     } catch (const Error& error) {
       if (error.abandoned()) abandon();
@@ -260,7 +260,7 @@ class PyRun {
 nb::object make_run(std::shared_ptr<SessionState> state, nb::handle inputs, nb::handle outputs) {
   std::optional<Exec> exec;
   {
-    nb::gil_scoped_release unlocked;
+    const UnlockedScope unlocked;
     exec.emplace(state->session().exec());
   }
   auto run = std::make_unique<PyRun>(std::move(state), std::move(*exec));

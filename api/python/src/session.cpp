@@ -153,7 +153,7 @@ void refit(PySession& self, nb::handle weights) {
   what.count = static_cast<uint32_t>(named.size());
   what.weights = named.data();
   what.stride = sizeof(bp_named_tensor_t);
-  nb::gil_scoped_release unlocked;
+  const UnlockedScope unlocked;
   client::detail::call(api().session_refit, self->session().get(), static_cast<const bp_session_refit_t*>(&what));
 }
 
@@ -174,7 +174,7 @@ nb::object read_weight(PySession& self, std::string_view name) {
     tensor.buffer.address = memory.data.get();
     tensor.buffer.bytes = weight->bytes;
     {
-      nb::gil_scoped_release unlocked;
+      const UnlockedScope unlocked;
       client::detail::call(api().session_read_weight, static_cast<const bp_session_t*>(self->session().get()),
                            view::text(name), &tensor);
     }
@@ -249,7 +249,7 @@ Lane SessionState::take() {
       return lane;
     }
   }
-  nb::gil_scoped_release unlocked;
+  const UnlockedScope unlocked;
   return {session_.exec(), std::vector<bool>(inputs_.size()), false, {}};
 }
 
@@ -262,7 +262,7 @@ void SessionState::give_back(Lane lane) {
       return;
     }
   }
-  nb::gil_scoped_release unlocked;
+  const UnlockedScope unlocked;
   const Lane released = std::move(lane);
 }
 

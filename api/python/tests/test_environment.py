@@ -283,3 +283,24 @@ def test_a_process_ends_cleanly_with_everything_alive() -> None:
         "array = run.output('y')\n"
     )
     ends_silently(code)
+
+
+@pytest.mark.parametrize("call", ["session.run({'x': x})", "env.load(models.relu()).compile(devices='cpu')"])
+def test_daemon_threads_do_not_abort_the_process(call: str) -> None:
+    """Threads that are within a call when the interpreter shuts down."""
+    code = (
+        "import threading, time, backplane, models, numpy\n"
+        "env = backplane.Environment()\n"
+        "x = numpy.ones((2, 3), numpy.float32)\n"
+        "session = env.load(models.relu()).compile(devices='cpu')\n"
+        "started = threading.Semaphore(0)\n"
+        "def forever():\n"
+        "    while True:\n"
+        f"        {call}\n"
+        "        started.release()\n"
+        "for _ in range(4): threading.Thread(target=forever, daemon=True).start()\n"
+        "for _ in range(8): started.acquire()\n"
+    )
+    for _ in range(5):  # where the threads are differs
+        # Their objects are leaked, which a build without NDEBUG prints.
+        subprocess.run([sys.executable, "-c", code], stderr=subprocess.DEVNULL, cwd=os.path.dirname(__file__), check=True, timeout=60)
