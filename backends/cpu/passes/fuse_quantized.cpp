@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 
+#include "kernels/post_op/post_op.h"
 #include "kernels/quantized/q8_conv.h"
 #include "kernels/quantized/q8_pool.h"
 #include "kernels/quantized/q8_sum.h"

@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "kernels/conv/conv.h"
+#include "kernels/post_op/post_op.h"
 #include "passes/pattern_attention.h"
 #include "passes/pattern_channel_shuffle.h"
 #include "passes/pattern_layer_norm.h"

@@ -19,10 +19,11 @@
 #include <string>
 #include <vector>
 
-#include "runtime/post_op.h"
 #include "runtime/tensor.h"
 
 namespace backplane::cpu {
+
+struct PostOp;  // defined by the kernels, which alone know what can follow them
 
 // A node with concrete extents.
 class Step {
@@ -37,10 +38,10 @@ class Step {
   // The input whose memory output 0 may reuse if no other reader needs it, or -1. The element types of the two must
   // have the same size.
   virtual int inplace() const { return -1; }
-  // The input whose bytes output 0 shares unchanged (Reshape, Identity), or -1. The runtime then skips `run`.
+  // The input whose bytes output 0 shares unchanged, or -1. The runtime then skips `run`.
   virtual int alias() const { return -1; }
-  // Whether output 0 consists of the bytes of all inputs in order (Concat along the first dimension). If possible, the
-  // runtime then has the inputs written directly into the output and skips `run`.
+  // Whether output 0 consists of the bytes of all inputs in order. If possible, the runtime then has the inputs written
+  // directly into the output and skips `run`.
   virtual bool concat_in_place() const { return false; }
   // Whether equal inputs always result in equal outputs; false for random numbers without a seed.
   virtual bool pure() const { return true; }
@@ -100,7 +101,7 @@ class Kernel {
   // Whether the kernel's steps read this input as bytes, so that its address need not be aligned.
   virtual bool reads_bytes(size_t) const { return false; }
   // Called during compilation: fuses a post-operation into the kernel. Returns false if it is not supported.
-  virtual bool append(PostOp) { return false; }  // NOLINT(performance-unnecessary-value-param): overrides store it
+  virtual bool append(PostOp&&) { return false; }
 };
 
 }  // namespace backplane::cpu

@@ -143,7 +143,7 @@ class Conv final : public Kernel {
 
   // Accepts, in this order: affine post-operations, which become part of the weights and the bias; an addition;
   // activations.
-  bool append(PostOp op) override {
+  bool append(PostOp&& op) override {
     const bool fits = keeps_order(post_ops_, op);
     if (fits) post_ops_.push_back(std::move(op));
     return fits;

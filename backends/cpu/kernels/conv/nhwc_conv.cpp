@@ -183,7 +183,7 @@ class NhwcConv final : public Kernel {
   bool packs(size_t input) const override { return input == 1; }
 
   // A tensor can only be added if it and the result have their channels first, as in Conv.
-  bool append(PostOp op) override {
+  bool append(PostOp&& op) override {
     if (op.kind == PostOp::kAdd && !order_.output) return false;
     return conv_->append(std::move(op));
   }

@@ -7,6 +7,7 @@
 
 #include "kernels/common/direct_conv.h"
 #include "kernels/onednn/packed_weights.h"
+#include "kernels/post_op/post_op.h"
 
 namespace backplane::cpu {
 

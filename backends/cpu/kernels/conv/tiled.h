@@ -7,6 +7,7 @@
 #include "kernels/conv/conv_tile.h"
 #include "kernels/conv/panels.h"
 #include "kernels/onednn/packed_weights.h"
+#include "kernels/post_op/post_op.h"
 
 namespace backplane::cpu {
 

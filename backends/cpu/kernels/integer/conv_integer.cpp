@@ -214,7 +214,7 @@ class ConvInteger final : public Kernel {
     return plan;
   }
 
-  bool append(PostOp op) override {
+  bool append(PostOp&& op) override {
     const bool fits = scaled_ && op.kind != PostOp::kAdd && groups_ == 1;
     if (fits) post_ops_.push_back(std::move(op));
     return fits;

@@ -69,7 +69,7 @@ class MatMulInteger final : public Kernel {
     return plan;
   }
 
-  bool append(PostOp op) override {
+  bool append(PostOp&& op) override {
     const bool fits = scaled_ && (op.kind != PostOp::kAdd || !adds());
     if (fits) post_ops_.push_back(std::move(op));
     return fits;

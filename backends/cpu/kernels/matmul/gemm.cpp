@@ -203,7 +203,7 @@ class GemmKernel final : public Kernel {
     return plan_gemm(context, gemm_, post_ops_, packed_, inputs);
   }
   bool packs(size_t input) const override { return input == 1; }
-  bool append(PostOp op) override {
+  bool append(PostOp&& op) override {
     if (op.kind != PostOp::kActivation) return false;
     post_ops_.push_back(std::move(op));
     return true;

@@ -242,7 +242,7 @@ class MatMul final : public Kernel {
 
   bool packs(size_t input) const override { return input == 1; }
 
-  bool append(PostOp op) override {
+  bool append(PostOp&& op) override {
     const bool fits = keeps_order(post_ops_, op);
     if (fits) post_ops_.push_back(std::move(op));
     return fits;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernels/onednn/packed_weights.h"
+#include "kernels/post_op/post_op.h"
 #include "runtime/kernel.h"
 
 namespace backplane::cpu {

@@ -166,7 +166,7 @@ class BatchNormalization final : public Kernel {
     return fits ? plan_known(parameters_, post_ops_, inputs) : std::move(checked);
   }
 
-  bool append(PostOp op) override {
+  bool append(PostOp&& op) override {
     if (parameters_.training || op.kind == PostOp::kAdd) return false;
     if (op.kind == PostOp::kAffine && !post_ops_.empty() && post_ops_.back().kind == PostOp::kActivation) return false;
     post_ops_.push_back(std::move(op));

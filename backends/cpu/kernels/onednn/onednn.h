@@ -6,8 +6,8 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <span>
 
+#include "kernels/post_op/post_op.h"
 #include "runtime/format.h"
-#include "runtime/post_op.h"
 
 namespace backplane::cpu {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/post_op.h"
+#include "kernels/post_op/post_op.h"
 
 namespace backplane::cpu {
 

@@ -2,6 +2,7 @@
 // The activation that operators of com.microsoft name in an attribute.
 #pragma once
 
+#include "kernels/post_op/post_op.h"
 #include "runtime/row.h"
 
 namespace backplane::cpu {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/common/quantization.h"
+#include "kernels/post_op/post_op.h"
 #include "kernels/quantized/q8_sum.h"
 #include "runtime/choices.h"
 #include "runtime/kernel.h"

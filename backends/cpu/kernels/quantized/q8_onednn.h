@@ -7,6 +7,7 @@
 
 #include "kernels/common/quantization.h"
 #include "kernels/onednn/onednn.h"
+#include "kernels/post_op/post_op.h"
 
 namespace backplane::cpu {
 

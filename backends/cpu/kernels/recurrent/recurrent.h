@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "kernels/post_op/post_op.h"
 #include "runtime/row.h"
 
 namespace backplane::cpu {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/quantized/gate_product.h"
+#include "kernels/recurrent/gate_product.h"
 
 #include "kernels/common/quantization.h"
 #include "kernels/recurrent/rnn_gemm.h"
