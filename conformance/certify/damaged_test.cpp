@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstring>
+#include <ctime>
 #include <functional>
 #include <nlohmann/json.hpp>
 
@@ -289,9 +289,9 @@ TEST_F(Hostile, DeepMachine) {
 TEST_F(Hostile, ManyKeys) {
   std::string keys = "{";
   for (int i = 0; i < 300'000; ++i) keys += fmt::format("{}\"k{}\":0", i == 0 ? "" : ",", i);
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();  // processor time: the machine may be busy
   EXPECT_THAT(refusal_of_statement(with_machine(keys + "}")), testing::HasSubstr("too many keys"));
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+  EXPECT_LT(std::clock() - start, 5 * CLOCKS_PER_SEC);
 }
 
 TEST_F(Hostile, AKeyTwice) {

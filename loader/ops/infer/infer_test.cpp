@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <ctime>
 #include <utility>
 
 #include "ir/tensor.h"
@@ -494,12 +494,12 @@ TEST(Infer, LongChainsTakeLinearTime) {
   Builder b;
   ValueId x = b.input({"N", "64", "56", "W"});
   for (int i = 0; i < 10000; ++i) x = b.node(i % 2 ? "Relu" : "Sigmoid", {x});
-  auto begin = std::chrono::steady_clock::now();
+  const std::clock_t begin = std::clock();  // processor time: the machine may be busy
   b.expect_ok();
-  auto time = std::chrono::steady_clock::now() - begin;
+  const std::clock_t time = std::clock() - begin;
   EXPECT_EQ(b.text(x), "float[N,64,56,W]");
-  RecordProperty("microseconds", std::chrono::duration_cast<std::chrono::microseconds>(time).count());
-  EXPECT_LT(time, std::chrono::seconds(1));
+  RecordProperty("microseconds", std::to_string(time * 1'000'000 / CLOCKS_PER_SEC));
+  EXPECT_LT(time, CLOCKS_PER_SEC);
 }
 
 }  // namespace
