@@ -19,7 +19,7 @@ import onnx
 
 from benchmark import kernels
 
-PROGRAM = pathlib.Path(os.environ.get("BACKPLANE_PROGRAM", pathlib.Path(__file__).resolve().parent.parent / "build/dev/bin/backplane"))
+PROGRAM = pathlib.Path(__file__).resolve().parent.parent / "build/dev/bin/backplane"
 DATA = pathlib.Path(os.environ.get("BACKPLANE_DATA", pathlib.Path.home() / ".cache/backplane"))
 MEASURED = re.compile(r"(?P<device>\S[^\n]*): measured (?P<gflops>\S+) GFLOP/s, (?P<gbs>\S+) GB/s, (?P<launch>\S+) us per launch")
 

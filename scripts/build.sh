@@ -5,6 +5,9 @@
 script_start=$SECONDS
 compile_seconds=0 # processor time of the builds that this script started
 
+# shellcheck source=scripts/data_folder.sh
+source scripts/data_folder.sh
+
 # step NAME: a heading with the time since the start.
 step() { printf '\n=== %s (after %s)\n' "$1" "$(minutes $((SECONDS - script_start)))"; }
 

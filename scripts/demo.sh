@@ -20,10 +20,9 @@ case ${1-} in
 esac
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-data=$(realpath -m "${BACKPLANE_DATA:-${XDG_CACHE_HOME:-$HOME/.cache}/backplane}")
-export BACKPLANE_DATA=$data
 # shellcheck source=scripts/build.sh
 source scripts/build.sh
+data=$BACKPLANE_DATA
 
 step "packages and data"
 scripts/setup.sh --demo

@@ -154,7 +154,9 @@ if [[ $with_browser == yes ]] && ! has_browser; then install_packages chromium; 
 
 # --- data ---
 
-data=${BACKPLANE_DATA:-${XDG_CACHE_HOME:-$HOME/.cache}/backplane}
+# shellcheck source=scripts/data_folder.sh
+source "$here/data_folder.sh"
+data=$BACKPLANE_DATA
 python=/usr/bin/python3
 [[ -x $python ]] || python=$(command -v python3 || true)
 

@@ -39,8 +39,6 @@ done
 [[ ${#chosen[@]} -gt 0 ]] || chosen=("${all[@]}")
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-BACKPLANE_DATA=$(realpath -m "${BACKPLANE_DATA:-${XDG_CACHE_HOME:-$HOME/.cache}/backplane}")
-export BACKPLANE_DATA
 # shellcheck source=scripts/build.sh
 source scripts/build.sh
 

@@ -4,6 +4,7 @@
 # The libraries come as packages of this system's release, unpacked below $BACKPLANE_DATA. Exit status: 0 if all tests pass, 1 if one
 # does not or nothing can be built, 77 if the cross compiler, mmdebstrap or QEMU are missing.
 set -euo pipefail
+[[ $# -eq 0 ]] || { echo "aarch64.sh: unknown argument '$1': it takes none" >&2; exit 2; }
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 data=$(realpath -m "${BACKPLANE_DATA:-${XDG_CACHE_HOME:-$HOME/.cache}/backplane}")
 export BACKPLANE_SYSROOT=$data/aarch64
