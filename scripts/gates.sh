@@ -9,8 +9,8 @@ scripts/gates.sh [GATE…]
 
 Runs scripts/setup.sh --gates --with torch,spark, then these gates, or only those named:
 
-  quick     build with g++ (warnings are errors), then the gates that are tests: format, shell, spelling, readmes, docs, choices of
-            backends, names in changed sources, includes, definitions, planted violations
+  quick     build with g++ (warnings are errors), then the gates that are tests: format, shell, spelling, readmes, files, docs,
+            choices of backends, names in changed sources, includes, definitions, planted violations
   long      the tests that scripts/test.sh leaves out without --all (scripts/long_tests.txt)
   headers   every header compiles on its own; one that its own source includes first is left to tidy
   tidy      clang-tidy over all sources, including its naming rules
@@ -46,8 +46,6 @@ done
 [[ ${#chosen[@]} -gt 0 ]] || chosen=("${all[@]}")
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-BACKPLANE_DATA=$(realpath -m "${BACKPLANE_DATA:-${XDG_CACHE_HOME:-$HOME/.cache}/backplane}")
-export BACKPLANE_DATA
 # shellcheck source=scripts/build.sh
 source scripts/build.sh
 
@@ -118,7 +116,7 @@ gate_grown() {
     # Runs the tests of everything that crosses the ABI. Left out are tests with further models, those of the harness itself and those of
     # Python's types and libraries, which would add nothing, and tests that install, because that rewrites the folders in which libraries are
     # searched.
-    api/abi/grown_test.sh build/dev build/grown -j "$(($(cores) + 1))" -E '^(abi\.layout|cpu_on_|cpu_networks_|(opencl|cuda)_models|opencl_tiles|opencl_oclgrind|models\.|sample\.04_out_of_tree|tools\.new_backend|conform_(guide|replay|resume|cheats|slots|noop|cluster|page|hang_.*|crash_.*)$|sample\.20_spark|python\.(torch|guide|types))'
+    api/abi/grown_test.sh build/dev build/grown -j "$(($(cores) + 1))" -E '^(abi\.layout|cpu_on_|(opencl|cuda)_models|opencl_tiles|opencl_oclgrind|models\.|sample\.04_out_of_tree|tools\.new_backend|conform_(guide|replay|resume|cheats|slots|noop|cluster|page|hang_.*|crash_.*)$|sample\.20_spark|python\.(torch|guide|types))'
 }
 gate_blocks() { need_dev && "$BACKPLANE_DATA/venv/bin/python" -B scripts/readme.py; }
 gate_site() { scripts/site.sh; }

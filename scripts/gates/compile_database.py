@@ -50,8 +50,8 @@ def read_sources(build: pathlib.Path) -> dict[str, list[str]]:
 
 
 def list_files(endings: tuple[str, ...]) -> list[str]:
-    """The files that git tracks; where git is not available, every file outside of build folders and hidden ones."""
-    done = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-z"], capture_output=True, text=True, check=False)
+    """The files that git tracks or would add; where git is not available, every file outside of build folders and hidden ones."""
+    done = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"], capture_output=True, text=True, check=False)
     names = done.stdout.split("\0") if done.returncode == 0 and (ROOT / ".git").exists() else []
     if not names:
         for folder, below, files in os.walk(ROOT):

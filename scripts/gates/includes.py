@@ -19,7 +19,7 @@ import sys
 
 SOURCE = re.compile(r"\.(c|cc|cpp|cxx|cu|cuh|h|hh|hpp|hxx|inc|inl)$")
 TEST = re.compile(r"_(test|bench|fuzz)\.\w+$|(^|/)testing[/.]")
-INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b[ \t]*(.*?)[ \t\r]*$", re.MULTILINE)
+INCLUDE = re.compile(r"^(?:[ \t]|/\*.*?\*/)*(?:#|%:)[ \t]*(?:include|include_next|import)\b[ \t]*(.*?)[ \t\r]*$", re.MULTILINE)
 HEADER = re.compile(r'(["<])([^">]+)[">]')
 RULE = re.compile(r"(?:(roots|files) +)?([^\s:!]+):\s*(.*)")
 EXCEPTION = re.compile(r"! +(\S+) -> (\S+) +([1-9][0-9]*)")
@@ -84,10 +84,10 @@ class Table:
 
 
 def list_sources(root: pathlib.Path, parts: list[str]) -> list[str]:
-    """The files that git tracks; where git is not available, every file outside of build folders and hidden ones."""
+    """The files that git tracks or would add; where git is not available, every file outside of build folders and hidden ones."""
     names = []
     if (root / ".git").exists():
-        done = subprocess.run(["git", "-C", str(root), "ls-files", "-z", "--", *parts], capture_output=True, text=True, check=False)
+        done = subprocess.run(["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *parts], capture_output=True, text=True, check=False)
         names = done.stdout.split("\0") if done.returncode == 0 else []
     for part in parts if not names else []:
         for folder, below, files in os.walk(root / part):

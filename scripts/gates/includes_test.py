@@ -74,11 +74,19 @@ class IncludesTest(unittest.TestCase):
     def test_right_tree_passes(self) -> None:
         self.check(0, "includes: 8 files, 5 rooms, 8 includes between rooms checked, 2 known exceptions\n")
 
-    def test_only_tracked_files_count(self) -> None:
+    def test_ignored_files_do_not_count_and_new_ones_do(self) -> None:
         self.write("lib/scratch/a.h", '#include "top/tree.h"\n')
+        self.write(".gitignore", "build/\nscratch/\n")
         subprocess.run(["git", "init", "-q", self.root], check=True)
-        subprocess.run(["git", "-C", self.root, "add", *(name for name in FILES if "/build/" not in name)], check=True)
+        subprocess.run(["git", "-C", self.root, "add", "."], check=True)
         self.check(0, "includes: 8 files,")
+        self.write("lib/base/new.h", '#include "top/tree.h"\n')  # not added to git
+        self.check(1, "lib/base/new.h:1 includes lib/top/tree.h")
+
+    def test_other_spellings_of_an_include_count(self) -> None:
+        for line in '#include_next "top/view.h"', '#import "top/view.h"', '%:include "top/view.h"', '/* why */ #include "top/view.h"':
+            self.write("lib/top/tree.cpp", '#include "tree.h"\n' + line + "\n")
+            self.check(1, "lib/top/tree.cpp:2 includes lib/top/view.h: lib/top may not include lib/view: move the code")
 
     def test_forbidden_arrow(self) -> None:
         self.write("lib/top/tree.cpp", '#include "tree.h"\n\n#include "top/view.h"\n')

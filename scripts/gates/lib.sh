@@ -20,6 +20,10 @@ read_arguments() {
     fi
     files=("$@")
     cd "$root"
+    local file
+    for file in "${files[@]}"; do
+        [[ -f $file ]] || { echo "$(basename "$0"): there is no file '$file'" >&2; exit 2; }
+    done
 }
 
 # tracked PATTERN…: prints the files of the tree that match, one per line. If files were passed to the gate, prints only those of them that

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# shell.sh [--root DIR] [FILE…]: shellcheck reports nothing about any shell script.
+# shell.sh [--root DIR] [FILE…]: shellcheck reports nothing about any shell script, whatever its name is.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 read_arguments "$@"
 tool=$(find_tool shellcheck) || exit $?
-mapfile -t scripts < <(tracked '*.sh' '.ci/run')
+mapfile -t scripts < <(tracked '*' | grep -vE '\.(py|awk)$' | tr '\n' '\0' | xargs -0 -r awk '
+    FNR == 1 { if (FILENAME ~ /\.sh$/ || /^#!.*[\/ ](ba|da)?sh( |$)/) print FILENAME; nextfile }')
 some "${#scripts[@]}"
 bad=0
 if [[ ${#scripts[@]} -gt 0 ]]; then

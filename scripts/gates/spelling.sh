@@ -5,8 +5,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 read_arguments "$@"
 tool=$(find_tool codespell) || exit $?
 # Leaves out words.txt, and tests of the suggestions "did you mean", which misspell words on purpose.
-mapfile -t texts < <(tracked '*.c' '*.cpp' '*.h' '*.hpp' '*.cl' '*.md' '*.sh' '*.py' '*.txt' '*.cmake' '*.in' '*.html' '*.json' |
-    grep -vE '(cli/[a-z]*_test\.cpp|cli_test\.sh|scripts/gates/words\.txt)$')
+mapfile -t texts < <(tracked '*' | grep -vE '(cli/[a-z]*_test\.cpp|cli_test\.sh|scripts/gates/words\.txt|^LICENSE)$' |
+    tr '\n' '\0' | xargs -0 -r grep -Il .) # -I leaves out binary files
 some "${#texts[@]}"
 bad=0
 if [[ ${#texts[@]} -gt 0 ]]; then

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# files.sh [--root DIR] [FILE…]: every file that may have a comment names the license in its first three lines, no file has a name that a shell
+# would split or expand, and every option of CMake is read somewhere.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+read_arguments "$@"
+mapfile -t names < <(tracked '*')
+some "${#names[@]}"
+bad=0
+finding() {
+    echo "$1"
+    bad=1
+}
+
+for name in "${names[@]}"; do
+    [[ $name =~ ^[A-Za-z0-9._/+-]+$ ]] || finding "$name: use letters, digits, '.', '_', '+' and '-' in names"
+done
+
+# Without comments: JSON, the license and lists that a program reads; data of tests and samples, in which every byte counts; templates, from
+# which files of a vendor are made.
+mapfile -t texts < <(printf '%s\n' "${names[@]}" |
+    grep -vE '(^LICENSE|^cmake/copyright|\.json|(lists|schemas|sentences|stub|words)\.txt|/(testdata|golden|new_backend)/.*\.(in|txt))$' | tr '\n' '\0' |
+    xargs -0 -r grep -Il . || true)
+if [[ ${#texts[@]} -gt 0 ]]; then
+    while IFS= read -r name; do finding "$name:1: put 'SPDX-License-Identifier: Apache-2.0' into a comment"; done < <(
+        printf '%s\0' "${texts[@]}" | xargs -0 awk '
+            FNR == 1 { if (NR > 1 && !found) print last; found = 0; last = FILENAME }
+            FNR <= 3 && /SPDX-License-Identifier: Apache-2\.0/ { found = 1 }
+            END { if (!found) print last }')
+fi
+
+# An option that is declared and nowhere else mentioned does nothing.
+mapfile -t lists < <(printf '%s\n' "${names[@]}" | grep -E '(^|/)CMakeLists\.txt$|\.cmake$' || true)
+if [[ ${#lists[@]} -gt 0 && ${#files[@]} -eq 0 ]]; then
+    while IFS=: read -r name line option; do
+        uses=$(printf '%s\0' "${lists[@]}" | xargs -0 cat | grep -cw -- "$option")
+        [[ $uses -gt 1 ]] || finding "$name:$line: nothing reads the option $option"
+    done < <(printf '%s\0' "${lists[@]}" | xargs -0 grep -HnoE '^ *(option\([A-Z_0-9]+|set\([A-Z_0-9]+ [^)]* CACHE )' | sed -E 's/: *(option|set)\(([A-Z_0-9]+).*/:\2/')
+fi
+echo "files: ${#names[@]} files, $([[ $bad -eq 0 ]] && echo "no finding" || echo "findings above")"
+exit "$bad"
