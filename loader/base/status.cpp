@@ -69,15 +69,16 @@ bp_status_t write_code(bp_status_t code, bp_error_t* error) noexcept {
   return code;
 }
 
-PluginError::PluginError() : error_{} {
+PluginError::PluginError() : error_{}, text_{} {  // zeros, so that a wrong `text_size` shows no memory of the host
   error_.size = sizeof error_;
   error_.node = BP_NO_NODE;
-  error_.text = text_;  // uninitialized beyond `text_size`
+  error_.text = text_;
   error_.text_capacity = sizeof text_;
 }
 
 std::string_view PluginError::text() const {
-  return {text_, static_cast<size_t>(std::min<uint64_t>(error_.text_size, sizeof text_))};
+  const std::string_view text(text_, std::min<uint64_t>(error_.text_size, sizeof text_));
+  return text.substr(0, text.find('\0'));
 }
 
 Status PluginError::status(bp_status_t code, std::string_view what) const {

@@ -157,6 +157,13 @@ _IN_PYTHON = (
 )
 
 
+def _printable(text: str) -> str:
+    """The text with escapes for characters that act on a terminal. Names of a model, or a plugin's words, may contain them."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
+
+
 def make_error(
     code: int,
     status: str,
@@ -169,6 +176,7 @@ def make_error(
     """The exception of a status. For a code that this version does not know, it is of the class of the code's family."""
     for words, ours in _IN_PYTHON:
         text = text.replace(words, ours)
+    text = _printable(text)
     error = _CODES.get(code, _FAMILIES.get(code & 0xFF00, Error))(text)
     error.code, error.status, error.node = code, status, node
     error.vendor_code, error.device_lost, error.abandoned = vendor_code, device_lost, abandoned

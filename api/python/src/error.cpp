@@ -9,7 +9,7 @@ void raise(const Error& error) {
   const char* name = api().status_name == nullptr ? "" : api().status_name(error.status());
   nb::object node = error.node() == BP_NO_NODE ? nb::object(nb::none()) : nb::object(nb::int_(error.node()));
   nb::object exception = imported("backplane.errors", "make_error")(
-      error.status(), name, error.text(), node, error.vendor_code(), error.device_lost(), error.abandoned());
+      error.status(), name, text_of(error.text()), node, error.vendor_code(), error.device_lost(), error.abandoned());
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
 }
 

@@ -293,3 +293,10 @@ def test_a_model_may_be_compiled_on_another_thread(env: backplane.Environment) -
     thread.start()
     thread.join()
     assert len(sessions) == 1
+
+
+def test_errors_have_no_control_characters() -> None:
+    from backplane.errors import make_error
+
+    error = make_error(0x0101, "BP_INVALID_MODEL", "node 'a\x1b[31m\u202e\udcff': no\ttext\nof two lines, häßlich")
+    assert str(error) == "node 'a\\x1b[31m\\u202e\\udcff': no\ttext\nof two lines, häßlich"
