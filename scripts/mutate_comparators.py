@@ -23,7 +23,7 @@ JUDGES = ["judge_test", "bounds_test"]
 AFFECTED = {
     "judge/judge.cpp": (["judge/judge.cpp"], JUDGES),
     "judge/bounds.cpp": (["judge/bounds.cpp"], JUDGES),
-    "judge/tolerance.h": (["judge/judge.cpp", "judge/bounds.cpp"], JUDGES),
+    "judge/bounds.h": (["judge/judge.cpp", "judge/bounds.cpp"], JUDGES),
     "judge/compare.cpp": (["judge/compare.cpp"], ["compare_test"]),
 }
 TEST_SOURCES = {
@@ -85,7 +85,7 @@ MUTATIONS = {
         ("the accumulator", "std::max(type.fraction_bits, 23)", "type.fraction_bits"),
         ("subnormal results", "< type.min_normal() ? ulp : 0", "< type.min_normal() ? 0 : 0"),
     ],
-    "judge/tolerance.h": [
+    "judge/bounds.h": [
         ("ULPs are those that the rule says", "return {kUlps, 1, ulps}", "return {kUlps, 1, 2 * ulps}"),
         ("data that is moved is compared by its bits", "static Rule bits() { return {kBits}; }", "static Rule bits() { return {kExact}; }"),
         ("what is exact is compared exactly", "static Rule exact() { return {kExact}; }", "static Rule exact() { return {kUlps, 1, 1}; }"),

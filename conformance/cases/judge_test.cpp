@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "judge/judge.h"
+
 #include <gmock/gmock.h>
 
 #include <algorithm>

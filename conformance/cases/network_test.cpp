@@ -14,6 +14,7 @@
 #include "cases/network_case.h"
 #include "judge/control.h"
 #include "judge/error_propagation.h"
+#include "judge/judge.h"
 
 namespace backplane::conform {
 namespace {

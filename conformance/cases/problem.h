@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cases/random.h"
+#include "judge/judge.h"
 #include "judge/oracle.h"
 
 namespace backplane::conform {
@@ -31,7 +32,7 @@ struct Problem {
   std::vector<Argument> arguments;
   uint32_t outputs = 1;
   bool exact_sums = false;         // the inputs are integers that make every sum exact
-  bool drawn_around_zero = false;  // see JudgeOptions in judge/tolerance.h
+  bool drawn_around_zero = false;  // see JudgeOptions in judge/judge.h
   uint32_t since = 0;              // the oldest version that allows the call, if the oracle's row lists older ones
 };
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "cases/network.h"
+#include "judge/judge.h"
 
 namespace backplane::conform {
 namespace {

@@ -4,6 +4,7 @@
 #include "cases/graph_spec_builder.h"
 #include "cases/network_case.h"
 #include "checks/remote.h"
+#include "judge/judge.h"
 
 namespace backplane::conform {
 namespace {

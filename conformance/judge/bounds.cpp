@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "judge/bounds.h"
+
 #include <algorithm>
 #include <cmath>
-
-#include "judge/tolerance.h"
 
 namespace backplane::conform {
 namespace {

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "judge/judge.h"
 #include "judge/oracle.h"
 
 namespace backplane::conform {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "judge/judge.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,7 +8,6 @@
 
 #include "backplane/graph.hpp"
 #include "judge/oracle.h"
-#include "judge/tolerance.h"
 #include "onnx/number.h"
 
 namespace backplane::conform {

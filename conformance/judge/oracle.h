@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "judge/array.h"
-#include "judge/tolerance.h"
+#include "judge/bounds.h"
 #include "onnx/graph.h"
 
 namespace backplane::conform {

@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "judge/estimate.h"
+#include "judge/judge.h"
 #include "onnx/wire.h"
 
 namespace backplane::conform {

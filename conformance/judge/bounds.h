@@ -2,16 +2,9 @@
 // The bounds for results, one rule for each class of operators. bounds.cpp derives each bound.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "judge/float_type.h"
-#include "judge/histogram.h"
-#include "onnx/value.h"
 
 namespace backplane::conform {
-
-struct Reference;
 
 // The bound of a class of operators. The rule holds `terms` and `ulps`; the reference holds a `scale` for each element.
 struct Rule {
@@ -48,20 +41,5 @@ double bound(const Rule& rule, const FloatType& type, double value, double scale
 double piled_up(double terms, const FloatType& type, int accumulator_bits);
 // The unit of errors of a dot product: u = max(2^-(frac+1)·Σ|a·b|, smallest normal number).
 double dot_unit(const FloatType& type, double scale);
-
-struct Judgement {
-  enum Answer { kRight, kWrong, kMistrusted } answer = kRight;
-  std::string reason;  // one line; empty if right
-  double worst = 0;    // the largest error as a fraction of its bound
-  bool close = true;   // within ONNX's bounds for whole models: 1e-3 relative, 1e-7 absolute
-  Histogram errors = {};
-};
-
-struct JudgeOptions {
-  bool flushes = false;            // the device declares that it flushes subnormals
-  bool drawn_around_zero = false;  // a dot product's inputs are around zero, without a bias: errors must be unbiased
-};
-
-Judgement judge(const Reference& reference, const onnx::Tensor& seen, const JudgeOptions& options);
 
 }  // namespace backplane::conform
