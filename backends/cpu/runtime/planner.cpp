@@ -66,12 +66,6 @@ class NoWork final : public Step {
 
 }  // namespace
 
-std::string describe(const bp_node_t& node) {
-  std::string text(node.op_type.data, node.op_type.size);
-  if (node.name.size != 0) return text + " '" + std::string(node.name.data, node.name.size) + "'";
-  return text + " #" + std::to_string(node.id);
-}
-
 int64_t checked_bytes(bp_dtype_t dtype, const Shape& shape, int64_t max_bytes) {
   for (int64_t extent : shape) {
     if (extent < 0) throw sdk::Error(BP_INVALID_MODEL, "an output has the negative extent " + std::to_string(extent));
