@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // BatchNormalization, as a factor and a summand for each channel; normalizations of rows; Softmax and related; LRN.
 #include <algorithm>
-#include <bit>
 #include <initializer_list>
 
 #include "ops/rows.h"
@@ -221,25 +220,6 @@ Verdict supports_lrn(const Node& node) {
 constexpr bp_dtype_set_t kNormalized = kFloats & ~one(BP_DTYPE_DOUBLE);
 
 }  // namespace
-
-void emit_softmax(Emit& e, const Tensor& x, const Tensor& y, size_t axis, std::string_view kind) {
-  const Rows rows = rows_of(e.caps(), x.shape, axis, axis + 1);
-  const int64_t vector = std::min<int64_t>(std::bit_floor(e.caps().float_lanes), 16);
-  if (e.caps().kind == BP_DEVICE_CPU && x.dtype == BP_DTYPE_FLOAT && vector > 1 && rows.inner == 1 &&
-      rows.n >= vector && (kind == "0" || kind == "1")) {
-    e.launch("softmax_vector", "softmax_vector", "-DVECTOR=" + std::to_string(vector) + " -DKIND=" + std::string(kind))
-        .in(x)
-        .out(y)
-        .arg(rows.count())
-        .arg(rows.n)
-        .range(rows.count());
-    return;
-  }
-  LaunchBuilder launch =
-      e.launch("softmax", "softmax", "-DTYPE=" + Emit::type(x) + rows.macros() + " -DKIND=" + std::string(kind));
-  launch.in(x).out(y).arg(rows.count()).arg(rows.n).arg(rows.inner);
-  rows.range(launch);
-}
 
 std::span<const Row> normalization_rows() {
   static constexpr Row kRows[] = {
