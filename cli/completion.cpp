@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cli/completion.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-
-#include "cli/words.h"
 
 namespace backplane::cli {
 namespace {

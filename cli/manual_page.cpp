@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cli/manual_page.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-
-#include "cli/words.h"
 
 namespace backplane::cli {
 namespace {

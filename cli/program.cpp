@@ -8,9 +8,10 @@
 #include <set>
 #include <sstream>
 
+#include "cli/completion.h"
 #include "cli/guarded.h"
+#include "cli/manual_page.h"
 #include "cli/suggest.h"
-#include "cli/words.h"
 
 namespace backplane::cli {
 namespace {

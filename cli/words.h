@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace backplane::cli {
@@ -22,11 +21,5 @@ struct CommandWords {
   std::vector<OptionWords> options;  // without hidden ones
   std::vector<CommandWords> commands;
 };
-
-// Returns a completion script for bash, zsh or fish. Empty for any other shell.
-std::string completion(const CommandWords& program, std::string_view shell);
-
-// Returns a manual page of section 1, as troff with the man macros. `footer` describes the exit status.
-std::string manual_page(const CommandWords& program, std::string_view version, std::string_view footer);
 
 }  // namespace backplane::cli

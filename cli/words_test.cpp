@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/words.h"
-
+// Tests that completion scripts and the manual page have the words of a program.
 #include <gmock/gmock.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+
+#include "cli/completion.h"
+#include "cli/manual_page.h"
 
 namespace backplane::cli {
 namespace {
