@@ -30,7 +30,9 @@ struct Malformed {
   Status status;
 };
 
-[[noreturn]] void malformed(std::string text);
+[[noreturn]] inline void malformed(std::string text) {
+  throw Malformed{Status(BP_INVALID_MODEL, std::move(text))};
+}
 
 // The names that a graph declares, as views of the model's bytes. Other names are looked up in the outer graphs.
 struct Scope {
