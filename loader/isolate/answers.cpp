@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replies to a plugin's requests about the graphs that were sent to its process.
+#include "isolate/answers.h"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -9,7 +10,6 @@
 #include <cstdlib>
 
 #include "base/abi.h"
-#include "isolate/proxy.h"
 
 namespace backplane::isolate {
 namespace {

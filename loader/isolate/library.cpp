@@ -4,7 +4,12 @@
 #include <fcntl.h>
 
 #include "base/abi.h"
-#include "isolate/proxy.h"
+#include "isolate/proxy_backend.h"
+#include "isolate/proxy_call.h"
+#include "isolate/proxy_coverage.h"
+#include "isolate/proxy_device.h"
+#include "isolate/proxy_instance.h"
+#include "isolate/proxy_program.h"
 
 namespace backplane::isolate {
 namespace {

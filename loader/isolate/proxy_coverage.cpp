@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "isolate/proxy_coverage.h"
+
+#include <deque>
+#include <functional>
+#include <mutex>
+
 #include "base/abi.h"
-#include "isolate/proxy.h"
+#include "isolate/answers.h"
+#include "isolate/proxy_call.h"
+#include "isolate/proxy_device.h"
 
 namespace backplane::isolate {
 namespace {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "isolate/proxy_device.h"
+
 #include "base/abi.h"
-#include "isolate/proxy.h"
+#include "isolate/proxy_call.h"
 
 namespace backplane::isolate {
 namespace {

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Instances: bindings and runs. A tensor in the loader's shared memory is bound in place. Any other tensor has a copy
 // in shared memory; inputs are copied there before a run, and outputs are copied back after it.
+#include "isolate/proxy_instance.h"
+
 #include <fcntl.h>
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
 
 #include "base/abi.h"
 #include "base/counted.h"
 #include "base/dtype.h"
 #include "host/shared_memory.h"
+#include "isolate/answers.h"
 #include "isolate/container_wire.h"
-#include "isolate/proxy.h"
+#include "isolate/proxy_call.h"
+#include "isolate/proxy_program.h"
 #include "isolate/staging.h"
 
 namespace backplane::isolate {

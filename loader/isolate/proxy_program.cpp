@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs: compiling, loading from the cache, descriptions and weights.
+#include "isolate/proxy_program.h"
+
 #include <algorithm>
 #include <limits>
 
 #include "base/abi.h"
 #include "base/dtype.h"
-#include "isolate/proxy.h"
+#include "isolate/answers.h"
+#include "isolate/proxy_call.h"
 
 namespace backplane::isolate {
 namespace {
