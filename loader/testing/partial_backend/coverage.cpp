@@ -10,6 +10,11 @@ namespace {
 
 using sdk::Error;
 
+std::string_view op_of(const bp_graph_t& graph, uint32_t node) {
+  const bp_text_t op = bp_graph_node(&graph, node)->op_type;
+  return {op.data, op.size};
+}
+
 struct Sink {
   const bp_coverage_sink_t* host;
   const bp_graph_t* graph;
@@ -142,35 +147,6 @@ bp_status_t BP_CALL opsets(bp_device_t* handle, bp_opsets_t* out, bp_error_t* er
 }
 
 }  // namespace
-
-bool Translated::is_same(const bp_node_t& node) {
-  return std::string_view(node.domain.data, node.domain.size) == "org.backplane.test" &&
-         std::string_view(node.op_type.data, node.op_type.size) == "Same" && node.input_count == 1 &&
-         node.output_count == 1;
-}
-
-Translated::Translated(const bp_graph_t& original) : original_(original) {
-  bool any = false;
-  for (uint32_t i = 0; i < original.node_count && !any; ++i) any = is_same(*bp_graph_node(&original, i));
-  if (!any) return;
-  for (uint32_t i = 0; i < original.node_count; ++i) {
-    bp_node_t node = sdk::element(original.nodes, i, original.node_stride);
-    if (is_same(node)) {
-      node.domain = {"", 0};
-      node.op_type = {"Identity", 8};
-      node.since_version = 1;
-    }
-    nodes_.push_back(node);
-  }
-  std::memcpy(static_cast<void*>(&graph_), &original, std::min<size_t>(original.size, sizeof graph_));
-  graph_.nodes = nodes_.data();
-  graph_.node_stride = sizeof(bp_node_t);
-}
-
-std::string_view op_of(const bp_graph_t& graph, uint32_t node) {
-  const bp_text_t op = bp_graph_node(&graph, node)->op_type;
-  return {op.data, op.size};
-}
 
 const bp_coverage_api_t kCoverageApi = {
     .size = sizeof(bp_coverage_api_t),

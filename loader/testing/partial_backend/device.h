@@ -144,8 +144,6 @@ void write(T* out, T value) {
   std::memcpy(static_cast<void*>(out), &value, std::min<size_t>(out->size, sizeof value));
 }
 
-std::string_view op_of(const bp_graph_t& graph, uint32_t node);
-
 extern const bp_coverage_api_t kCoverageApi;
 extern const bp_program_api_t kProgramApi;
 extern const bp_instance_api_t kInstanceApi;

@@ -13,25 +13,6 @@
 
 namespace backplane::partial {
 
-const bp_plugin_t* cpu = nullptr;
-
-Span::Span(const Device& device, uint32_t kind, std::string_view name)
-    : device_(device),
-      kind_(kind),
-      name_(name),
-      begin_(device.backend->sdk_host->tracing() ? sdk::monotonic_now() : 0) {}
-
-Span::~Span() {
-  if (begin_ == 0) return;
-  bp_span_t span{};
-  span.kind = kind_;
-  span.begin = begin_;
-  span.end = sdk::monotonic_now();
-  span.device = device_.id;
-  span.name = sdk::text(name_);
-  device_.backend->sdk_host->trace(span);
-}
-
 namespace {
 
 using sdk::Error;

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs and stored programs.
-#include <chrono>
-#include <thread>
-
 #include "partial_backend/device.h"
 
 namespace backplane::partial {
@@ -168,14 +165,6 @@ bp_status_t BP_CALL deserialize(bp_device_t* handle, const bp_compile_t* what, b
 }
 
 }  // namespace
-
-void take_time(uint64_t microseconds) {
-  if (microseconds != 0) std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
-}
-
-void wait_for_test(const Counters& counters) {
-  for (int i = 0; i < 60'000 && !counters.let_go; ++i) take_time(1000);
-}
 
 const bp_program_api_t kProgramApi = {
     .size = sizeof(bp_program_api_t),
