@@ -58,7 +58,14 @@ plants headers planted.h $'#include <string>\nstd::string f();' 'std::string f()
 plants warnings planted.cpp 'int f(int x) { return x; }' 'int f(int x) { int unused; return x; }' \
     python3 -B "$here/compile_database.py" "$build" loader/base/status.cpp "$work/tree/planted.cpp"
 # A function that is declared in X.h but defined in another source than X.cpp. Skipped without universal-ctags.
-planted=$((planted + 1))
+finds_definition() {
+    planted=$((planted + 1))
+    if python3 -B "$here/definitions.py" --root "$work/tree" >"$work/out" || ! grep -q "$1" "$work/out"; then
+        echo "FAILED: definitions does not find what was planted: $1"
+        cat "$work/out"
+        failures=$((failures + 1))
+    fi
+}
 rm -rf "$work/tree"
 mkdir -p "$work/tree/loader"
 echo 'namespace n { int f(); }' >"$work/tree/loader/planted.h"
@@ -68,16 +75,23 @@ status=0
 python3 -B "$here/definitions.py" --root "$work/tree" >"$work/out" 2>&1 || status=$?
 if [[ $status -eq 77 ]]; then
     echo "definitions: $(cat "$work/out")"
+    planted=$((planted + 1))
     skipped=$((skipped + 1))
 else
     [[ $status -eq 0 ]] || { echo "FAILED: definitions refuses a correct unit:"; cat "$work/out"; failures=$((failures + 1)); }
     mv "$work/tree/loader/planted.cpp" "$work/tree/loader/other.cpp"
     touch "$work/tree/loader/planted.cpp"
-    if python3 -B "$here/definitions.py" --root "$work/tree" >"$work/out" || ! grep -q 'planted.h: n::f' "$work/out"; then
-        echo "FAILED: definitions does not find what was planted:"
-        cat "$work/out"
-        failures=$((failures + 1))
-    fi
+    finds_definition 'planted.h: n::f is defined in loader/other.cpp'
+    # The header has no source of its own, and the function is defined in another folder.
+    rm "$work/tree/loader/planted.cpp"
+    mkdir "$work/tree/loader/elsewhere"
+    mv "$work/tree/loader/other.cpp" "$work/tree/loader/elsewhere/other.cpp"
+    finds_definition 'planted.h: n::f is defined in loader/elsewhere/other.cpp'
+    # The function of a header that is listed as an exception is defined in the header's own source.
+    mkdir "$work/tree/loader/passes"
+    mv "$work/tree/loader/planted.h" "$work/tree/loader/passes/passes.h"
+    mv "$work/tree/loader/elsewhere/other.cpp" "$work/tree/loader/passes/passes.cpp"
+    finds_definition 'passes.h: .* delete it from EXCEPTIONS'
 fi
 # A file that a mistyped option of a program made.
 planted=$((planted + 1))
