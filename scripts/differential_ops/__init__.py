@@ -14,6 +14,7 @@ from .microsoft import (
     dynamic_quantize_lstm, embed_layer_norm, fused_product, gelu, matmul_nbits, multi_head_attention, nhwc_conv, qattention, skip_layer_norm,
     spelled_out,
 )
+from .microsoft_quantized import fused_conv, integer_product, qlinear_binary, qlinear_concat, qlinear_pool, qlinear_unary, rotary_embedding
 from .movement import (
     blocks, concat, constant_of_shape, crop_pad, expand, eye_like, flatten, one_hot, pad, range_, reshape,
     reverse_sequence, shape_of, slice_, split, squeeze, tile, transpose, trilu, unsqueeze,
@@ -60,4 +61,7 @@ FOREIGN = [
     (dynamic_quantize_lstm, "DynamicQuantizeLSTM"),
     (gelu, "BiasGelu FastGelu Gelu QuickGelu"), (skip_layer_norm, "SkipLayerNormalization SkipSimplifiedLayerNormalization"),
     (fused_product, "FusedGemm FusedMatMul"), (matmul_nbits, "MatMulNBits"), (multi_head_attention, "MultiHeadAttention"),
+    (qlinear_binary, "QLinearAdd QLinearMul"), (qlinear_unary, "QLinearLeakyRelu QLinearSigmoid"), (qlinear_concat, "QLinearConcat"),
+    (qlinear_pool, "QLinearAveragePool QLinearGlobalAveragePool"), (integer_product, "DynamicQuantizeMatMul MatMulIntegerToFloat"),
+    (fused_conv, "FusedConv"), (rotary_embedding, "RotaryEmbedding"),
 ]

@@ -27,12 +27,19 @@ class Scale {
   float scale() const { return scale_; }
   float real(const Tensor& x, int64_t i) const { return static_cast<float>(widened(x, i) - zero_) * scale_; }
   int32_t above_zero(const Tensor& x, int64_t i) const { return widened(x, i) - zero_; }
-  uint8_t quantized(float value) const {
-    const float q = std::nearbyint(value / scale_) + static_cast<float>(zero_);
-    return is_signed_ ? static_cast<uint8_t>(saturate<int8_t>(q)) : saturate<uint8_t>(q);
+  // As QuantizeLinear does.
+  uint8_t quantized(float value) const { return rounded(value / scale_); }
+  uint8_t rounded(float steps) const { return stored(std::nearbyint(steps) + static_cast<float>(zero_)); }
+  // Adds the zero point before rounding, as onnxruntime does in sums, products and averages of windows: if the zero
+  // point is odd, values halfway between two integers are rounded to the other one.
+  uint8_t quantized_from_zero(float value) const {
+    return stored(std::nearbyint(value / scale_ + static_cast<float>(zero_)));
   }
 
  private:
+  uint8_t stored(float q) const {
+    return is_signed_ ? static_cast<uint8_t>(saturate<int8_t>(q)) : saturate<uint8_t>(q);
+  }
   static int32_t widened(const Tensor& x, int64_t i) {
     return x.dtype == BP_DTYPE_INT8 ? int32_t{x.as<int8_t>()[i]} : int32_t{x.as<uint8_t>()[i]};
   }
@@ -79,7 +86,7 @@ std::unique_ptr<Kernel> create_binary(const Node&) {
           for (int64_t i = 0; i < count; ++i) {
             const float x = a_scale.real(a, from[0] + i * walk.inner_stride(0));
             const float z = b_scale.real(b, from[1] + i * walk.inner_stride(1));
-            y[to + i] = y_scale.quantized(kAdds ? x + z : x * z);
+            y[to + i] = y_scale.quantized_from_zero(kAdds ? x + z : x * z);
           }
         });
       });
@@ -157,13 +164,13 @@ std::unique_ptr<Kernel> create_global_pool(const Node& node) {
     return make_plan({shape}, [=](Tensors inputs, Tensors outputs) {
       const Tensor& source = inputs[0];
       const Scale x_scale = scale_at(inputs, source, 1), y_scale = scale_at(inputs, outputs[0], 3);
+      const float factor = x_scale.scale() / (y_scale.scale() * static_cast<float>(pixels));
       parallel(source.shape[0] * channels, 1 + kCheapGrain / pixels, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           const int64_t first = last ? i / channels * pixels * channels + i % channels : i * pixels;
           int64_t sum = 0;
           for (int64_t p = 0; p < pixels; ++p) sum += x_scale.above_zero(source, first + p * (last ? channels : 1));
-          outputs[0].as<uint8_t>()[i] =
-              y_scale.quantized(static_cast<float>(sum) * x_scale.scale() / static_cast<float>(pixels));
+          outputs[0].as<uint8_t>()[i] = y_scale.rounded(static_cast<float>(sum) * factor);
         }
       });
     });
@@ -208,7 +215,7 @@ std::unique_ptr<Kernel> create_average_pool(const Node& node) {
               counted += in_padding;
             }
             const int64_t count = pads_count ? counted : inside;
-            outputs[0].as<uint8_t>()[plane * w.out_size() + o] = y_scale.quantized(
+            outputs[0].as<uint8_t>()[plane * w.out_size() + o] = y_scale.quantized_from_zero(
                 count == 0 ? 0 : static_cast<float>(sum) * x_scale.scale() / static_cast<float>(count));
           }
         }
