@@ -7,12 +7,9 @@
 
 namespace backplane::conform {
 
-// Declares add_<family>_cases() of each family, defined in families/<family>/cases.cpp.
-#define BACKPLANE_ENTRY(family) void add_##family##_cases(OpCases& cases);
-#include "families.inc"
-#undef BACKPLANE_ENTRY
-
 namespace {
+
+std::span<const AddFamilyCases> case_families;
 
 constexpr Profile kProfiles[] = {
     {"core", 1, "operators of CNNs and transformer encoders in 32-bit floating point"},
@@ -54,12 +51,15 @@ void OpCases::add_real(const std::string& op, const std::string& variant,
   }
 }
 
+void set_op_cases(std::span<const AddFamilyCases> families) {
+  case_families = families;
+}
+
 const std::vector<OpCase>& op_cases() {
   static const OpCases kCases = [] {
+    if (case_families.empty()) throw std::logic_error("set_op_cases() has not been called");
     OpCases all;
-#define BACKPLANE_ENTRY(family) add_##family##_cases(all);
-#include "families.inc"
-#undef BACKPLANE_ENTRY
+    for (const AddFamilyCases add : case_families) add(all);
     return all;
   }();
   return kCases.all();

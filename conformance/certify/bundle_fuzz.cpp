@@ -10,6 +10,7 @@
 #include "certify/page.h"
 #include "certify/trust.h"
 #include "cli/printable.h"
+#include "families/families.h"
 #include "journal/digest.h"
 
 namespace backplane::conform {
@@ -80,6 +81,7 @@ void try_reader(uint8_t which, const std::string& text) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace backplane::conform;
   if (size == 0) return 0;
+  use_families();  // `verify` draws up the list of cases
   const std::string text(reinterpret_cast<const char*>(data + 1), size - 1);
   const uint8_t which = data[0] % 12;
   if (which < std::size(kFuzzed))

@@ -11,6 +11,7 @@
 #include "cli/guarded.h"
 #include "cli/program.h"
 #include "commands/verb.h"
+#include "families/families.h"
 #include "run/plugin_run.h"
 
 #ifdef __SANITIZE_ADDRESS__
@@ -37,6 +38,7 @@ constexpr const Verb* kVerbs[] = {
 };
 
 int run(int argc, char** argv) {
+  use_families();
   cli::Program program({.name = "backplane-conform",
                         .does = "Tests whether a backend keeps Backplane's contract.",
                         .version = fmt::format("backplane-conform {} (ABI {}.{})", BACKPLANE_RELEASE,

@@ -8,6 +8,8 @@
 namespace backplane::conform {
 namespace {
 
+std::span<const FamilyOperators> operator_families;
+
 template <class T>
 const T* find(const Attributes& attributes, std::string_view name) {
   for (const Attribute& attribute : attributes) {
@@ -107,20 +109,15 @@ void drop_newer_attributes(std::string_view op, uint32_t version, Attributes& at
   }
 }
 
-// Declares <family>_operators() of each family, defined in families/<family>/oracle.cpp.
-#define BACKPLANE_ENTRY(family) std::span<const Operator> family##_operators();
-#include "families.inc"
-#undef BACKPLANE_ENTRY
+void set_operators(std::span<const FamilyOperators> families) {
+  operator_families = families;
+}
 
 std::vector<const Operator*> all_operators() {
-  const std::span<const Operator> families[] = {
-#define BACKPLANE_ENTRY(family) family##_operators(),
-#include "families.inc"
-#undef BACKPLANE_ENTRY
-  };
+  if (operator_families.empty()) throw std::logic_error("set_operators() has not been called");
   std::vector<const Operator*> all;
-  for (const auto family : families) {
-    for (const Operator& op : family) all.push_back(&op);
+  for (const FamilyOperators family : operator_families) {
+    for (const Operator& op : family()) all.push_back(&op);
   }
   return all;
 }

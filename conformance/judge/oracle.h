@@ -78,6 +78,11 @@ struct Operator {
   Oracle compute;
   std::string_view domain = "";  // empty for ONNX's own domain, ai.onnx
 };
+using FamilyOperators = std::span<const Operator> (*)();
+
+// Sets the operators that the oracle has, in the order of all_operators(). Called once, before the functions below and
+// before other threads start: a program calls use_families() of families/families.h. Does not copy the list.
+void set_operators(std::span<const FamilyOperators> families);
 
 // Returns the newest of `versions` in operator set `opset`, or nullopt if there is none. With `brain`, considers only
 // versions that support BFLOAT16.
