@@ -21,9 +21,9 @@ SOURCE = re.compile(r"\.(c|cc|cpp|cxx|cu|cuh|h|hh|hpp|hxx|inc|inl)$")
 TEST = re.compile(r"_(test|bench|fuzz)\.\w+$|(^|/)testing[/.]")
 INCLUDE = re.compile(r"^(?:[ \t]|/\*.*?\*/)*(?:#|%:)[ \t]*(?:include|include_next|import)\b[ \t]*(.*?)[ \t\r]*$", re.MULTILINE)
 HEADER = re.compile(r'(["<])([^">]+)[">]')
-RULE = re.compile(r"(?:(roots|files) +)?([^\s:!]+):\s*(.*)")
+RULE = re.compile(r"(?:(roots|files|generated) +)?([^\s:!]+):\s*(.*)")
 EXCEPTION = re.compile(r"! +(\S+) -> (\S+) +([1-9][0-9]*)")
-FORMS = "'ROOM: ROOM …', 'files ROOM: PATTERN …', 'roots FOLDER: FOLDER …', 'generated: HEADER …' or '! ROOM -> ROOM COUNT'"
+FORMS = "'ROOM: ROOM …', 'files ROOM: PATTERN …', 'roots FOLDER: FOLDER …', 'generated ROOM: HEADER …' or '! ROOM -> ROOM COUNT'"
 
 
 class Table:
@@ -34,7 +34,7 @@ class Table:
         self.rooms: dict[str, tuple[int, list[str]]] = {}  # room: the rooms that it may include
         self.files: dict[str, tuple[int, str]] = {}  # pattern of paths without extension: room
         self.roots: dict[str, tuple[int, list[str]]] = {}  # folder: where its files' includes are looked up
-        self.generated: dict[str, tuple[int, str]] = {}
+        self.generated: dict[tuple[str, str], tuple[int, None]] = {}  # room, header
         self.exceptions: dict[tuple[str, str], tuple[int, int]] = {}  # from, to: count of includes
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             if line := line.split("#")[0].strip():
@@ -48,7 +48,7 @@ class Table:
 
     def add(self, target: dict, key: str | tuple[str, str], line: int, value: object) -> None:
         if key in target:
-            name = key if isinstance(key, str) else " -> ".join(key)
+            name = key if isinstance(key, str) else (": " if target is self.generated else " -> ").join(key)
             raise self.error(line, f"{name} is already in line {target[key][0]}: merge the two lines")
         target[key] = line, value
 
@@ -60,9 +60,12 @@ class Table:
             raise self.error(line, f"cannot read '{text}': write {FORMS}")
         elif rule[1] == "roots":
             self.add(self.roots, rule[2], line, rule[3].split())
-        elif rule[1] == "files" or rule[2] == "generated":
+        elif rule[1] == "files":
             for name in rule[3].split():
-                self.add(self.files if rule[1] else self.generated, name, line, rule[2])
+                self.add(self.files, name, line, rule[2])
+        elif rule[1] == "generated":
+            for name in rule[3].split():
+                self.add(self.generated, (rule[2], name), line, None)
         else:
             self.add(self.rooms, rule[2], line, rule[3].split())
 
@@ -75,6 +78,7 @@ class Table:
 
     def check(self) -> None:
         used = list(self.files.values()) + [(line, room) for arrow, (line, _) in self.exceptions.items() for room in arrow]
+        used += [(line, room) for (room, _), (line, _) in self.generated.items()]
         for line, room in used:
             if room not in self.rooms:
                 raise self.error(line, f"'{room}' is not a room of this table: add a line '{room}: …' or correct the name")
@@ -105,7 +109,7 @@ class Check:
     def __init__(self, root: pathlib.Path, table: Table) -> None:
         self.root, self.table = root, table
         self.findings: list[str] = []
-        self.used: set[str] = set()  # patterns that match a file of the tree, and generated headers that a file includes
+        self.used: set[str | tuple[str, str]] = set()  # patterns that match a file, and generated headers that a file includes
         self.arrows: dict[tuple[str, str], list[str]] = collections.defaultdict(list)  # from, to: "file:line includes file"
         names = list_sources(root, sorted({room.split("/")[0] for room in table.rooms}))
         self.rooms = {name: self.find_room(name) for name in names}  # by file
@@ -134,8 +138,11 @@ class Check:
         target = self.resolve(name, quote, header)
         if target and self.rooms[target] != self.rooms[name]:
             self.arrows[self.rooms[name], self.rooms[target]].append(f"{place} includes {target}")
-        elif not target and header in self.table.generated:
-            self.used.add(header)
+        elif not target and (self.rooms[name], header) in self.table.generated:
+            self.used.add((self.rooms[name], header))
+        elif not target and (rooms := [room for room, generated in self.table.generated if generated == header]):
+            self.findings.append(f"{place}: {self.rooms[name]} may not include the generated '{header}', which belongs to "
+                                 f"{' and '.join(rooms)}: move the code")
         elif not target and (quote == '"' or header.startswith("backplane/")):
             self.findings.append(f"{place}: '{header}' is not in the tree: correct the path, add the file to git, write <…> for a "
                                  f"system header, or add a 'roots' or 'generated' line to {self.table.path}")
@@ -173,7 +180,8 @@ class Check:
             f"{name}: its room {room} is not in the table: add a line '{room}: …' or 'files ROOM: {os.path.splitext(name)[0]}' to {path}"
             for room, name in filled.items() if room not in self.table.rooms]
         for what, names in ("room", self.table.rooms), ("pattern", self.table.files), ("generated header", self.table.generated):
-            self.findings += [f"{path}:{line}: {what} {name} is stale: no file uses it; delete it or correct the name"
+            self.findings += [f"{path}:{line}: {what} {name if isinstance(name, str) else ': '.join(name)} is stale: "
+                              "no file uses it; delete it or correct the name"
                               for name, (line, _) in names.items() if name not in (filled if what == "room" else self.used)]
 
 

@@ -19,7 +19,7 @@ for variable in [name for name in os.environ if name.startswith("GIT_")]:
 TABLE = """\
 roots *: api
 roots lib: lib
-generated: made.h
+generated lib/base: made.h
 files api: api/*
 files lib/view: lib/top/view
 api:
@@ -121,6 +121,10 @@ class IncludesTest(unittest.TestCase):
         self.write("lib/top/tree.cpp", "#include <string>\n#include <backplane/no.h>\n")
         self.check(1, "lib/top/tree.cpp:2: 'backplane/no.h' is not in the tree")
 
+    def test_generated_header_of_another_room(self) -> None:
+        self.write("lib/top/tree.cpp", '#include "made.h"\n')
+        self.check(1, "lib/top/tree.cpp:1: lib/top may not include the generated 'made.h', which belongs to lib/base: move the code")
+
     def test_include_of_a_macro(self) -> None:
         self.write("lib/top/tree.cpp", "#include CONFIGURED\n")
         self.check(1, "lib/top/tree.cpp:1: 'CONFIGURED' is not in the tree")
@@ -130,10 +134,10 @@ class IncludesTest(unittest.TestCase):
         self.check(1, "lib/new/a.h: its room lib/new is not in the table: add a line 'lib/new: …' or 'files ROOM: lib/new/a'")
 
     def test_stale_lines(self) -> None:
-        for line in "room lib/old", "pattern lib/top/old", "generated header old.h":
+        for line in "room lib/old", "pattern lib/top/old", "generated header lib/top: old.h":
             with self.subTest(line):
-                new = {"room": "lib/old: api", "pattern": "files lib/view: lib/top/old", "generated header": "generated: old.h"}
-                self.edit("2   # a comment", "2\n" + new[line.rsplit(" ", 1)[0]])
+                new = {"room": "lib/old: api", "pattern": "files lib/view: lib/top/old", "generated": "generated lib/top: old.h"}
+                self.edit("2   # a comment", "2\n" + new[line.split(" ")[0]])
                 self.check(1, f"table.txt:12: {line} is stale")
 
     def test_malformed_table(self) -> None:
@@ -145,6 +149,8 @@ class IncludesTest(unittest.TestCase):
             "! lib/view -> lib/no 1": "'lib/no' is not a room of this table",
             "! lib/base -> lib/top 1": "lib/base -> lib/top is already in line 11",
             "files lib/no: lib/top/tree": "'lib/no' is not a room of this table",
+            "generated lib/no: made.h": "'lib/no' is not a room of this table",
+            "generated lib/base: made.h": "lib/base: made.h is already in line 3",
             "lib/more: lib/no": "'lib/no' is not another room of this table",
             "lib/top: api": "lib/top is already in line 8",
         }
