@@ -10,8 +10,8 @@
 
 #include "cases/cases.h"
 #include "cases/model.h"
+#include "checks/case.h"
 #include "host/program.h"
-#include "journal/case.h"
 #include "journal/result.h"
 
 namespace backplane::conform {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "journal/case.h"
+#include "journal/case_name.h"
 
 namespace backplane::conform {
 

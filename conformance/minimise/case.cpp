@@ -7,7 +7,7 @@
 
 #include "checks/graph.h"
 #include "cli/printable.h"
-#include "journal/case.h"
+#include "journal/case_name.h"
 #include "journal/digest.h"
 #include "minimise/sound.h"
 #include "minimise/trial.h"

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "checks/case.h"
 #include "cli/command.h"
-#include "journal/case.h"
 
 namespace backplane::conform {
 

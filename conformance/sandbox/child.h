@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "checks/case.h"
 #include "checks/remote.h"
-#include "journal/case.h"
 #include "journal/result.h"
 
 namespace backplane::conform {

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "journal/case.h"
+#include "journal/case_name.h"
 #include "journal/digest.h"
 
 namespace backplane::conform {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
-#include "journal/case.h"
+#include "journal/case_name.h"
 #include "journal/digest.h"
 
 namespace backplane::conform {

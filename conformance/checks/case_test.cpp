@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "journal/case.h"
+#include "checks/case.h"
 
 #include <gmock/gmock.h>
 #include <unistd.h>
@@ -60,15 +60,6 @@ TEST_F(CaseTest, ShardsShareTheCasesOut) {
     for (const std::string& name : names(select(all, {i, 3}))) dealt.push_back(name);
   }
   EXPECT_THAT(dealt, testing::UnorderedElementsAreArray(names(all)));
-}
-
-TEST_F(CaseTest, AShardIsTwoNumbers) {
-  const Shard shard = parse_shard("3/4294967295");
-  EXPECT_EQ(shard.index, 3u);
-  EXPECT_EQ(shard.count, UINT32_MAX);
-  for (const char* bad : {"", "1", "/", "1/", "/2", "0/2", "3/2", "-1/2", "+1/2", " 1/2", "1/2 ", "1 /2", "1/2/3",
-                          "4294967297/4294967298", "1/18446744073709551617", "1.0/2"})
-    EXPECT_THROW(parse_shard(bad), Usage) << bad;
 }
 
 TEST_F(CaseTest, AMissingFolderIsAnError) {
