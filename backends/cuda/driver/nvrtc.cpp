@@ -33,7 +33,7 @@ struct Functions {
 };
 // NOLINTEND(readability-identifier-naming)
 
-// NVRTC opens a library by its name alone when it first compiles. Opened before, it is found beside NVRTC even if no
+// NVRTC opens a library by its name alone when it first compiles. Opened before, it is found next to NVRTC even if no
 // search path has that folder, as after an installation that did not run ldconfig.
 void open_builtins(const Functions& all) {
   int major = 0, minor = 0;

@@ -80,8 +80,8 @@ class Emit {
   bool has_output(uint32_t slot) const { return static_cast<bool>(node.output(slot)); }
   Tensor input(uint32_t slot);       // in memory; a pending formula is computed now
   Shape shape(uint32_t slot) const;  // of an input, even if it is not computed yet
-  // If the input is another tensor with its last two dimensions exchanged, and not computed yet: that tensor's memory,
-  // with the input's extents. Else empty.
+  // If the input is a tensor with its last two dimensions exchanged, and the exchange is still pending: that tensor's
+  // memory, with the input's extents. Otherwise empty.
   Tensor transposed_input(uint32_t slot) const;
   bool constant(uint32_t slot) const;         // whether the input is a weight
   bool constant(const Tensor& tensor) const;  // whether it is constant, or computed once from constants

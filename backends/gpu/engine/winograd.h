@@ -20,7 +20,8 @@ struct WinogradCut {
   std::string input_options() const;
   std::string output_options(bool bias) const;
 };
-// For a convolution with `maps` output channels and `tiles` tiles; a line of the image has `line` tiles.
+// Returns how the transforms of a convolution with `maps` output channels and `tiles` tiles are cut into work items. A
+// row of the image has `line` tiles.
 WinogradCut winograd_cut(const DeviceCaps& caps, int64_t maps, int64_t tiles, int64_t line);
 
 struct WinogradThroughput {

@@ -46,7 +46,7 @@ CLONED void add_row(float* y, const float* x, int64_t n) {
 Plan plan_attention(const PlanContext& context, const FusedAttention& a, Tensors inputs) {
   for (const Tensor& input : inputs.first(3)) {
     if (input.shape.rank() != 4)
-      return fail("an operand of attention has shape " + to_string(input.shape) + ", which does not have 4 dimensions");
+      return fail("an operand of attention has shape " + to_string(input.shape) + "; it must have rank 4");
   }
   const View q(inputs[0].shape, a.q_order), k(inputs[1].shape, a.k_order), v(inputs[2].shape, a.v_order);
   std::array<int64_t, 2> outer;

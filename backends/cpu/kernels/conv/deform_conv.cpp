@@ -85,7 +85,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
                       offset_groups = node.attr("offset_group", int64_t{1})](Tensors in) -> Plan {
     std::string error;
     const Shape &x = in[kX].shape, &w = in[kW].shape;
-    if (x.rank() != 4) return fail("X " + to_string(x) + " does not have 4 dimensions");
+    if (x.rank() != 4) return fail("X " + to_string(x) + " must have rank 4");
     const std::optional<ConvSize> size = conv_size(x, w, groups, &error);
     if (!size) return fail(error);
     const std::optional<Window> window = make_window(attributes, x, w.span().subspan(2), &error);
