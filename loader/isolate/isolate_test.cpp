@@ -3,7 +3,10 @@
 #include <dirent.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +15,7 @@
 #include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -266,6 +270,51 @@ TEST(Isolate, AHangEndsSoonAfterTheDeadline) {
   EXPECT_LT(Clock::now() - begin, std::chrono::seconds(10));
   Exec again = env.compile(one_node("Neg")).exec();
   EXPECT_THAT(run(again, {1, 2, 3}), ElementsAre(1, 2, 3));
+}
+
+// Neither a signal that stops the process, nor a plugin that blocks signals and closes the control socket, lets it
+// outlive a framework that is killed.
+TEST(Isolate, AProcessEndsWithItsFramework) {
+  if (testing::is_emulated()) GTEST_SKIP() << "the emulator cannot fork a program with several threads";
+  for (const int signal : {SIGSTOP, SIGCONT}) {
+    SCOPED_TRACE(signal);
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    const pid_t framework = ::fork();
+    if (framework == 0) {
+      std::thread([&] {  // a framework may end this thread; the process must stay
+        const Environment env = isolated({kFault}, "fault", {{"fault.ops", "Neg"}, {"fault.what", "hang_in_run"}});
+        Exec exec = env.compile(one_node("Neg")).exec();
+        const pid_t child = processes().at(0);
+        ::kill(child, signal);
+        static_cast<void>(::write(ends[1], &child, sizeof child));
+        run(exec, {1, 2, 3});
+      })
+          .detach();
+      for (;;) ::pause();
+    }
+    pid_t child = -1;
+    ASSERT_EQ(::read(ends[0], &child, sizeof child), static_cast<ssize_t>(sizeof child));
+    const int process = static_cast<int>(::syscall(SYS_pidfd_open, child, 0));
+    ASSERT_GE(process, 0);
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));  // until the run has begun
+    ::kill(framework, SIGKILL);
+    ::waitpid(framework, nullptr, 0);
+    pollfd ended{process, POLLIN, 0};
+    EXPECT_EQ(::poll(&ended, 1, 20'000), 1) << "it is still there";
+    ::kill(child, SIGKILL);
+    for (const int number : {process, ends[0], ends[1]}) ::close(number);
+  }
+}
+
+// A process is started for a thread of the framework that ends before the framework does.
+TEST(Isolate, AProcessOutlivesTheThreadThatStartedIt) {
+  std::optional<Environment> env;
+  std::thread([&] { env.emplace(isolated({kCpu}, "cpu")); }).join();
+  Exec exec = env->compile(one_node("Neg")).exec();
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_THAT(run(exec, {1, -2, 3}), ElementsAre(-1, 2, -3));
+  EXPECT_EQ(failure([&] { run(exec, {1, -2, 3}); }).text(), "nothing was thrown");
 }
 
 TEST(Isolate, DeadlinesReachTheBackend) {

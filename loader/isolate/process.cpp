@@ -11,6 +11,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <future>
 #include <new>
 #include <system_error>
 #include <utility>
@@ -79,12 +80,8 @@ class Process::Lease {
   bool finished_ = false;
 };
 
-Process::Process(std::string name, pid_t child, Descriptor process, Descriptor control)
-    : owner_(getpid()),
-      child_(child),
-      process_(std::move(process)),
-      control_(std::move(control)),
-      name_(std::move(name)) {
+Process::Process(std::string name, Descriptor control)
+    : owner_(getpid()), control_(std::move(control)), name_(std::move(name)) {
   // Reserved now, so that adding a lane, giving one back and killing the process need no memory later.
   lanes_.reserve(kMostLanes);
   idle_.reserve(kMostLanes);
@@ -96,25 +93,44 @@ Result<std::shared_ptr<Process>> Process::start(std::string name, const Program&
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
     return Status(BP_RESOURCE_EXHAUSTED, std::string("cannot create a socket for a backend: ") + std::strerror(errno));
   Descriptor own(ends[0]), other(ends[1]);
-  BP_ASSIGN(const pid_t child, spawn(program, {other.get(), library}));
-  Descriptor process(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
-  if (!process) {
-    const int error = errno;
-    ::kill(-child, SIGKILL);
-    if (error != ESRCH) ::waitpid(child, nullptr, 0);
-    return Status(BP_UNSUPPORTED,
-                  std::string("cannot get a descriptor of a backend's process: ") + std::strerror(error));
-  }
-  std::shared_ptr<Process> started(new Process(std::move(name), child, std::move(process), std::move(own)), discard);
+  std::shared_ptr<Process> started(new Process(std::move(name), std::move(own)), discard);
+  std::promise<Status> launched;
+  std::future<Status> result = launched.get_future();
+  // The watching thread starts the process. The process asks for a SIGKILL when its parent ends (PR_SET_PDEATHSIG), and
+  // gets it when the thread that started it ends; a thread of the framework may end at any time.
   try {
-    started->watcher_ = std::make_unique<std::thread>([raw = started.get()] { raw->watch(); });
+    started->watcher_ =
+        std::make_unique<std::thread>([raw = started.get(), &program, files = std::vector<int>{other.get(), library},
+                                       launched = std::move(launched)]() mutable {
+          Status status = raw->launch(program, files);
+          const bool is_running = status.ok();
+          launched.set_value(std::move(status));
+          if (is_running) raw->watch();
+        });
   } catch (const std::system_error& error) {
-    ::kill(-child, SIGKILL);
-    ::waitpid(child, nullptr, 0);
-    started->reaped_ = true;
     return Status(BP_RESOURCE_EXHAUSTED, std::string("cannot start a thread for a backend's process: ") + error.what());
   }
+  BP_TRY(result.get());
   return started;
+}
+
+// Runs on the watching thread.
+Status Process::launch(const Program& program, const std::vector<int>& files) noexcept {
+  try {
+    BP_ASSIGN(const pid_t child, spawn(program, files));
+    process_ = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
+    if (!process_) {
+      const int error = errno;
+      ::kill(-child, SIGKILL);
+      if (error != ESRCH) ::waitpid(child, nullptr, 0);
+      return {BP_UNSUPPORTED, std::string("cannot get a descriptor of a backend's process: ") + std::strerror(error)};
+    }
+    child_ = child;
+    reaped_ = false;
+    return {};
+  } catch (const std::bad_alloc&) {
+    return {BP_RESOURCE_EXHAUSTED, "no memory is left to start a backend's process"};
+  }
 }
 
 // Kills the process and deletes the object. If the process does not end, because the kernel cannot interrupt what it

@@ -94,8 +94,9 @@ class Process {
   class Lease;
   class Waiting;
 
-  Process(std::string name, pid_t child, Descriptor process, Descriptor control);
+  Process(std::string name, Descriptor control);
   static void discard(Process* process);
+  Status launch(const Program& program, const std::vector<int>& files) noexcept;
   // Like `kill`, but the caller holds `mutex_` and the process has not been reaped.
   void kill_locked(std::string_view why);
   void watch();
@@ -106,8 +107,8 @@ class Process {
                                Answers* answers);
   Status broken(Operation operation, const Status& status);
 
-  const int owner_;  // process id; a forked child has no watching thread
-  const pid_t child_;
+  const int owner_;     // process id; a forked child has no watching thread
+  pid_t child_ = -1;    // constant once it was launched, as is process_
   Descriptor process_;  // a pidfd
   Descriptor control_;
 
@@ -116,7 +117,7 @@ class Process {
   std::string name_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<Lane*> idle_;
-  bool reaped_ = false;
+  bool reaped_ = true;  // there is no process: it was not launched, or has ended
   std::string killed_why_;
   std::string how_;  // how the process ended
   bool killed_by_others_ = false;

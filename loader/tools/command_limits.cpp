@@ -12,6 +12,9 @@
 #include <charconv>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
 #include <thread>
 
 #include "cli/guarded.h"
@@ -61,6 +64,17 @@ uint64_t bytes_of(const std::string& text) {
   return number << shift;
 }
 
+// Kills the process groups that this command has started: those of isolated backends and of the probe, with what their
+// plugins have started. Without it, the kernel would kill only the leaders.
+void kill_started_groups() {
+  std::error_code error;
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task", error)) {
+    std::ifstream children(thread.path() / "children");
+    for (pid_t child = 0; children >> child;)
+      if (child > 1 && getpgid(child) == child) kill(-child, SIGKILL);
+  }
+}
+
 // Waits in a separate thread, because the main thread may be in an endless loop in a backend. The thread blocks all
 // signals.
 void stop_after(double seconds, const std::string& text) {
@@ -72,6 +86,7 @@ void stop_after(double seconds, const std::string& text) {
     alarm(2);  // ends the process in case printing blocks
     if (g_print) g_print(fmt::format("stopped: it took longer than --timeout {}", text));
     std::fflush(stdout);
+    kill_started_groups();
     _exit(cli::kNegative);
   }).detach();
   pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -3,9 +3,11 @@
 // control.h lists its descriptors.
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -63,6 +65,25 @@ Sandbox sandbox_of(std::string_view word) {
   return word == "off" ? Sandbox::kOff : word == "drivers" ? Sandbox::kDrivers : Sandbox::kStrict;
 }
 
+// The process that made the control socket. 0 if the system does not say.
+pid_t loader_of_socket() {
+  ucred loader{};
+  socklen_t size = sizeof loader;
+  return ::getsockopt(kControlSocket, SOL_SOCKET, SO_PEERCRED, &loader, &size) == 0 ? loader.pid : 0;
+}
+
+// Ends with the loader, even if a signal has stopped this process or the plugin has blocked its threads.
+void end_with(pid_t loader) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (loader != 0 && ::getppid() != loader) _exit(0);  // it ended before
+}
+
+// Ends this process and those that the plugin has started in its group.
+[[noreturn]] void end_group() {
+  if (::getpgrp() == ::getpid()) ::kill(0, SIGKILL);
+  _exit(0);
+}
+
 [[noreturn]] void serve(Server& server) {
   const pid_t loader = getppid();
   std::vector<Lane*> lanes;  // never destroyed, because their threads run until the process ends
@@ -70,11 +91,14 @@ Sandbox sandbox_of(std::string_view word) {
     pollfd watched{kControlSocket, POLLIN, 0};
     const int ready = ::poll(&watched, 1, kAliveMs);
     // Detects that the loader has ended even if its end of the socket is still open in a child of the loader.
-    if (getppid() != loader) _exit(0);
+    if (getppid() != loader) end_group();
     if (ready <= 0) continue;
     ControlPacket packet{};
     std::vector<Descriptor> files;
-    if (!receive(packet, files)) _exit(0);
+    if (!receive(packet, files)) {
+      if (watched.revents & POLLHUP) end_group();  // the loader has ended, or no longer watches this process
+      _exit(0);
+    }
     if (packet.kind == ControlPacket::kCancel && packet.channel < lanes.size())
       lanes[packet.channel]->cancel(packet.call);
     if (packet.kind != ControlPacket::kNewChannel || files.size() != 2 || packet.channel != lanes.size()) continue;
@@ -93,6 +117,7 @@ int main(int argc, char** argv) {
     constexpr std::string_view kUsage = "usage: backplane-isolated LIBRARY [SANDBOX [PATH…]]\nThe loader runs this.\n";
     return ::write(STDERR_FILENO, kUsage.data(), kUsage.size()) < 0 ? 1 : 2;
   }
+  end_with(loader_of_socket());
   ::fcntl(kControlSocket, F_SETFD, FD_CLOEXEC);
   ::fcntl(kLibraryFile, F_SETFD, FD_CLOEXEC);
   SandboxSettings settings;
