@@ -98,6 +98,17 @@ Refusal check_header(const std::string& name, const File& file, Segments& out_se
   return {};
 }
 
+// Refuses a library that would make the stacks of all threads executable. glibc does that when it loads one whose
+// PT_GNU_STACK says so, and on x86-64 and AArch64 also one without it. Linkers of today always write it.
+Refusal check_stack(const std::string& name, const Segments& segments) {
+  const auto mark = std::ranges::find(segments, PT_GNU_STACK, &Elf64_Phdr::p_type);
+  if (mark != segments.end() && !(mark->p_flags & PF_X)) return {};
+  return {BP_REFUSED_UNTRUSTED,
+          fmt::format("{} is not used: {}, so that the stacks of this process would become executable: link it with -z "
+                      "noexecstack, and give assembly files a section .note.GNU-stack",
+                      name, mark == segments.end() ? "it has no PT_GNU_STACK" : "its PT_GNU_STACK asks for PF_X")};
+}
+
 // Reads the names of the libraries that the file needs, from the DT_NEEDED entries of its dynamic section.
 Refusal needed_libraries(const std::string& name, const File& file, const Segments& segments,
                          std::vector<std::string>& out_names) {
@@ -154,7 +165,8 @@ std::string own_machine() {
 Refusal read_elf(const std::string& name, const File& file, std::vector<std::string>& out_needed) {
   Segments segments;
   if (Refusal refusal = check_header(name, file, segments)) return refusal;
-  return needed_libraries(name, file, segments, out_needed);
+  if (Refusal refusal = needed_libraries(name, file, segments, out_needed)) return refusal;
+  return check_stack(name, segments);
 }
 
 }  // namespace backplane

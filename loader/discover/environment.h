@@ -46,6 +46,8 @@ struct Backend {
   std::unique_ptr<PluginTables> tables;
   const bp_plugin_t* plugin;  // points into `tables`
   bp_backend_t* handle = nullptr;
+  // Whether what creating and opening change for the whole process is put back (process_state.h).
+  bool keeps_process_state = true;
   std::atomic<bool> given_up{false};  // one of its devices was abandoned, so the backend is never destroyed
   std::string id;
   std::string library;         // path

@@ -104,6 +104,12 @@ Elf64_Ehdr& header(std::string& bytes) {
   return *reinterpret_cast<Elf64_Ehdr*>(bytes.data());
 }
 
+Elf64_Phdr& stack_mark(std::string& bytes) {
+  auto* const first = reinterpret_cast<Elf64_Phdr*>(bytes.data() + header(bytes).e_phoff);
+  return *std::find_if(first, first + header(bytes).e_phnum,
+                       [](const Elf64_Phdr& segment) { return segment.p_type == PT_GNU_STACK; });
+}
+
 class BadFile : public ::testing::TestWithParam<FileCase> {};
 
 TEST_P(BadFile, IsRefusedBeforeItIsLoaded) {
@@ -159,6 +165,16 @@ INSTANTIATE_TEST_SUITE_P(
                       FileCase{"other_word_size", BP_REFUSED_ARCHITECTURE, "64-bit",
                                [](auto& box, auto& file, auto good) {
                                  header(good).e_ident[EI_CLASS] = ELFCLASS32;
+                                 box.write(file, good);
+                               }},
+                      FileCase{"executable_stack", BP_REFUSED_UNTRUSTED, "its PT_GNU_STACK asks for PF_X",
+                               [](auto& box, auto& file, auto good) {
+                                 stack_mark(good).p_flags |= PF_X;
+                                 box.write(file, good);
+                               }},
+                      FileCase{"no_stack_mark", BP_REFUSED_UNTRUSTED, "it has no PT_GNU_STACK",
+                               [](auto& box, auto& file, auto good) {
+                                 stack_mark(good).p_type = PT_NULL;
                                  box.write(file, good);
                                }},
                       FileCase{"other_byte_order", BP_REFUSED_ARCHITECTURE, "little-endian",

@@ -10,6 +10,7 @@
 #include "discover/known.h"
 #include "discover/library.h"
 #include "discover/negotiate.h"
+#include "discover/process_state.h"
 #include "discover/survey.h"
 #include "discover/writers.h"
 
@@ -33,7 +34,10 @@ Refusal open_library(const Opening& opening, const Log& log, Backend& out, FileF
   } else {
     if (Refusal refusal = probe_library(opening.library, file, *content, opening.probe, log)) return refusal;
     bp_plugin_query_t query = nullptr;
-    if (Refusal refusal = load_library(opening.library, file, *content, query)) return refusal;
+    {
+      const KeptProcessState kept;  // its constructors run
+      if (Refusal refusal = load_library(opening.library, file, *content, query)) return refusal;
+    }
     if (Refusal refusal = negotiate(query, name, opening.expected_id, *out.tables)) return refusal;
   }
   out.id = abi::string(out.plugin->id);

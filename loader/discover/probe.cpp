@@ -39,12 +39,16 @@ const char* next_step(ProbeStep last) {
       return "was queried about an operator";
     case ProbeStep::kAnswered:
       return "closed a device";
+    case ProbeStep::kDone:
+      return "ended";  // its exit handlers and the destructors of its library
     default:
       return "was destroyed";
   }
 }
 
 std::string how_it_ended(const ChildResult& child, const ProbeProgress& progress) {
+  if (progress.last == ProbeStep::kChanged && !progress.disturbed)
+    return fmt::format("changed {} while it {}", text_of_part(progress.part), next_step(progress.before));
   const char* where = next_step(progress.last);
   if (child.timed_out) return fmt::format("did not return in time while it {}", where);
   if (child.signal) {
@@ -106,10 +110,9 @@ Refusal probe_library(const fs::path& path, const File& library, const std::stri
   const bool complete = !child->timed_out && !progress.disturbed;
   if (complete && progress.last == ProbeStep::kNotLoaded)
     return {};  // load_library will say why, and may succeed later
-  if (complete && progress.last == ProbeStep::kDone) {
+  if (complete && progress.last == ProbeStep::kEnded && progress.before == ProbeStep::kDone) {
     // Without a device the trial was short: where there may be one, the plugin is tried again.
-    const bool whole = progress.before == ProbeStep::kClosed;
-    remember_verdict(content, {true, {}, whole ? std::string() : situation({})});
+    remember_verdict(content, {true, {}, progress.closed ? std::string() : situation({})});
     return {};
   }
   const std::string how = how_it_ended(*child, progress);

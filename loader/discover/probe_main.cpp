@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <string>
 
@@ -20,6 +22,7 @@
 #include "discover/negotiate.h"
 #include "discover/probe_graph.h"
 #include "discover/probe_report.h"
+#include "discover/process_state.h"
 #include "discover/survey.h"
 
 namespace {
@@ -53,8 +56,42 @@ void set_limits() {
   alarm(3600);
 }
 
-void say(ProbeReporter& reporter, ProbeStep step) {
-  if (!reporter.report(step)) _exit(kProbeUnheard);
+void say(ProbeReporter& reporter, ProbeStep step, ProcessPart part = kUnchanged) {
+  if (!reporter.report(step, part)) _exit(kProbeUnheard);
+}
+
+// Reports a step unless the plugin has changed the state of the process in it.
+class Steps {
+ public:
+  explicit Steps(ProbeReporter& reporter) : reporter_(reporter), had_executable_stack_(stack_is_executable()) {}
+  void say(ProbeStep step) const {
+    ProcessPart part = state_.changed();
+    if (part == kUnchanged && !had_executable_stack_ && stack_is_executable()) part = kStackPart;
+    ::say(reporter_, part == kUnchanged ? step : ProbeStep::kChanged, part);
+    if (part != kUnchanged) _exit(0);
+  }
+
+ private:
+  ProbeReporter& reporter_;
+  const bool had_executable_stack_;
+  const ProcessState state_;
+};
+
+ProbeReporter* finished = nullptr;  // set after kDone
+
+// An exit handler that makes exit() report kEnded. It was registered before the plugin's handlers, so they have run.
+// The destructors of libraries have not: what is left in the buffers of streams is written after them, at the very end.
+void report_at_the_end() {
+  if (!finished) return;  // the plugin called exit()
+  constexpr cookie_io_functions_t kFunctions = {.read = nullptr,
+                                                .write = [](void* self, const char*, size_t) -> ssize_t {
+                                                  say(*static_cast<ProbeReporter*>(self), ProbeStep::kEnded);
+                                                  _exit(0);
+                                                },
+                                                .seek = nullptr,
+                                                .close = nullptr};
+  FILE* const stream = fopencookie(finished, "w", kFunctions);
+  if (!stream || setvbuf(stream, nullptr, _IOFBF, 64) != 0 || fputc('\n', stream) == EOF) _exit(1);
 }
 
 void ask_about_an_operator(const Device& device, bp_device_t* handle) {
@@ -73,16 +110,17 @@ void ask_about_an_operator(const Device& device, bp_device_t* handle) {
 
 // Reports each step when it is done. A plugin that creates no backend or lists no devices, but returns, has survived:
 // the remaining steps are skipped.
-void use(Backend& backend, const std::string& folder, ProbeReporter& reporter) {
+void use(Backend& backend, const std::string& folder, const Steps& steps) {
   bp_env_desc_t desc{};
   desc.size = sizeof desc;
   desc.log_level = BP_LOG_ERROR;
   backend.id = abi::string(backend.plugin->id);
+  backend.keeps_process_state = false;  // it is compared after each step
   if (create_backend(backend, folder, std::make_shared<Services>(desc), {})) return;
-  say(reporter, ProbeStep::kCreated);
+  steps.say(ProbeStep::kCreated);
   std::vector<bp_device_info_t> infos;
   if (survey_devices(backend, infos)) return;
-  say(reporter, ProbeStep::kListed);
+  steps.say(ProbeStep::kListed);
   std::vector<std::unique_ptr<Device>> devices;
   std::vector<bp_device_t*> handles;
   for (const bp_device_info_t& info : infos) {
@@ -92,15 +130,23 @@ void use(Backend& backend, const std::string& folder, ProbeReporter& reporter) {
     auto opened = devices.back()->open();
     handles.push_back(opened.ok() ? *opened : nullptr);
   }
-  say(reporter, ProbeStep::kOpened);
+  steps.say(ProbeStep::kOpened);
   for (size_t i = 0; i < devices.size(); ++i)
     if (handles[i]) ask_about_an_operator(*devices[i], handles[i]);
-  say(reporter, ProbeStep::kAnswered);
+  steps.say(ProbeStep::kAnswered);
   devices.clear();
-  say(reporter, ProbeStep::kClosed);
+  steps.say(ProbeStep::kClosed);
 }
 
 }  // namespace
+
+// A sanitizer must not end this process because of what plugins do not free or do not end.
+extern "C" int __lsan_is_turned_off() {
+  return 1;
+}
+extern "C" const char* __tsan_default_options() {
+  return "report_thread_leaks=0:exitcode=0";
+}
 
 int main(int argc, char** argv) {
   if (argc != 2) {
@@ -108,12 +154,15 @@ int main(int argc, char** argv) {
     return write(STDERR_FILENO, kUsage.data(), kUsage.size()) < 0 ? 1 : 2;
   }
   set_limits();
-  ProbeReporter reporter(STDIN_FILENO, kChildReport);
+  // Never destroyed, because its last report follows the exit handlers.
+  auto& reporter = *new ProbeReporter(STDIN_FILENO, kChildReport);
   File file;
   if (file.open(own_descriptor(kChildFile))) return 1;
   close(kChildFile);
   say(reporter, ProbeStep::kStarted);
+  if (std::atexit(report_at_the_end) != 0) return 1;
 
+  const Steps steps(reporter);
   const std::string library = argv[1];
   bp_plugin_query_t query = nullptr;
   const uint32_t refusal = load_library(library, file, {}, query).code;
@@ -124,9 +173,10 @@ int main(int argc, char** argv) {
   {
     Backend backend;
     const bool agreed = refusal == BP_REFUSED_NONE && !negotiate(query, library, "", *backend.tables);
-    say(reporter, ProbeStep::kLoaded);
-    if (agreed) use(backend, library.substr(0, library.rfind('/')), reporter);
+    steps.say(ProbeStep::kLoaded);
+    if (agreed) use(backend, library.substr(0, library.rfind('/')), steps);
   }
-  say(reporter, ProbeStep::kDone);
-  _exit(0);  // skips exit handlers, including the plugin's: they are not part of the probe
+  steps.say(ProbeStep::kDone);
+  finished = &reporter;
+  std::exit(0);  // runs the plugin's exit handlers, as the framework will
 }

@@ -14,18 +14,21 @@ namespace {
 
 constexpr size_t kPage = 4096;
 constexpr size_t kMac = 32;
-constexpr size_t kMessage = 1 + kMac;
+constexpr size_t kHead = 2;  // the step and the part
+constexpr size_t kMessage = kHead + kMac;
 
 struct Signed {
-  char purpose[20] = "backplane probe 2";
+  char purpose[20] = "backplane probe 3";
   uint32_t index = 0;
   uint32_t step = 0;
+  uint32_t part = 0;
 };
 
-std::array<unsigned char, kMac> mac_of(const ProbeKey& key, uint32_t index, ProbeStep step) {
+std::array<unsigned char, kMac> mac_of(const ProbeKey& key, uint32_t index, ProbeStep step, ProcessPart part) {
   Signed content;
   content.index = index;
   content.step = static_cast<uint32_t>(step);
+  content.part = part;
   std::array<unsigned char, kMac> mac;
   crypto_generichash(mac.data(), mac.size(), reinterpret_cast<const unsigned char*>(&content), sizeof content,
                      key.data(), key.size());
@@ -41,9 +44,9 @@ ProbeKey make_probe_key() {
   return key;
 }
 
-std::string probe_message(const ProbeKey& key, uint32_t index, ProbeStep step) {
-  const auto mac = mac_of(key, index, step);
-  std::string message(1, static_cast<char>(step));
+std::string probe_message(const ProbeKey& key, uint32_t index, ProbeStep step, ProcessPart part) {
+  const auto mac = mac_of(key, index, step, part);
+  std::string message{static_cast<char>(step), static_cast<char>(part)};
   return message.append(reinterpret_cast<const char*>(mac.data()), mac.size());
 }
 
@@ -51,10 +54,13 @@ ProbeProgress read_probe_report(const ProbeKey& key, std::string_view report) {
   ProbeProgress progress;
   for (uint32_t index = 0; !report.empty(); ++index) {
     const auto step = static_cast<ProbeStep>(report[0]);
-    progress.disturbed = report.size() < kMessage || step <= progress.last || step > ProbeStep::kNotLoaded ||
-                         sodium_memcmp(mac_of(key, index, step).data(), report.data() + 1, kMac) != 0;
+    const auto part = static_cast<ProcessPart>(report.size() < kMessage ? 0 : report[1]);
+    progress.disturbed = report.size() < kMessage || step <= progress.last || step > ProbeStep::kChanged ||
+                         sodium_memcmp(mac_of(key, index, step, part).data(), report.data() + kHead, kMac) != 0;
     if (progress.disturbed) break;
     progress.before = std::exchange(progress.last, step);
+    progress.closed |= step == ProbeStep::kClosed;
+    progress.part = part;
     report.remove_prefix(kMessage);
   }
   return progress;
@@ -80,9 +86,9 @@ ProbeReporter::~ProbeReporter() {
   ::munmap(page_, kPage);
 }
 
-bool ProbeReporter::report(ProbeStep step) {
+bool ProbeReporter::report(ProbeStep step, ProcessPart part) {
   if (::mprotect(page_, kPage, PROT_READ) != 0) return false;
-  const std::string message = probe_message(*static_cast<const ProbeKey*>(page_), index_++, step);
+  const std::string message = probe_message(*static_cast<const ProbeKey*>(page_), index_++, step, part);
   ::mprotect(page_, kPage, PROT_NONE);
   return ::write(output_, message.data(), message.size()) == static_cast<ssize_t>(message.size());
 }

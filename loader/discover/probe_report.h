@@ -9,11 +9,15 @@
 #include <string>
 #include <string_view>
 
+#include "discover/process_state.h"
+
 namespace backplane {
 
 // The steps of a probe. Each is reported when it has ended, in this order. kStarted precedes all code of the plugin.
-// Steps after an error of the plugin are left out, except kDone. kNotLoaded is reported instead of all further steps if
-// the system cannot load the library, for example because another one is missing: the plugin was not tried.
+// Steps after an error of the plugin are left out, except kDone and kEnded. kEnded follows the exit handlers and the
+// destructors of libraries. kNotLoaded is reported instead of all further steps if the system cannot load the library,
+// for example because another one is missing: the plugin was not tried. kChanged is reported instead of all further
+// steps if the plugin changed the state of the process.
 enum class ProbeStep : uint8_t {
   kNone,
   kStarted,
@@ -24,7 +28,9 @@ enum class ProbeStep : uint8_t {
   kAnswered,
   kClosed,
   kDone,
-  kNotLoaded
+  kEnded,
+  kNotLoaded,
+  kChanged
 };
 
 using ProbeKey = std::array<unsigned char, 32>;
@@ -33,12 +39,14 @@ using ProbeKey = std::array<unsigned char, 32>;
 inline constexpr int kProbeUnheard = 4;
 
 ProbeKey make_probe_key();
-// Builds the report of `step`. `index` counts the reports of this probe, from 0.
-std::string probe_message(const ProbeKey& key, uint32_t index, ProbeStep step);
+// Builds the report of `step`. `index` counts the reports of this probe, from 0. `part` is what kChanged names.
+std::string probe_message(const ProbeKey& key, uint32_t index, ProbeStep step, ProcessPart part = kUnchanged);
 
 struct ProbeProgress {
   ProbeStep last = ProbeStep::kNone;
   ProbeStep before = ProbeStep::kNone;  // the step that was reported before `last`
+  bool closed = false;                  // kClosed was reported: nothing was left out
+  ProcessPart part = kUnchanged;        // of `last`
   bool disturbed = false;               // after `last` there are bytes that are not the next authentic report
 };
 
@@ -54,7 +62,7 @@ class ProbeReporter {
   ProbeReporter(const ProbeReporter&) = delete;
 
   // Returns false if the report cannot be written: the plugin closed the descriptor, or the loader has exited.
-  bool report(ProbeStep step);
+  bool report(ProbeStep step, ProcessPart part = kUnchanged);
 
  private:
   int output_;

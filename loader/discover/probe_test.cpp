@@ -213,8 +213,9 @@ TEST(ProbeReport, OnlyItsKeyAndOrderMakeItAuthentic) {
   const std::string loaded = probe_message(key, 0, ProbeStep::kLoaded), done = probe_message(key, 1, ProbeStep::kDone);
   EXPECT_EQ(read_probe_report(key, loaded + done).last, ProbeStep::kDone);
   EXPECT_FALSE(read_probe_report(key, loaded + done).disturbed);
-  for (const std::string& forged : {done, loaded + loaded, probe_message(other, 0, ProbeStep::kDone),
-                                    loaded + done.substr(0, 20), std::string(33, '\7'), loaded + "survived\n"}) {
+  for (const std::string& forged :
+       {done, loaded + loaded, probe_message(other, 0, ProbeStep::kDone), loaded + done.substr(0, 20),
+        std::string(34, '\7'), loaded + "survived\n", loaded + done.substr(0, 1) + '\1' + done.substr(2)}) {
     const ProbeProgress progress = read_probe_report(key, forged);
     EXPECT_TRUE(progress.disturbed);
     EXPECT_NE(progress.last, ProbeStep::kDone);

@@ -6,12 +6,14 @@
 
 #include <map>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "base/abi.h"
 #include "base/forks.h"
 #include "discover/call.h"
 #include "discover/negotiate.h"
+#include "discover/process_state.h"
 #include "isolate/library.h"
 
 namespace backplane {
@@ -75,12 +77,24 @@ Refusal create_backend(Backend& backend, const std::string& folder, std::shared_
   how.directory = abi::text(folder);
   if (backend.isolated) how.chain = backend.isolated->chain();
   PluginError error;
+  ProcessPart changed = kUnchanged;
   const auto call_create = [&] {
     std::unique_lock<std::mutex> lock;
     if (!backend.isolated) lock = std::unique_lock(create_mutex(backend.plugin->create));  // else in its own process
-    return call_plugin(error, [&] { return backend.plugin->create(&how, &backend.handle, error.get()); });
+    std::optional<KeptProcessState> kept;
+    if (backend.keeps_process_state && !backend.isolated) kept.emplace();
+    const bp_status_t code =
+        call_plugin(error, [&] { return backend.plugin->create(&how, &backend.handle, error.get()); });
+    if (kept) changed = kept->restore();
+    return code;
   };
   const bp_status_t code = call_create();
+  if (changed != kUnchanged)
+    backend.host->services()
+        .log()
+        .about(LogCategory::kDiscover)
+        .warning(fmt::format("{}: it changed {} while it was created: the loader put that back", backend.library,
+                             text_of_part(changed)));
   if (code != BP_OK) {
     backend.handle = nullptr;
     return {BP_REFUSED_CREATE,
@@ -98,6 +112,8 @@ Refusal survey_devices(Backend& backend, std::vector<bp_device_info_t>& out_devi
   const bp_device_api_t& api = *backend.plugin->device;
   uint32_t count = 0;
   PluginError error;
+  std::optional<KeptProcessState> kept;
+  if (backend.keeps_process_state && !backend.isolated) kept.emplace();
   if (const bp_status_t code = call_plugin(error, [&] { return api.count(backend.handle, &count, error.get()); }))
     return refused(error.status(code, "its devices cannot be counted").text());
   if (out_none) *out_none = count == 0;

@@ -8,6 +8,7 @@
 #include "discover/call.h"
 #include "discover/file.h"
 #include "discover/library.h"
+#include "discover/process_state.h"
 #include "discover/survey.h"
 #include "isolate/library.h"
 #include "isolate/serve/instance.h"
@@ -222,7 +223,10 @@ Status Server::create(Reader& in) {
   how.host = &table_;
   how.directory = abi::text(directory);
   PluginError error;
-  const bp_status_t code = call_plugin(error, [&] { return tables_->plugin.create(&how, &backend_, error.get()); });
+  const bp_status_t code = [&] {
+    const KeptProcessState kept;
+    return call_plugin(error, [&] { return tables_->plugin.create(&how, &backend_, error.get()); });
+  }();
   if (code != BP_OK) {
     backend_ = nullptr;
     return Status::reported(code, error.get());
@@ -285,7 +289,10 @@ Status Server::open(Reader& in, Writer& out) {
   bp_device_t* handle = nullptr;
   PluginError error;
   const bp_device_api_t& api = *tables_->plugin.device;
-  const bp_status_t code = call_plugin(error, [&] { return api.open(backend_, index, &how, &handle, error.get()); });
+  const bp_status_t code = [&] {
+    const KeptProcessState kept;
+    return call_plugin(error, [&] { return api.open(backend_, index, &how, &handle, error.get()); });
+  }();
   if (code != BP_OK) return Status::reported(code, error.get());
   if (!handle) return {BP_INTERNAL, "its plugin returned BP_OK but opened nothing"};
   std::shared_ptr<ServedDevice> device(new ServedDevice{*tables_, handle, id, false, {}});

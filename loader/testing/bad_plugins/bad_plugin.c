@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "backplane/plugin.h"
@@ -80,7 +82,18 @@ enum fault {
   KILLS_ITSELF,
   IS_TERMINATED,
   EATS_MEMORY,
-  NO_OPSET_STRIDE
+  NO_OPSET_STRIDE,
+  CRASH_AT_EXIT,
+  CRASH_IN_HANDLER,
+  HANG_AT_EXIT,
+  ENDS_AT_EXIT,
+  LOWERS_LIMIT,
+  SETS_ALARM,
+  CHANGES_UMASK,
+  CHANGES_FOLDER,
+  IGNORES_CHILDREN,
+  EXECUTABLE_STACK,
+  OPENS_STACK
 };
 static const enum fault kFault = FAULT;
 
@@ -118,10 +131,11 @@ static void forge(const char* words, size_t size) {
 }
 
 static void forge_report(void) {
-  char report[33 * 8];
-  for (int step = 1; step <= 8; ++step) {
-    report[(step - 1) * 33] = (char)step;
-    memset(report + (step - 1) * 33 + 1, 0x5a, 32);
+  char report[34 * 9];
+  memset(report, 0x5a, sizeof report);
+  for (int step = 1; step <= 9; ++step) {
+    report[(step - 1) * 34] = (char)step;
+    report[(step - 1) * 34 + 1] = 0;
   }
   forge(report, sizeof report);
 }
@@ -163,6 +177,7 @@ static void* sleep_long(void* unused) {
 static void misbehave(void) {
   sigset_t all;
   pthread_t thread;
+  struct rlimit limit;
   switch (kFault) {
     case CHANGES_SIGNALS:
       sigfillset(&all);
@@ -195,6 +210,26 @@ static void misbehave(void) {
       break;
     case EXIT_IN_CREATE:
       exit(0);
+    case LOWERS_LIMIT:
+      getrlimit(RLIMIT_AS, &limit);
+      limit.rlim_cur = 1 << 20;
+      setrlimit(RLIMIT_AS, &limit);
+      break;
+    case SETS_ALARM:
+      alarm(1);
+      break;
+    case CHANGES_UMASK:
+      umask(0777);
+      break;
+    case CHANGES_FOLDER:
+      if (chdir("/proc") != 0) abort();
+      break;
+    case IGNORES_CHILDREN:
+      signal(SIGCHLD, SIG_IGN);
+      break;
+    case OPENS_STACK: /* as the dynamic linker does for a needed library that has no mark */
+      if (mprotect((void*)((uintptr_t)&all & -(uintptr_t)sysconf(_SC_PAGESIZE)), 1, 7) != 0) abort();
+      break;
     default:
       break;
   }
@@ -207,6 +242,13 @@ __attribute__((constructor)) static void on_load(void) {
   if (kFault == FORGES_REPORT) forge_report();
   if (kFault == CHANGES_ROUNDING) fesetround(FE_UPWARD);
   if (kFault == LEAVES_PROCESS) leave_process();
+  if (kFault == CRASH_IN_HANDLER) atexit(crash);
+}
+
+__attribute__((destructor)) static void at_exit(void) {
+  if (kFault == CRASH_AT_EXIT) crash();
+  if (kFault == HANG_AT_EXIT) hang();
+  if (kFault == ENDS_AT_EXIT) _exit(0);
 }
 
 static char instance;

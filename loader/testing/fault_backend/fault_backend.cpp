@@ -5,6 +5,9 @@
 //                  many (a count or size that is far too large), wrong (invalid contents)
 //   done_twice, done_never   faults of an asynchronous device
 //   writes_beyond  writes 64 KB past the end of the output during a run
+//   crash_at_exit, hang_at_exit   in the destructor of the library
+//   lowers_limit, sets_alarm, changes_umask, ignores_children
+//                  change the state of the whole process in `create`
 //   closes_descriptors, leaks_thread, blocks_signals, frees_twice   faults during a run
 //   opens_socket, opens_file, starts_program, leaves_group
 //                  attempted in `create`, which fails if the sandbox allows it
@@ -16,7 +19,9 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,7 +46,8 @@ bp_coverage_api_t coverage;
 bp_program_api_t program;
 bp_instance_api_t instance;
 
-std::string what, path;
+std::string& what = *new std::string;  // the destructor of the library reads it
+std::string path;
 long run_us = 0;
 std::atomic<long> good_runs{0};
 std::atomic<bool> was_opened{false};
@@ -103,14 +109,32 @@ bool escapes() {
   return false;
 }
 
+void change_process() {
+  if (is("lowers_limit")) {
+    rlimit limit{};
+    ::getrlimit(RLIMIT_AS, &limit);
+    limit.rlim_cur = 1 << 20;
+    ::setrlimit(RLIMIT_AS, &limit);
+  }
+  if (is("sets_alarm")) ::alarm(1);
+  if (is("changes_umask")) ::umask(0777);
+  if (is("ignores_children")) std::signal(SIGCHLD, SIG_IGN);
+}
+
 bp_status_t create(const bp_backend_create_t* how, bp_backend_t** out, bp_error_t* error) {
   what = option(how->host, text("what"));
   path = option(how->host, text("path"));
   run_us = std::atol(option(how->host, text("run_us")).c_str());
   good_runs = std::atol(option(how->host, text("first")).c_str());
   misbehave("create");
+  change_process();
   if (escapes()) return BP_INTERNAL;
   return fake->create(how, out, error);
+}
+
+[[gnu::destructor]] void at_exit() {
+  if (is("crash_at_exit")) std::abort();
+  while (is("hang_at_exit")) ::pause();
 }
 
 uint32_t missing() {
