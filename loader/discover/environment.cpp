@@ -210,7 +210,8 @@ struct Environment::Maker {
   std::map<fs::path, std::string> disabled;  // by file name: the path of the empty manifest of that name
   Log discovery = env.services_->log().about(LogCategory::kDiscover);
   CheckedFolders checked;
-  std::string plain_situation;                    // shared by backends with neither options nor isolation
+  SeenNames seen, linked;       // the latter: of plugins that are linked into the program and cannot be isolated
+  std::string plain_situation;  // shared by backends with neither options nor isolation
   std::map<std::string, std::string> situations;  // all other situations, by backend id
 
   Refusal may_take(std::string_view id, std::string_view full_id, std::string_view file) const {
@@ -243,6 +244,7 @@ struct Environment::Maker {
   Refusal check_manifest(const Found& found, const Manifest& manifest, Candidate& candidate) {
     candidate.id = manifest.backend_id;
     candidate.library = manifest.library.string();
+    seen.insert({manifest.backend_id, manifest.full_id});
     if (Refusal refusal = unmasked(found, manifest)) return refusal;
     if (Refusal refusal = may_take(manifest.backend_id, manifest.full_id, candidate.manifest)) return refusal;
     if (manifest.version_max < BP_ABI_VERSION_MIN || manifest.version_min > BP_ABI_VERSION)
@@ -363,15 +365,37 @@ struct Environment::Maker {
     return read;
   }
 
-  std::shared_ptr<const Isolation> isolation_of(const Considered& found, const fs::path& library) const {
-    const Manifest& manifest = found.manifest;
-    const std::string id = manifest.backend_id.empty() ? id_of_file(library) : manifest.backend_id;
-    if (!settings.isolation.wanted(id, manifest.full_id, manifest.isolated)) return nullptr;
+  // `id` is that of the manifest or the plugin; empty: not known yet. `other` is another name that patterns match.
+  std::shared_ptr<const Isolation> isolation_of(const std::string& id, const std::string& other,
+                                                bool by_manifest) const {
+    if (!settings.isolation.wanted(id.empty() ? other : id, other, by_manifest)) return nullptr;
     auto isolation = std::make_shared<Isolation>(settings.isolation);
     const Host::Options& options = options_of(id);
     const auto path = options.find("path");
     isolation->allow_paths_of(id, path == options.end() ? std::string_view() : path->second);
     return isolation;
+  }
+
+  static bool is_same(const std::shared_ptr<const Isolation>& a, const std::shared_ptr<const Isolation>& b) {
+    return a && b ? a->text() == b->text() : !a && !b;
+  }
+
+  // Says which patterns match nothing, because a mistyped one would go unnoticed.
+  void report_unmatched_patterns() const {
+    if (seen.empty()) return;
+    if (const std::string list = settings.isolation.unmatched(seen); !list.empty())
+      log().warning(
+          fmt::format("BACKPLANE_ISOLATE or option loader.isolate has {}, which no backend that was found matches: "
+                      "`backplane list` shows their ids",
+                      list));
+    // It is usual to disable or select what is not installed everywhere.
+    SeenNames all = seen;
+    all.insert(linked.begin(), linked.end());
+    if (const std::string list = settings.selection.unmatched(all); !list.empty())
+      log().info(
+          fmt::format("BACKPLANE_DISABLE, BACKPLANE_SELECT or their options have {}, which no backend that was "
+                      "found matches",
+                      list));
   }
 
   Refusal consider(const Considered& found, Candidate& candidate) {
@@ -390,8 +414,11 @@ struct Environment::Maker {
     if (settings.trusted_keys && !has_manifest)
       return {BP_REFUSED_UNTRUSTED,
               fmt::format("{} has no manifest that signs it, and signatures are required", candidate.library)};
-    const Opening opening{library,        candidate.manifest,          found.manifest.backend_id, found.manifest.sha256,
-                          settings.probe, isolation_of(found, library)};
+    const Manifest& manifest = found.manifest;
+    const std::string other = has_manifest ? manifest.full_id : id_of_file(library);
+    if (!has_manifest) seen.insert(other);
+    Opening opening{library,         candidate.manifest, manifest.backend_id,
+                    manifest.sha256, settings.probe,     isolation_of(manifest.backend_id, other, manifest.isolated)};
     if (settings.when_used && !found.manifest.backend_id.empty())
       if (std::optional<Refusal> known = take_known(opening, candidate)) return std::move(*known);
     auto backend = std::make_unique<Backend>();
@@ -400,7 +427,16 @@ struct Environment::Maker {
     if (Refusal refusal = open_library(opening, log(), *backend, facts)) return refusal;
     candidate.id = backend->id;
     // For a library without a manifest, the id is not known until it is loaded.
+    seen.insert(backend->id);
     if (Refusal refusal = may_take(backend->id, found.manifest.full_id, backend->library)) return refusal;
+    if (!has_manifest && backend->id != other)
+      if (auto isolation = isolation_of(backend->id, other, false); !is_same(isolation, opening.isolation)) {
+        log().info(fmt::format("{}: its id is {}, for which it {} in a process of its own", candidate.library,
+                               backend->id, isolation ? "runs" : "does not run"));
+        opening.isolation = std::move(isolation);
+        backend = std::make_unique<Backend>();
+        if (Refusal refusal = open_library(opening, log(), *backend, facts)) return refusal;
+      }
     std::vector<bp_device_info_t> infos;
     bool none = false;
     Refusal refusal = start(*backend, library, infos, &none);
@@ -464,6 +500,7 @@ struct Environment::Maker {
     auto backend = std::make_unique<Backend>();
     if (Refusal refusal = negotiate(query, candidate.library, {}, *backend->tables)) return refusal;
     backend->id = candidate.id = abi::string(backend->plugin->id);
+    linked.insert(backend->id);
     backend->library = candidate.library;
     if (Refusal refusal = may_take(backend->id, {}, backend->library)) return refusal;
     std::vector<bp_device_info_t> infos;
@@ -512,6 +549,7 @@ Result<std::shared_ptr<Environment>> Environment::create(const bp_env_desc_t& de
     Refusal refusal = maker.consider(found, candidate);
     enter(std::move(candidate), std::move(refusal), found.named);
   }
+  maker.report_unmatched_patterns();
   return env;
 }
 

@@ -225,6 +225,38 @@ TEST(Isolation, TakesTheIdFromTheNameOfTheFile) {
     EXPECT_EQ(id_of_file(fs::path("/some.so/where") / name), "cpu") << name;
 }
 
+// The file's name and the id that the plugin reports differ.
+TEST(Isolation, PatternsMatchTheReportedIdAndTheNameOfTheFile) {
+  const Sandbox sandbox;
+  const fs::path library = sandbox.root() / "libbackplane_other.so";
+  fs::copy_file(kFake, library);
+  const auto is_isolated = [&](const char* patterns) {
+    auto env = Request().only_given().file(library).option("loader.isolate", patterns).create();
+    EXPECT_EQ((*env)->candidates()[0].refusal, BP_REFUSED_NONE) << (*env)->candidates()[0].text;
+    EXPECT_TRUE((*env)->devices()[0]->open().ok());
+    return (*env)->candidates()[0].isolated;
+  };
+  for (const char* patterns : {"fake", "fak?", "other", "*", "!other,fake"}) EXPECT_TRUE(is_isolated(patterns));
+  for (const char* patterns : {"fakes", " fake", "*,!fake", "*,!other", ""}) EXPECT_FALSE(is_isolated(patterns));
+}
+
+TEST(Isolation, APatternThatMatchesNothingIsAWarning) {
+  const auto warnings = [](const char* option, const char* patterns) {
+    return Request().only_given().file(kFake).option(option, patterns).with([](bp_env_desc_t desc) {
+      std::string lines;
+      desc.log = [](void* self, uint32_t level, bp_text_t text) {
+        if (level <= BP_LOG_WARNING) *static_cast<std::string*>(self) += abi::string(text);
+      };
+      desc.self = &lines;
+      EXPECT_TRUE(Environment::create(desc).ok());
+      return lines;
+    });
+  };
+  EXPECT_THAT(warnings("loader.isolate", "fake, fake,!fakes"), HasSubstr("loader.isolate has \" fake\", \"!fakes\","));
+  EXPECT_EQ(warnings("loader.isolate", "fa*"), "");
+  EXPECT_EQ(warnings("loader.disable", "gpu"), "");  // usual for a backend that is not installed everywhere
+}
+
 TEST(Environment, TextsAreOneLineOfPrintableCharacters) {
   const Sandbox sandbox;
   const std::string forged = R"(, "arch": "vax\n\u001b[31mbackplane: all is well")";

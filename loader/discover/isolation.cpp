@@ -12,7 +12,6 @@
 #include "discover/helper.h"
 #include "discover/negotiate.h"
 #include "discover/opening.h"
-#include "discover/selection.h"
 #include "host/variable.h"
 #include "isolate/library.h"
 
@@ -68,6 +67,14 @@ bool Isolation::wanted(std::string_view id, std::string_view full_id, bool by_ma
     if (matches(pattern, id) || (!full_id.empty() && matches(pattern, full_id))) wanted = !is_not;
   }
   return wanted;
+}
+
+std::string Isolation::unmatched(const SeenNames& names) const {
+  std::string list;
+  for (const std::string& pattern : patterns_)
+    if (!matches_any(std::string_view(pattern).substr(pattern.starts_with('!') ? 1 : 0), names))
+      list += (list.empty() ? "\"" : ", \"") + pattern + "\"";
+  return list;
 }
 
 std::string Isolation::text() const {

@@ -11,6 +11,7 @@
 #include "discover/environment.h"
 #include "discover/file.h"
 #include "discover/refusal.h"
+#include "discover/selection.h"
 
 namespace backplane {
 
@@ -24,6 +25,8 @@ class Isolation {
   // Whether a backend runs in a separate process. The last matching pattern decides; without a match, the manifest
   // does.
   bool wanted(std::string_view id, std::string_view full_id, bool by_manifest) const;
+  // The patterns that match none of the backends, as a list; empty: none.
+  std::string unmatched(const SeenNames& names) const;
 
   // Allows the process to read the folders in which the backend looks for other vendors' libraries. These are the
   // absolute paths, separated by ':', in its option `path` and in the environment variable BACKPLANE_<ID>_PATH.
@@ -40,7 +43,7 @@ class Isolation {
   std::vector<std::string> paths_;  // the process may read these
 };
 
-// The id that patterns match for a library without a manifest; derived from the name of the file: "cpu" of
+// A name that patterns match, beside the id that the plugin reports, for a library without a manifest: "cpu" of
 // libbackplane_cpu.so and of libbackplane_cpu.so.1.
 std::string id_of_file(const std::filesystem::path& library);
 

@@ -43,6 +43,10 @@ bool matches(std::string_view pattern, std::string_view text) {
   return pattern.find_first_not_of('*', p) == pattern.npos;
 }
 
+bool matches_any(std::string_view pattern, const SeenNames& names) {
+  return std::ranges::any_of(names, [&](const std::string& name) { return matches(pattern, name); });
+}
+
 void Selection::select(std::string_view patterns) {
   add(patterns, selected_);
 }
@@ -56,6 +60,14 @@ std::string_view Selection::unwanted(std::string_view id, std::string_view full_
   if (!selected_.empty() && !any(selected_, id, full_id))
     return "is not selected by BACKPLANE_SELECT or option loader.select";
   return {};
+}
+
+std::string Selection::unmatched(const SeenNames& names) const {
+  std::string list;
+  for (const auto* patterns : {&disabled_, &selected_})
+    for (const std::string& pattern : *patterns)
+      if (!matches_any(pattern, names)) list += (list.empty() ? "\"" : ", \"") + pattern + "\"";
+  return list;
 }
 
 }  // namespace backplane
