@@ -3,12 +3,14 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <deque>
 #include <string>
 #include <system_error>
 
+#include "discover/owners.h"
 #include "host/variable.h"
 
 namespace backplane {
@@ -43,9 +45,11 @@ class Walk {
       struct stat seen {};
       if (::lstat(next.c_str(), &seen) != 0) return {};
       const bool is_link = S_ISLNK(seen.st_mode), is_folder = S_ISDIR(seen.st_mode);
-      if (in_shared_ && !is_folder) return refused(at_, "it is world-writable");
-      if ((in_shared_ || elevated()) && seen.st_uid != 0 && (elevated() || seen.st_uid != ::geteuid()))
-        return refused(next, elevated() ? "it does not belong to root" : "it belongs to another user");
+      if (in_shared_ && !is_folder)
+        return refused(at_, fmt::format("{}: move the file into a folder of your own", shared_by_));
+      // The owner of a link cannot change it; who can write to its folder could replace it.
+      if (!is_link || in_shared_ || elevated())
+        if (Refusal refusal = check_owner(next, seen.st_uid)) return refusal;
       if (is_link) {
         std::error_code error;
         const fs::path target = fs::read_symlink(next, error);
@@ -55,7 +59,7 @@ class Walk {
         push_front(target);
       } else if (is_folder) {
         if (Refusal refusal = enter(next, seen)) return refusal;
-      } else if (Refusal refusal = check_mode(next, seen.st_mode)) {
+      } else if (Refusal refusal = check_mode(next, seen)) {
         return refusal;
       } else {
         found_ = parts_.empty();
@@ -79,30 +83,55 @@ class Walk {
                                       : fmt::format("{} is not used: {}: {}", path_.string(), what.string(), why)};
   }
 
-  Refusal check_mode(const fs::path& what, mode_t mode) const {
-    if (mode & S_IWOTH) return refused(what, "it is world-writable; chmod o-w fixes that");
-    if (elevated() && mode & S_IWGRP)
-      return refused(what, "its group can write to it, and this process has elevated privileges");
+  Refusal check_owner(const fs::path& what, uid_t owner) const {
+    if (elevated() ? owner == 0 : is_trusted_owner(owner)) return {};
+    return refused(what, elevated() ? "it does not belong to root; chown root fixes that"
+                                    : fmt::format("it belongs to another user (number {}); install it as root or as "
+                                                  "the user of this process, or chown it",
+                                                  owner));
+  }
+
+  // Who else can write to it: a text that completes "it is …", with its remedy. Empty: nobody.
+  static std::string_view writers_of(const fs::path& what, const struct stat& seen) {
+    if (seen.st_mode & S_IWOTH) return "world-writable; chmod o-w fixes that";
+    if (!(seen.st_mode & S_IWGRP)) return {};
+    if (elevated()) return "writable by its group, and this process has elevated privileges; chmod g-w fixes that";
+    // The permissions of a group are the most that an access control list may give to anybody.
+    if (::getxattr(what.c_str(), "system.posix_acl_access", nullptr, 0) > 0)
+      return "writable by others in its access control list; setfacl -b or chmod g-w fixes that";
+    if (has_other_members(seen.st_gid, seen.st_uid))
+      return "writable by its group, which may have other members; chmod g-w fixes that";
     return {};
   }
 
-  // Continues in `folder`, whose attributes are `seen`.
+  Refusal check_mode(const fs::path& what, const struct stat& seen) const {
+    const std::string_view writers = writers_of(what, seen);
+    return writers.empty() ? Refusal() : refused(what, fmt::format("it is {}", writers));
+  }
+
+  // Continues in `folder`, whose attributes are `seen`. With the sticky bit, only their owners can replace what is in
+  // it.
   Refusal enter(const fs::path& folder, const struct stat& seen) {
     at_ = folder;
-    in_shared_ = (seen.st_mode & S_IWOTH) && (seen.st_mode & S_ISVTX);
-    return in_shared_ ? Refusal() : check_mode(folder, seen.st_mode);
+    const std::string_view writers = writers_of(folder, seen);
+    in_shared_ = !writers.empty() && (seen.st_mode & S_ISVTX);
+    shared_by_ = fmt::format("it is {}", writers.substr(0, writers.find(';')));
+    if (!in_shared_ && !writers.empty()) return refused(folder, fmt::format("it is {}", writers));
+    return {};
   }
 
   Refusal enter(const fs::path& folder) {
     struct stat seen {};
     if (::lstat(folder.c_str(), &seen) != 0) return refused(folder, "its attributes cannot be read");
+    if (Refusal refusal = check_owner(folder, seen.st_uid)) return refusal;
     return enter(folder, seen);
   }
 
   const fs::path& path_;
   std::deque<fs::path> parts_;
   fs::path at_;             // the folder that the walk is in, without links
-  bool in_shared_ = false;  // it is world-writable and has the sticky bit
+  bool in_shared_ = false;  // others can write to it, and it has the sticky bit
+  std::string shared_by_;   // how others can
   bool found_ = false;
   struct stat file_ {};  // if found_
 };
@@ -112,7 +141,8 @@ Refusal check(const fs::path& path, const File* opened, CheckedFolders* checked)
   const std::string folder = path.parent_path().string();
   struct stat seen {};
   if (checked && checked->contains(folder) && !elevated() && ::lstat(path.c_str(), &seen) == 0 &&
-      S_ISREG(seen.st_mode) && !(seen.st_mode & S_IWOTH) && (!opened || is_of(*opened, seen)))
+      S_ISREG(seen.st_mode) && !(seen.st_mode & (S_IWOTH | S_IWGRP)) && is_trusted_owner(seen.st_uid) &&
+      (!opened || is_of(*opened, seen)))
     return {};
   Walk walk(path);
   if (Refusal refusal = walk.run()) return refusal;

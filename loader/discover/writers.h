@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks who could change or replace a file. World-writable files and folders are not trusted, even if their present
-// content is good.
+// Checks who could change or replace a file. Files and folders that others can write to are not trusted, even if their
+// present content is good.
 #pragma once
 
 #include <filesystem>
@@ -17,9 +17,10 @@ namespace backplane {
 using CheckedFolders = std::set<std::string>;
 
 // Follows `path` through every folder and link to its file. BP_REFUSED_UNTRUSTED if the file or any folder on the way
-// is world-writable. A world-writable folder with the sticky bit, such as /tmp, is accepted if the path
-// continues with a folder in it that belongs to the user or root. With elevated privileges everything must belong to
-// root and must not be group-writable. A missing file is not refused. `checked` may be null.
+// belongs to a user who is not trusted (owners.h), or is writable by all users, by a group that may have other members,
+// or by an access control list. Such a folder with the sticky bit, as /tmp is, is accepted if the path continues with a
+// folder in it whose owner is trusted. With elevated privileges everything must belong to root and must not be
+// group-writable. A missing file is not refused. `checked` may be null.
 Refusal check_writers(const std::filesystem::path& path, CheckedFolders* checked = nullptr);
 // The same for a file that was opened by `path`. Also refuses a regular file if `path` now leads to no file or to
 // another one. Otherwise another user could put a folder into /tmp while the file is opened, and take it away during

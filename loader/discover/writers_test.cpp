@@ -6,11 +6,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "discover/environment.h"
 #include "discover/known.h"
 #include "discover/library.h"
+#include "discover/owners.h"
 #include "discover/testing.h"
 #include "discover/verdict.h"
 #include "host/variable.h"
@@ -51,6 +53,72 @@ TEST_F(Writable, FilesAreRefused) {
   EXPECT_EQ(look().refusal, BP_REFUSED_NONE) << look().text;
   ::chmod(library.c_str(), 0777);
   expect_untrusted("it is world-writable");
+}
+
+TEST_F(Writable, FilesAndFoldersOfOtherUsersAreRefused) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give files to another user";
+  for (const fs::path& path : {library, library.parent_path(), sandbox.root() / "a"}) {
+    ASSERT_EQ(::chown(path.c_str(), 12345, 0), 0);
+    expect_untrusted("it belongs to another user (number 12345)");
+    CheckedFolders checked;
+    EXPECT_EQ(check_writers(library, &checked).code, BP_REFUSED_UNTRUSTED);
+    ASSERT_EQ(::chown(path.c_str(), 0, 0), 0);
+  }
+  EXPECT_FALSE(check_writers(library));
+}
+
+TEST_F(Writable, OtherUsersAreSeenAlsoWhereTheFolderWasCheckedBefore) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give files to another user";
+  CheckedFolders checked;
+  EXPECT_FALSE(check_writers(library, &checked));
+  ASSERT_EQ(::chown(library.c_str(), 12345, 0), 0);
+  EXPECT_EQ(check_writers(library, &checked).code, BP_REFUSED_UNTRUSTED);
+  ASSERT_EQ(::chown(library.c_str(), 0, 12345), 0);
+  ::chmod(library.c_str(), 0664);
+  EXPECT_EQ(check_writers(library, &checked).code, BP_REFUSED_UNTRUSTED);
+}
+
+TEST_F(Writable, GroupsWithOtherMembersAreRefused) {
+  ::chmod(library.c_str(), 0664);
+  ::chmod(library.parent_path().c_str(), 0775);
+  EXPECT_EQ(!check_writers(library), !has_other_members(::getegid(), ::geteuid()));
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give files to another group";
+  for (const fs::path& path : {library, library.parent_path()}) {
+    ASSERT_EQ(::chown(path.c_str(), 0, 12345), 0);
+    expect_untrusted("it is writable by its group, which may have other members; chmod g-w fixes that");
+    ::chmod(path.c_str(), 0755);
+    EXPECT_FALSE(check_writers(library));
+    ::chmod(path.c_str(), 0775);
+    ASSERT_EQ(::chown(path.c_str(), 0, 0), 0);
+  }
+  ::chmod(library.parent_path().c_str(), 0755);
+}
+
+TEST_F(Writable, AnAccessControlListIsRefused) {
+  // Version 2; user::rw-, user:12345:rw-, group::r--, mask::rw-, other::r--.
+  struct Entry {
+    uint16_t tag, rights;
+    uint32_t id;
+  };
+  struct {
+    uint32_t version = 2;
+    Entry entries[5] = {
+        {1, 6, UINT32_MAX}, {2, 6, 12345}, {4, 4, UINT32_MAX}, {16, 6, UINT32_MAX}, {32, 4, UINT32_MAX}};
+  } list;
+  if (::setxattr(library.c_str(), "system.posix_acl_access", &list, sizeof list, 0) != 0)
+    GTEST_SKIP() << "the file system has no access control lists";
+  expect_untrusted("it is writable by others in its access control list");
+}
+
+TEST(Owners, AreRootTheUserAndTheOwnerOfTheLoader) {
+  EXPECT_TRUE(is_trusted_owner(0));
+  EXPECT_TRUE(is_trusted_owner(::geteuid()));
+  struct stat own {};
+  ASSERT_EQ(::stat("/proc/self/exe", &own), 0);
+  EXPECT_TRUE(is_trusted_owner(own.st_uid));
+  EXPECT_FALSE(is_trusted_owner(12345));
+  EXPECT_TRUE(has_other_members(12345, 0));
+  EXPECT_FALSE(has_other_members(12345, 12345));  // the group of one user has the user's number
 }
 
 TEST_F(Writable, FoldersAreRefusedAlsoWithAStickyBit) {
@@ -157,7 +225,7 @@ TEST_F(Writable, ElevatedPrivilegesTrustRootAlone) {
   ASSERT_EQ(::chown(library.c_str(), 12345, 0), 0);
   const Refusal other = check_writers(library);
   pretend_elevated(false);
-  EXPECT_THAT(group.text, HasSubstr("its group can write to it"));
+  EXPECT_THAT(group.text, HasSubstr("it is writable by its group, and this process has elevated privileges"));
   EXPECT_FALSE(root) << root.text;
   EXPECT_THAT(other.text, HasSubstr("does not belong to root"));
 }
