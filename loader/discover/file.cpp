@@ -54,6 +54,11 @@ FileFacts File::facts_now() const {
   return ::fstat(descriptor_, &seen) == 0 ? facts_from(seen) : FileFacts();
 }
 
+bool File::is_empty() const {
+  char byte;
+  return ::pread(descriptor_, &byte, 1, 0) == 0;
+}
+
 size_t File::read(uint64_t offset, void* out, size_t bytes) const {
   size_t done = 0;
   while (done < bytes) {

@@ -102,10 +102,8 @@ Refusal open_isolated(const Opening& opening, const File& file, Backend& out) {
   isolate::Rejection rejection;
   auto library = isolate::Library::load(std::move(settings), rejection);
   if (!library) return {rejection.code, std::move(rejection.text)};
-  if (Refusal refusal = negotiate(library->plugin(), opening.library.string(), opening.expected_id, *out.tables))
-    return refusal;
-  out.isolated = std::move(library);
-  return {};
+  out.isolated = std::move(library);  // the tables point into it, also if they are refused
+  return negotiate(out.isolated->plugin(), opening.library.string(), opening.expected_id, *out.tables);
 }
 
 }  // namespace backplane

@@ -107,6 +107,9 @@ struct Document {
 };
 
 Json parse(std::string_view text) {
+  // nlohmann-json would take one for the end of the text, and ignore what follows.
+  if (const size_t null = text.find('\0'); null != text.npos)
+    throw Broken{fmt::format("is not valid JSON: byte {} is a null character", null)};
   Watch watch;
   Json json;
   try {
@@ -288,7 +291,7 @@ Refusal read_manifest(const std::filesystem::path& file, const Log& log, Manifes
   if (!opened.regular()) return {BP_REFUSED_MANIFEST, fmt::format("manifest {}: is not a regular file", file.string())};
   std::string text(static_cast<size_t>(std::min<uint64_t>(opened.size(), kMaxManifestBytes + 1)), '\0');
   // Text that is missing must not look like an empty manifest, which disables others.
-  if (opened.read(0, text.data(), text.size()) != text.size())
+  if (opened.read(0, text.data(), text.size()) != text.size() || (text.empty() && !opened.is_empty()))
     return {BP_REFUSED_MISSING, fmt::format("manifest {}: it cannot be read completely", file.string())};
   return parse_manifest(text, file, log, out);
 }

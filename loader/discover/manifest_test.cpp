@@ -54,6 +54,8 @@ INSTANTIATE_TEST_SUITE_P(
     Texts, BadManifest,
     ::testing::Values(
         ManifestCase{"blank", " ", "JSON"}, ManifestCase{"cut", R"({"format_version": "1.0", "id": )", "JSON"},
+        ManifestCase{"null_and_more", manifest("fake", kFake.string()) + std::string(1, '\0') + "x",
+                     "a null character"},
         ManifestCase{"trailing", manifest("fake", kFake.string()) + "}", "JSON"},
         ManifestCase{"bad_utf8", "{\"id\": \"\xff\"}", "UTF-8"}, ManifestCase{"no_object", "[1, 2]", "object"},
         ManifestCase{"too_deep", deep(100), "deeper"}, ManifestCase{"very_deep", deep(20'000), "deeper"},
@@ -139,6 +141,13 @@ TEST(Manifest, ThatCannotBeReadCompletelyIsNotEmpty) {
   if (fs::file_size(shorter, error) < 1000 || error) GTEST_SKIP() << "the system has no such file";
   const Sandbox sandbox;
   fs::create_symlink(shorter, sandbox.root() / "x.json");
+  expect_refused(sandbox.root() / "x.json", BP_REFUSED_MISSING, "cannot be read completely");
+}
+
+// Their size is 0.
+TEST(Manifest, FilesOfTheKernelAreNotEmpty) {
+  const Sandbox sandbox;
+  fs::create_symlink("/proc/self/status", sandbox.root() / "x.json");
   expect_refused(sandbox.root() / "x.json", BP_REFUSED_MISSING, "cannot be read completely");
 }
 

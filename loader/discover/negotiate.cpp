@@ -70,13 +70,20 @@ Refusal check_agreement(const bp_plugin_t& plugin, const bp_host_offer_t& offer,
   return {};
 }
 
+}  // namespace
+
+Refusal wrong_id(std::string_view file, std::string_view id, std::string_view expected) {
+  return {BP_REFUSED_ID, fmt::format("{} has the id \"{}\", but its manifest states \"{}\": they must be the same",
+                                     file, cli::printable(id, 500), expected)};
+}
+
+namespace {
+
 Refusal check_id(const bp_plugin_t& plugin, std::string_view file, std::string_view expected) {
   if (!legal_backend_id(abi::view(plugin.id)))
     return {BP_REFUSED_ID, fmt::format("{} has the id \"{}\": an id is 1 to 32 characters of a-z, 0-9 and _", file,
                                        quoted(plugin.id))};
-  if (!expected.empty() && abi::view(plugin.id) != expected)
-    return {BP_REFUSED_ID, fmt::format("{} has the id \"{}\", but its manifest states \"{}\": they must be the same",
-                                       file, quoted(plugin.id), expected)};
+  if (!expected.empty() && abi::view(plugin.id) != expected) return wrong_id(file, abi::view(plugin.id), expected);
   return {};
 }
 

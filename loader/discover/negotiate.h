@@ -26,6 +26,8 @@ struct PluginTables {
   PluginTables(const PluginTables&) = delete;
 };
 
+// The refusal of a plugin with another id than its manifest states.
+Refusal wrong_id(std::string_view file, std::string_view id, std::string_view expected);
 // Queries the plugin and checks the result. `file` is its name in errors; `expected_id` is the id in the manifest, or
 // empty. BP_REFUSED_DESCRIPTOR, _SANITIZER, _VERSION, _BY_PLUGIN, _ID.
 Refusal negotiate(bp_plugin_query_t query, std::string_view file, std::string_view expected_id, PluginTables& out);
