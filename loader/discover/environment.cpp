@@ -374,11 +374,12 @@ struct Environment::Maker {
   // `id` is that of the manifest or the plugin; empty: not known yet. `other` is another name that patterns match.
   std::shared_ptr<const Isolation> isolation_of(const std::string& id, const std::string& other,
                                                 bool by_manifest) const {
-    if (!settings.isolation.wanted(id.empty() ? other : id, other, by_manifest)) return nullptr;
+    const std::string& name = id.empty() ? other : id;
+    if (!settings.isolation.wanted(name, other, by_manifest)) return nullptr;
     auto isolation = std::make_shared<Isolation>(settings.isolation);
-    const Host::Options& options = options_of(id);
+    const Host::Options& options = options_of(name);
     const auto path = options.find("path");
-    isolation->allow_paths_of(id, path == options.end() ? std::string_view() : path->second);
+    isolation->allow_paths_of(name, path == options.end() ? std::string_view() : path->second);
     return isolation;
   }
 
