@@ -99,7 +99,7 @@ Refusal check_header(const std::string& name, const File& file, Segments& out_se
 }
 
 // Refuses a library that would make the stacks of all threads executable. glibc does that when it loads one whose
-// PT_GNU_STACK says so, and on x86-64 and AArch64 also one without it. Linkers of today always write it.
+// PT_GNU_STACK says so, and on x86-64 also one that has none. Linkers write it everywhere.
 Refusal check_stack(const std::string& name, const Segments& segments) {
   const auto mark = std::ranges::find(segments, PT_GNU_STACK, &Elf64_Phdr::p_type);
   if (mark != segments.end() && !(mark->p_flags & PF_X)) return {};
