@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/value.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "backplane/graph.hpp"
@@ -18,17 +19,35 @@ int64_t packed(bp_dtype_t dtype) {
   return bytes == 1 ? 4 : bytes == 2 ? 2 : 0;
 }
 
+// Copies bytes and checks the watch after each megabyte: the first write to new memory takes much longer than a copy.
+void copy_bytes(const void* source, void* target, int64_t size, Pace& pace) {
+  constexpr int64_t kPiece = int64_t{1} << 20;
+  for (int64_t at = 0; at < size; at += kPiece) {
+    const int64_t count = std::min(kPiece, size - at);
+    pace.spend(count);
+    std::memcpy(static_cast<std::byte*>(target) + at, static_cast<const std::byte*>(source) + at,
+                static_cast<size_t>(count));
+  }
+}
+
+constexpr int64_t kTextWork = 16;  // work per string, in addition to its bytes
+
 template <class Text>
 Value texts_of(const Shape& shape, std::span<const Text> texts) {
+  Pace pace;
   size_t size = (texts.size() + 1) * sizeof(int64_t);
-  for (const Text& text : texts) size += text.size();
+  for (const Text& text : texts) {
+    pace.spend(1);
+    size += text.size();
+  }
   std::shared_ptr<std::byte> memory = allocate(static_cast<int64_t>(size));
   auto* offsets = reinterpret_cast<int64_t*>(memory.get());
   auto* bytes = reinterpret_cast<char*>(offsets + texts.size() + 1);
   int64_t end = 0;
   *offsets++ = end;
   for (const Text& text : texts) {
-    std::copy(text.begin(), text.end(), bytes + end);
+    pace.spend(kTextWork);
+    copy_bytes(text.data(), bytes + end, static_cast<int64_t>(text.size()), pace);
     end += static_cast<int64_t>(text.size());
     *offsets++ = end;
   }
@@ -56,8 +75,10 @@ Value join(std::span<const Part> parts, const Shape& shape, int64_t outer, int64
       for (const Part& part : parts) {
         Texts source(*part.tensor);
         int64_t count = part.extent * inner;
-        pace.spend(count);
-        for (int64_t i = 0; i < count; ++i) texts.push_back(source[o * count + i]);
+        for (int64_t i = 0; i < count; ++i) {
+          pace.spend(kTextWork);
+          texts.push_back(source[o * count + i]);
+        }
       }
     }
     return make_texts(shape, texts);
@@ -115,7 +136,8 @@ Value own(Value value) {
   if (value.kind != BP_KIND_TENSOR || value.holder != nullptr) return value;
   int64_t bytes = bytes_of(value.tensor);
   std::shared_ptr<std::byte> memory = allocate(bytes);
-  if (bytes != 0) std::memcpy(memory.get(), value.tensor.data, static_cast<size_t>(bytes));
+  Pace pace;
+  copy_bytes(value.tensor.data, memory.get(), bytes, pace);
   value.tensor.data = memory.get();
   value.holder = std::move(memory);
   return value;
@@ -235,9 +257,13 @@ Value slice(const Value& value, int axis, int64_t begin, int64_t end) {
   if (source.dtype == BP_DTYPE_STRING) {
     Texts all(source);
     std::vector<std::string_view> texts;
+    require_memory(shape.elements(), sizeof(std::string_view));
+    texts.reserve(static_cast<size_t>(shape.elements()));
     for (int64_t o = 0; o < outer; ++o) {
-      pace.spend(count);
-      for (int64_t i = 0; i < count; ++i) texts.push_back(all[o * stride + begin * inner + i]);
+      for (int64_t i = 0; i < count; ++i) {
+        pace.spend(kTextWork);
+        texts.push_back(all[o * stride + begin * inner + i]);
+      }
     }
     return make_texts(shape, texts);
   }

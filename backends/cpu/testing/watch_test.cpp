@@ -78,6 +78,7 @@ HostTensor input(bp_dtype_t dtype, const Ints& extents) {
   if (dtype == BP_DTYPE_FLOAT) return filled(0.0f, 1);
   if (dtype == BP_DTYPE_DOUBLE) return filled(0.0, 1);
   if (dtype == BP_DTYPE_INT32) return filled(int32_t{0}, 1e6);
+  if (dtype == BP_DTYPE_INT8) return filled(int8_t{0}, 200);
   return filled(int64_t{0},
                 extents == Ints{2000} ? 0 : 1e6);  // {2000} is the shape of RoiAlign's batch indices, which are all 0
 }
@@ -225,6 +226,73 @@ TEST(EndsInLoop, OfNoEnd) {
   const Outcome run = program.run({HostTensor::of<float>(BP_DTYPE_FLOAT, {}, {1})}, late.deadline());
   EXPECT_LT(late.now(), allowance());
   EXPECT_EQ(run.status, BP_TIMED_OUT) << run.text;
+}
+
+// One window of the convolution takes longer than the deadline allows.
+TEST(EndsInConvInteger, OfLargeWindows) {
+  const HostTensor x = input(BP_DTYPE_INT8, {1, 1, 4000, 4000}), w = input(BP_DTYPE_INT8, {1, 1, 3900, 3900});
+  GraphBuilder b;
+  b.input("x", x.dtype, x.extents).weight_bytes("w", w.dtype, w.extents, w.bytes);
+  b.node("ConvInteger", 10, {"x", "w"}, {"y"}, BP_DTYPE_INT32).output("y");
+  Plugin plugin("1");
+  Compiled program(plugin, b.graph());
+  ASSERT_EQ(program.status, BP_OK) << program.text;
+  const Lateness late;
+  const Outcome run = program.run({x}, late.deadline());
+  EXPECT_LT(late.now(), allowance());
+  EXPECT_EQ(run.status, BP_TIMED_OUT) << run.text;
+}
+
+// Strings are copied with checks of the deadline, whether they are many or long. Each result has at least 2 GB.
+TEST(EndsInTexts, ManyOrLong) {
+  const HostTensor rows = HostTensor::of_texts({1000}, std::vector<std::string>(1000, std::string(2000, 'a')));
+  const HostTensor row = HostTensor::of_texts({1}, {std::string(2 << 20, 'a')});
+  struct Case {
+    const char* op_type;
+    uint32_t since;
+    HostTensor texts;
+    std::vector<std::string> inputs;
+  };
+  const Case cases[] = {{"Expand", 13, rows, {"x", "extents"}}, {"Tile", 13, rows, {"x", "times"}},
+                        {"Gather", 13, rows, {"x", "zeros"}},   {"Where", 16, rows, {"chosen", "x", "x"}},
+                        {"Expand", 13, row, {"x", "times"}},    {"StringConcat", 20, rows, {"x", "many"}}};
+  for (const Case& c : cases) {
+    Plugin plugin("2");
+    GraphBuilder b;
+    std::vector<HostTensor> inputs = {c.texts};
+    b.input("x", BP_DTYPE_STRING, c.texts.extents);
+    if (std::ranges::find(c.inputs, "many") != c.inputs.end()) {
+      b.input("many", BP_DTYPE_STRING, {1000, 1});
+      inputs.push_back(HostTensor::of_texts({1000, 1}, std::vector<std::string>(1000, "b")));
+    }
+    b.weight<int64_t>("extents", BP_DTYPE_INT64, {2}, {1000, 1000})
+        .weight<int64_t>("times", BP_DTYPE_INT64, {1}, {1000});
+    b.weight<int64_t>("zeros", BP_DTYPE_INT64, {1000000}, Ints(1000000));
+    b.weight<uint8_t>("chosen", BP_DTYPE_BOOL, {1000, 1000}, std::vector<uint8_t>(1000000, 1));
+    b.node(c.op_type, c.since, c.inputs, {"y"}, BP_DTYPE_STRING).output("y");
+    Compiled program(plugin, b.graph());
+    ASSERT_EQ(program.status, BP_OK) << program.text;
+    const Lateness late;
+    const Outcome run = program.run(std::move(inputs), late.deadline());
+    EXPECT_LT(late.now(), allowance()) << c.op_type;
+    EXPECT_EQ(run.status, BP_TIMED_OUT) << c.op_type << ": " << run.text;
+  }
+}
+
+// The delimiter almost occurs at every position of the text.
+TEST(StringSplit, TakesLinearTime) {
+  GraphBuilder b;
+  b.input("x", BP_DTYPE_STRING, {1}).type_of_unknown_rank("n", BP_DTYPE_INT64);
+  b.node("StringSplit", 20, {"x"}, {"y", "n"}, BP_DTYPE_STRING, {{"delimiter", std::string(1 << 20, 'a') + "b"}});
+  b.output("y");
+  Plugin plugin("1");
+  Compiled program(plugin, b.graph());
+  ASSERT_EQ(program.status, BP_OK) << program.text;
+  const auto begin = computed();
+  const Outcome run = program.run({HostTensor::of_texts({1}, {std::string(2 << 20, 'a')})});
+  EXPECT_LT(computed() - begin, milliseconds(2000));
+  ASSERT_EQ(run.status, BP_OK) << run.text;
+  EXPECT_EQ(run.outputs[0].texts(), std::vector<std::string>{std::string(2 << 20, 'a')});
 }
 
 // A node that takes long to fold is computed during the run instead, and the run's deadline stops it.

@@ -2,6 +2,7 @@
 #include "kernels/common/values.h"
 
 #include "runtime/memory.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 
@@ -23,8 +24,13 @@ std::optional<int64_t> integer(const Value& value) {
 std::vector<std::string_view> views(const Tensor& tensor) {
   Texts texts(tensor);
   require_memory(texts.count(), sizeof(std::string_view));
-  std::vector<std::string_view> list(static_cast<size_t>(texts.count()));
-  for (size_t i = 0; i < list.size(); ++i) list[i] = texts[static_cast<int64_t>(i)];
+  std::vector<std::string_view> list;
+  list.reserve(static_cast<size_t>(texts.count()));
+  Pace pace;
+  for (int64_t i = 0; i < texts.count(); ++i) {
+    pace.spend(4);
+    list.push_back(texts[i]);
+  }
   return list;
 }
 

@@ -14,6 +14,7 @@
 #include "kernels/simd/clones.h"
 #include "runtime/memory.h"
 #include "runtime/parallel.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 
@@ -117,16 +118,20 @@ void run_depthwise(const ConvIntegerWork& conv, Tensors in, const Tensor& y, voi
   const bool x_signed = in[kX].dtype == BP_DTYPE_INT8, w_signed = in[kW].dtype == BP_DTYPE_INT8;
   const ZeroPointVector x_zero(at(in, kXZero)), w_zero(at(in, kWZero));
   auto* weights = static_cast<int32_t*>(scratch);  // [tap][channel]
+  Pace pace;
   for (int64_t c = 0; c < n; ++c) {
     const int32_t zero = w_zero.values()[w_zero.values().size() == 1 ? 0 : static_cast<size_t>(c)];
-    for (int64_t t = 0; t < conv.taps(); ++t)
+    for (int64_t t = 0; t < conv.taps(); ++t) {
+      pace.spend(1);
       weights[t * n + c] = q8_at(in[kW].data, w_signed, c * conv.taps() + t) - zero;
+    }
   }
   int32_t* buffers = weights + conv.taps() * n;
   const int64_t pieces = (places + kPlacesTogether - 1) / kPlacesTogether;
   const int64_t grain = 1 + kCheapGrain / (1 + kPlacesTogether * n * conv.taps());
   parallel(conv.size.batch * pieces, grain, [&](int64_t begin, int64_t end) {
     int32_t* sums = buffers + thread_index() * kPlacesTogether * n;
+    Pace pace;
     for (int64_t piece = begin; piece < end; ++piece) {
       const int64_t image = piece / pieces, first = piece % pieces * kPlacesTogether;
       const int64_t count = std::min(kPlacesTogether, places - first);
@@ -137,13 +142,14 @@ void run_depthwise(const ConvIntegerWork& conv, Tensors in, const Tensor& y, voi
         each_tap(
             conv.window, first + i,
             [&](int64_t t, int64_t at) {
+              pace.spend(8 + n);
               if (x_signed)
                 clone_of<add_signed>(reinterpret_cast<const int8_t*>(x) + at * n, weights + t * n, to, n,
                                      x_zero.values()[0]);
               else
                 clone_of<add_unsigned>(x + at * n, weights + t * n, to, n, x_zero.values()[0]);
             },
-            [](int64_t) {});
+            [&](int64_t) { pace.spend(1); });
       }
       conv.finish(sums, n, 0, first, {0, count}, {0, n}, in, y.as<uint32_t>() + image * conv.image_step());
     }

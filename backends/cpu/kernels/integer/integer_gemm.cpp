@@ -12,6 +12,7 @@
 #include "kernels/simd/clones.h"
 #include "runtime/memory.h"
 #include "runtime/parallel.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 
@@ -242,6 +243,7 @@ void IntegerGemm::multiply(const Places& places, const uint32_t* matrix, int32_t
   const int64_t lanes = kernels_.lanes, n = size_.n;
   uint32_t edge[kMaxSums];
   int64_t blocks = 0;
+  Pace pace;
   std::optional<amx::TileRegisters> registers;
   const int64_t max_rows = ceil_div(size_.m, tiles_);
   const int64_t register_rows = max_rows <= amx::kTileRows ? max_rows : ceil_div(max_rows, 2);
@@ -252,6 +254,7 @@ void IntegerGemm::multiply(const Places& places, const uint32_t* matrix, int32_t
     const bool at_edge = column + blocks * lanes > n;
     for (int64_t tile = first_tile; tile < last_tile; ++tile) {
       const int64_t first = first_row(tile), rows = first_row(tile + 1) - first;
+      pace.spend(rows * blocks * lanes * groups_);
       auto* sums = reinterpret_cast<uint32_t*>(all) + first * n + column;
       const IntegerTile work{.a = places.rows + first * groups_,
                              .b = matrix + (blocks_ + block * groups_) * lanes,

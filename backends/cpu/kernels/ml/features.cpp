@@ -38,8 +38,10 @@ Failed extract(const Tensor& x, std::span<const int64_t> picks, Value& out) {
     std::vector<std::string_view> chosen;
     require_memory(product({rows, static_cast<int64_t>(picks.size())}), 2 * sizeof(std::string_view));
     for (int64_t r = 0; r < rows; ++r) {
-      pace.spend(static_cast<int64_t>(picks.size()));
-      for (int64_t pick : picks) chosen.push_back(texts[r * width + pick]);
+      for (int64_t pick : picks) {
+        pace.spend(4);
+        chosen.push_back(texts[r * width + pick]);
+      }
     }
     out = make_texts(shape, chosen);
     return std::nullopt;
@@ -141,6 +143,7 @@ std::unique_ptr<Kernel> create_one_hot(const Node& node) {
       pace.spend(32);
       std::optional<size_t> hot;
       if (is_text) {
+        pace.spend(static_cast<int64_t>(Texts(x)[i].size()));
         if (auto found = texts.find(std::string(Texts(x)[i])); found != texts.end()) hot = found->second;
       } else {
         int64_t key = x.dtype == BP_DTYPE_INT64 ? x.as<const int64_t>()[i]

@@ -30,13 +30,20 @@ std::string key_of(T number) {
 std::vector<std::string> keys_of(const Tensor& tensor) {
   require_memory(tensor.shape.elements(), sizeof(std::string));
   std::vector<std::string> keys;
+  Pace pace;
   if (tensor.dtype == BP_DTYPE_STRING) {
-    for (std::string_view text : views(tensor)) keys.emplace_back(text);
+    for (std::string_view text : views(tensor)) {
+      pace.spend(64 + static_cast<int64_t>(text.size()));
+      keys.emplace_back(text);
+    }
     return keys;
   }
   dispatch<Scalars>(tensor.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    for (int64_t i = 0; i < tensor.shape.elements(); ++i) keys.push_back(key_of(tensor.as<const T>()[i]));
+    for (int64_t i = 0; i < tensor.shape.elements(); ++i) {
+      pace.spend(64);
+      keys.push_back(key_of(tensor.as<const T>()[i]));
+    }
   });
   return keys;
 }
@@ -86,7 +93,7 @@ struct Dictionary {
       std::vector<std::string_view> texts;
       Texts known(values.tensor), other(fallback.tensor);
       for (const std::string& key : keys) {
-        pace.spend(32);
+        pace.spend(32 + static_cast<int64_t>(key.size()));
         auto found = places.find(key);
         texts.push_back(found == places.end() ? other[0] : known[found->second]);
       }
@@ -95,7 +102,7 @@ struct Dictionary {
     Value result = Value::allocate(values.tensor.dtype, x.shape);
     int64_t to = 0;
     for (const std::string& key : keys) {
-      pace.spend(32);
+      pace.spend(32 + static_cast<int64_t>(key.size()));
       auto found = places.find(key);
       const Value& from = found == places.end() ? fallback : values;
       copy_elements(values.tensor.dtype, from.tensor.data, found == places.end() ? 0 : found->second,

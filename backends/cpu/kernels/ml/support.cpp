@@ -9,6 +9,7 @@
 
 #include "backplane/sdk/fence.hpp"
 #include "runtime/memory.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu::ml {
 
@@ -86,7 +87,11 @@ Value Labels::make(std::span<const int64_t> classes) const {
     std::vector<std::string_view> chosen;
     require_memory(std::ssize(classes), sizeof(std::string_view));
     chosen.reserve(classes.size());
-    for (int64_t c : classes) chosen.push_back(texts[static_cast<size_t>(c)]);
+    Pace pace;
+    for (int64_t c : classes) {
+      pace.spend(4);
+      chosen.push_back(texts[static_cast<size_t>(c)]);
+    }
     return make_texts(shape, chosen);
   }
   Value value = Value::allocate(BP_DTYPE_INT64, shape);

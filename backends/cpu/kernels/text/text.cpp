@@ -5,6 +5,7 @@
 #include <wctype.h>
 
 #include <algorithm>
+#include <cstring>
 #include <unordered_set>
 
 #include "kernels/common/broadcast.h"
@@ -57,7 +58,8 @@ std::unique_ptr<Kernel> create_concat(const Node&) {
 constexpr std::string_view kBlanks = " \t\n\v\f\r";
 
 // A text may have as many pieces as bytes, and each piece takes 16 bytes.
-void add(std::vector<std::string_view>& pieces, std::string_view piece) {
+void add(std::vector<std::string_view>& pieces, std::string_view piece, Pace& pace) {
+  pace.spend(16);
   if (pieces.size() == pieces.capacity())  // a vector grows by doubling
     require_memory(2 * std::ssize(pieces) + 1, sizeof(std::string_view));
   pieces.push_back(piece);
@@ -65,31 +67,46 @@ void add(std::vector<std::string_view>& pieces, std::string_view piece) {
 
 // Splits at most `splits` times, any number of times if `splits` is negative. A run of blanks counts as one delimiter;
 // blanks at the ends are ignored. The rest after the last split keeps its blanks.
-std::vector<std::string_view> split_at_blanks(std::string_view text, int64_t splits) {
+std::vector<std::string_view> split_at_blanks(std::string_view text, int64_t splits, Pace& pace) {
   std::vector<std::string_view> pieces;
+  // Returns the length of the prefix whose characters all are blanks or all are not.
+  const auto prefix = [&](bool blank) {
+    size_t length = 0;
+    for (; length < text.size() && (kBlanks.find(text[length]) != std::string_view::npos) == blank; ++length)
+      pace.spend(4);
+    return length;
+  };
   for (;;) {
-    size_t begin = text.find_first_not_of(kBlanks);
-    if (begin == std::string_view::npos) return pieces;
-    text.remove_prefix(begin);
-    size_t end = text.find_first_of(kBlanks);
-    if (end == std::string_view::npos || static_cast<int64_t>(pieces.size()) == splits) {
-      add(pieces, text);
-      return pieces;
-    }
-    add(pieces, text.substr(0, end));
+    text.remove_prefix(prefix(true));
+    if (text.empty()) return pieces;
+    const size_t end = static_cast<int64_t>(pieces.size()) == splits ? text.size() : prefix(false);
+    add(pieces, text.substr(0, end), pace);
     text.remove_prefix(end);
   }
 }
 
-std::vector<std::string_view> split_at(std::string_view text, std::string_view delimiter, int64_t splits) {
+// Returns where `part` begins in `text`, or npos. Takes linear time whatever the two contain, unlike
+// std::string_view::find.
+size_t find(std::string_view text, std::string_view part, Pace& pace) {
+  const size_t step = std::max(size_t{1} << 16, part.size());
+  for (size_t at = 0; at + part.size() <= text.size(); at += step) {
+    const std::string_view window = text.substr(at, step + part.size() - 1);
+    pace.spend(static_cast<int64_t>(window.size()));
+    if (const void* found = memmem(window.data(), window.size(), part.data(), part.size()); found != nullptr)
+      return static_cast<size_t>(static_cast<const char*>(found) - text.data());
+  }
+  return std::string_view::npos;
+}
+
+std::vector<std::string_view> split_at(std::string_view text, std::string_view delimiter, int64_t splits, Pace& pace) {
   std::vector<std::string_view> pieces;
   for (;;) {
-    size_t end = text.find(delimiter);
-    if (end == std::string_view::npos || static_cast<int64_t>(pieces.size()) == splits) {
-      add(pieces, text);
+    size_t end = static_cast<int64_t>(pieces.size()) == splits ? std::string_view::npos : find(text, delimiter, pace);
+    if (end == std::string_view::npos) {
+      add(pieces, text, pace);
       return pieces;
     }
-    add(pieces, text.substr(0, end));
+    add(pieces, text.substr(0, end), pace);
     text.remove_prefix(end + delimiter.size());
   }
 }
@@ -106,8 +123,9 @@ std::unique_ptr<Kernel> create_split(const Node& node) {
     int64_t total = 0;  // number of pieces
     Pace pace;
     for (int64_t i = 0; i < texts.count(); ++i) {
-      pace.spend(64 + static_cast<int64_t>(texts[i].size()));
-      rows.push_back(delimiter.empty() ? split_at_blanks(texts[i], splits) : split_at(texts[i], delimiter, splits));
+      pace.spend(64);
+      rows.push_back(delimiter.empty() ? split_at_blanks(texts[i], splits, pace)
+                                       : split_at(texts[i], delimiter, splits, pace));
       width = std::max(width, rows.back().size());
       total += std::ssize(rows.back());
       require_memory(total, sizeof(std::string_view));
@@ -118,6 +136,7 @@ std::unique_ptr<Kernel> create_split(const Node& node) {
     std::vector<std::string_view> all;
     Value counts = Value::allocate(BP_DTYPE_INT64, shape);
     for (size_t i = 0; i < rows.size(); ++i) {
+      pace.spend(16 + static_cast<int64_t>(width));
       counts.tensor.as<int64_t>()[i] = static_cast<int64_t>(rows[i].size());
       all.insert(all.end(), rows[i].begin(), rows[i].end());
       all.resize((i + 1) * width);
@@ -164,7 +183,9 @@ class LetterCase {
 
   std::string change(std::string_view text, bool upper) const {
     std::string result;
+    Pace pace;
     for (size_t i = 0; i < text.size();) {
+      pace.spend(16);
       size_t length = length_at(text, i);
       uint32_t letter = decode(text.substr(i, length));
       encode(length == 1 && letter >= 0x80 ? letter : map(letter, upper), length == 1 && letter >= 0x80, result);

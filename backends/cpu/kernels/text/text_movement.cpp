@@ -69,13 +69,23 @@ class TextMovement final : public ValueKernel {
     std::vector<std::string_view> texts = {{}};
     std::vector<Value> numbered;  // keeps the numbers alive
     std::vector<Tensor> in;
-    for (const Value& input : inputs) in.push_back(input.tensor);
+    Pace pace;
+    int64_t count = 1;
+    for (const Value& input : inputs) {
+      in.push_back(input.tensor);
+      if (input.tensor.dtype == BP_DTYPE_STRING) count += input.tensor.shape.elements();
+    }
+    require_memory(count, sizeof(std::string_view));
+    texts.reserve(static_cast<size_t>(count));
     for (Tensor& tensor : in) {
       if (tensor.dtype != BP_DTYPE_STRING) continue;
-      std::vector<std::string_view> more = views(tensor);
+      const Texts more(tensor);
       Value numbers = Value::allocate(BP_DTYPE_INT64, tensor.shape);
-      for (size_t i = 0; i < more.size(); ++i) numbers.tensor.as<int64_t>()[i] = static_cast<int64_t>(texts.size() + i);
-      texts.insert(texts.end(), more.begin(), more.end());
+      for (int64_t i = 0; i < more.count(); ++i) {
+        pace.spend(4);
+        numbers.tensor.as<int64_t>()[i] = std::ssize(texts);
+        texts.push_back(more[i]);
+      }
       tensor = numbers.tensor;
       numbered.push_back(std::move(numbers));
     }
@@ -107,16 +117,23 @@ class TextMovement final : public ValueKernel {
   static void rank(std::vector<std::string_view>& texts, std::vector<Value>& numbered) {
     std::vector<std::string_view> sorted = texts;
     Pace pace;
-    std::ranges::sort(sorted, [&](std::string_view a, std::string_view b) {
-      pace.spend(16);
+    const auto spend = [&](std::string_view a, std::string_view b) {
+      pace.spend(16 + static_cast<int64_t>(std::min(a.size(), b.size()) / 8));
+    };
+    const auto less = [&](std::string_view a, std::string_view b) {
+      spend(a, b);
       return a < b;
-    });
-    sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+    };
+    const auto equal = [&](std::string_view a, std::string_view b) {
+      spend(a, b);
+      return a == b;
+    };
+    std::ranges::sort(sorted, less);
+    sorted.erase(std::unique(sorted.begin(), sorted.end(), equal), sorted.end());
     for (Value& numbers : numbered) {
       auto* number = numbers.tensor.as<int64_t>();
       for (int64_t i = 0; i < numbers.tensor.shape.elements(); ++i) {
-        pace.spend(256);
-        number[i] = std::ranges::lower_bound(sorted, texts[static_cast<size_t>(number[i])]) - sorted.begin();
+        number[i] = std::ranges::lower_bound(sorted, texts[static_cast<size_t>(number[i])], less) - sorted.begin();
       }
     }
     texts = std::move(sorted);
@@ -124,8 +141,14 @@ class TextMovement final : public ValueKernel {
 
   static Value texts_of(const Tensor& numbers, const std::vector<std::string_view>& texts) {
     require_memory(numbers.shape.elements(), sizeof(std::string_view));
-    std::vector<std::string_view> chosen(static_cast<size_t>(numbers.shape.elements()));
-    for (size_t i = 0; i < chosen.size(); ++i) chosen[i] = texts[static_cast<size_t>(numbers.as<int64_t>()[i])];
+    const int64_t count = numbers.shape.elements();
+    std::vector<std::string_view> chosen;
+    chosen.reserve(static_cast<size_t>(count));
+    Pace pace;
+    for (int64_t i = 0; i < count; ++i) {
+      pace.spend(4);
+      chosen.push_back(texts[static_cast<size_t>(numbers.as<int64_t>()[i])]);
+    }
     return make_texts(numbers.shape, chosen);
   }
 

@@ -83,12 +83,20 @@ std::vector<int32_t> items_of(const Vectorizer& v, const Tensor& tensor) {
     auto found = map.find(key);
     return found == map.end() ? -1 : found->second;
   };
+  Pace pace;
   if (tensor.dtype == BP_DTYPE_STRING) {
     Texts texts(tensor);
-    for (size_t i = 0; i < items.size(); ++i) items[i] = look_up(v.texts, std::string(texts[static_cast<int64_t>(i)]));
+    for (size_t i = 0; i < items.size(); ++i) {
+      const std::string_view text = texts[static_cast<int64_t>(i)];
+      pace.spend(64 + static_cast<int64_t>(text.size()));
+      items[i] = look_up(v.texts, std::string(text));
+    }
   } else {
     std::vector<int64_t> numbers = integers(tensor);
-    for (size_t i = 0; i < items.size(); ++i) items[i] = look_up(v.numbers, numbers[i]);
+    for (size_t i = 0; i < items.size(); ++i) {
+      pace.spend(32);
+      items[i] = look_up(v.numbers, numbers[i]);
+    }
   }
   return items;
 }
