@@ -39,10 +39,16 @@ std::optional<std::string> decode(const std::string& format, const image::Codec&
   std::vector<uint8_t> storage(format == "Grayscale" ? static_cast<size_t>(pixels) * 3 : 0);
   uint8_t* rgb = storage.empty() ? target : storage.data();
   if (image::Problem problem = codec.decode(bytes_in(in[0]), size, rgb)) return about(codec, *problem);
-  for (int64_t i = 0; i < pixels; ++i) {
-    if (format == "BGR") std::swap(rgb[i * 3], rgb[i * 3 + 2]);
-    if (format == "Grayscale") target[i] = grey(rgb + i * 3);
-  }
+  if (format == "RGB") return std::nullopt;
+  const bool is_grey = format == "Grayscale";
+  parallel(pixels, kCheapGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      if (is_grey)
+        target[i] = grey(rgb + i * 3);
+      else
+        std::swap(rgb[i * 3], rgb[i * 3 + 2]);
+    }
+  });
   return std::nullopt;
 }
 

@@ -4,9 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <span>
 #include <string>
+
+#include "runtime/watch.h"
 
 namespace backplane::cpu::image {
 
@@ -31,6 +34,29 @@ struct Codec {
 };
 
 extern const Codec kBmp, kJpeg, kJpeg2000, kPng, kPnm, kTiff, kWebp;
+
+// Checks the watch in callbacks of C libraries, through which no exception may pass.
+class Stop {
+ public:
+  // As Pace::spend, but returns false where that throws, and in every later call.
+  bool spend(int64_t work) noexcept {
+    if (reason_) return false;
+    try {
+      pace_.spend(work);
+    } catch (...) {
+      reason_ = std::current_exception();
+    }
+    return !reason_;
+  }
+  // Throws what the watch threw, if it did.
+  void rethrow() const {
+    if (reason_) std::rethrow_exception(reason_);
+  }
+
+ private:
+  Pace pace_;
+  std::exception_ptr reason_;
+};
 
 inline bool begins_with(Encoded bytes, std::string_view signature, size_t at = 0) {
   if (bytes.size() < at + signature.size()) return false;

@@ -18,12 +18,27 @@ struct Session {
   jpeg_error_mgr errors;
   std::jmp_buf failed;
   char message[JMSG_LENGTH_MAX];
+  jpeg_progress_mgr progress;
+  Stop stop;
 };
+
+// A file of a few hundred kilobytes can have tens of thousands of scans, each of which visits the whole image.
+constexpr int kMaxScans = 500;
 
 void fail(j_common_ptr jpeg) {
   auto* session = static_cast<Session*>(jpeg->client_data);
   jpeg->err->format_message(jpeg, session->message);
   std::longjmp(session->failed, 1);
+}
+
+// Called for each row of blocks of each scan, and for each row of pixels.
+void check(j_common_ptr jpeg) {
+  auto* session = static_cast<Session*>(jpeg->client_data);
+  if (session->jpeg.input_scan_number > kMaxScans) {
+    std::snprintf(session->message, sizeof(session->message), "it has more than %d scans", kMaxScans);
+    std::longjmp(session->failed, 1);
+  }
+  if (!session->stop.spend(8 * int64_t{session->jpeg.image_width})) std::longjmp(session->failed, 1);
 }
 
 void begin(Session& session, Encoded bytes) {
@@ -32,6 +47,8 @@ void begin(Session& session, Encoded bytes) {
   session.errors.output_message = [](j_common_ptr) {};
   session.jpeg.client_data = &session;
   jpeg_create_decompress(&session.jpeg);
+  session.progress.progress_monitor = check;
+  session.jpeg.progress = &session.progress;
   jpeg_mem_src(&session.jpeg, bytes.data(), static_cast<unsigned long>(bytes.size()));
 }
 
@@ -77,6 +94,7 @@ Problem decode(Encoded bytes, const Size& size, uint8_t* rgb) {
   std::vector<uint8_t> row(static_cast<size_t>(size.width) * 4);
   const bool done = read_rows(session, bytes, size, rgb, row.data());
   jpeg_destroy_decompress(&session.jpeg);
+  session.stop.rethrow();
   if (done) return std::nullopt;
   return std::string(session.message);
 }

@@ -14,17 +14,78 @@ namespace backplane::cpu::image {
 
 namespace {
 
-constexpr uint32_t kMaxComponents = 4;  // RGB and alpha; each is decoded to 32 bits per pixel
+constexpr uint32_t kMaxComponents = 4;       // RGB and alpha; each is decoded to 32 bits per pixel
+constexpr size_t kBuffer = size_t{1} << 16;  // bytes that OpenJPEG reads at a time
+constexpr int64_t kReadWork = int64_t{1} << 18;
 constexpr std::string_view kBoxed("\0\0\0\x0cjP  \r\n\x87\n", 12);
 constexpr std::string_view kBare("\xff\x4f\xff\x51", 4);
 
 struct Source {
   Encoded bytes;
   size_t position = 0;
+  Stop stop = {};
 };
+
+// ---- What OpenJPEG allocates before it decodes: some kilobytes for each component of each tile, however small the
+// file
+
+uint32_t number(Encoded bytes, size_t at, size_t count) {
+  uint32_t value = 0;
+  for (size_t i = 0; i < count; ++i) value = value << 8 | bytes[at + i];
+  return value;
+}
+
+// Returns the contents of the first box of a type among those in `bytes`, or nothing.
+Encoded box(Encoded bytes, std::string_view type) {
+  while (bytes.size() >= 8) {
+    size_t head = 8;
+    uint64_t size = number(bytes, 0, 4);
+    if (size == 0) size = bytes.size();  // the last box
+    if (size == 1 && bytes.size() >= 16) {
+      size = uint64_t{number(bytes, 8, 4)} << 32 | number(bytes, 12, 4);
+      head = 16;
+    }
+    if (size < head) return {};
+    const Encoded all = bytes.first(static_cast<size_t>(std::min<uint64_t>(size, bytes.size())));
+    if (begins_with(all, type, 4)) return all.subspan(head);
+    bytes = bytes.subspan(all.size());
+  }
+  return {};
+}
+
+// Checks the number of components, tiles and palette columns.
+Problem check_counts(Encoded bytes) {
+  constexpr uint64_t kTileHeader = 14;  // the bytes that each tile has in the file
+  constexpr uint64_t kMinTile = 256;    // pixels of a tile
+  if (!begins_with(bytes, kBare)) {
+    if (const Encoded palette = box(box(bytes, "jp2h"), "pclr"); palette.size() > 2 && palette[2] > kMaxComponents)
+      return "its palette has " + std::to_string(palette[2]) + " columns: at most " + std::to_string(kMaxComponents) +
+             " are supported";
+    bytes = box(bytes, "jp2c");
+  }
+  if (!begins_with(bytes, kBare) || bytes.size() < 42) return "the file ends within its header";
+  uint64_t field[8];  // right, bottom, left and top of the image; width, height, left and top of the first tile
+  for (size_t i = 0; i < 8; ++i) field[i] = number(bytes, 8 + 4 * i, 4);
+  const uint32_t components = number(bytes, 40, 2);
+  if (components > kMaxComponents)
+    return "the image has " + std::to_string(components) + " components: at most " + std::to_string(kMaxComponents) +
+           " are supported";
+  if (field[0] <= field[2] || field[1] <= field[3] || field[4] == 0 || field[5] == 0 || field[0] <= field[6] ||
+      field[1] <= field[7])
+    return "the image has no pixels or no tiles";
+  const uint64_t columns = (field[0] - field[6] + field[4] - 1) / field[4];
+  const uint64_t rows = (field[1] - field[7] + field[5] - 1) / field[5];
+  const uint64_t pixels = (field[0] - field[2]) * (field[1] - field[3]);
+  const uint64_t most = 16 + std::min<uint64_t>(bytes.size() / kTileHeader, pixels / kMinTile);
+  if (columns > most || rows > most || columns * rows > most)
+    return "it has " + std::to_string(columns) + "×" + std::to_string(rows) + " tiles: at most " +
+           std::to_string(most) + " are supported in a file of this size";
+  return std::nullopt;
+}
 
 OPJ_SIZE_T read(void* buffer, OPJ_SIZE_T count, void* self) {
   auto& source = *static_cast<Source*>(self);
+  if (!source.stop.spend(kReadWork)) return static_cast<OPJ_SIZE_T>(-1);
   const size_t n = std::min<size_t>(count, source.bytes.size() - source.position);
   if (n == 0) return static_cast<OPJ_SIZE_T>(-1);
   std::memcpy(buffer, source.bytes.data() + source.position, n);
@@ -50,8 +111,12 @@ OPJ_OFF_T skip(OPJ_OFF_T count, void* self) {
 class Stream {
  public:
   explicit Stream(Encoded bytes) : source_{bytes} {
+    if (const Problem problem = check_counts(bytes)) {
+      message_ = *problem;
+      return;
+    }
     codec_.reset(opj_create_decompress(begins_with(bytes, kBare) ? OPJ_CODEC_J2K : OPJ_CODEC_JP2));
-    stream_.reset(opj_stream_create(1 << 16, OPJ_TRUE));
+    stream_.reset(opj_stream_create(kBuffer, OPJ_TRUE));
     if (!codec_ || !stream_) return;
     opj_stream_set_user_data(stream_.get(), &source_, nullptr);
     opj_stream_set_user_data_length(stream_.get(), bytes.size());
@@ -75,6 +140,7 @@ class Stream {
   bool decode() {
     return opj_decode(codec_.get(), stream_.get(), image_.get()) && opj_end_decompress(codec_.get(), stream_.get());
   }
+  void check() const { source_.stop.rethrow(); }
   std::string message() const { return message_.empty() ? "its data are damaged" : message_; }
 
  private:
@@ -126,10 +192,10 @@ Problem decode(Encoded bytes, const Size& size, uint8_t* rgb) {
   if (stream.image() == nullptr) return stream.message();
   const uint32_t components = stream.image()->numcomps;
   if (components == 0) return "the image has no components";
-  if (components > kMaxComponents)
-    return "the image has " + std::to_string(components) + " components: at most " + std::to_string(kMaxComponents) +
-           " are supported";
-  if (!stream.decode()) return stream.message();
+  if (!stream.decode()) {
+    stream.check();
+    return stream.message();
+  }
   const opj_image_t& image = *stream.image();
   const uint32_t used = components >= 3 ? 3 : 1;
   for (uint32_t c = 0; c < used; ++c) {
@@ -139,7 +205,9 @@ Problem decode(Encoded bytes, const Size& size, uint8_t* rgb) {
       return "component " + std::to_string(c) + " is missing or has an unsupported format";
   }
   const bool ycc = used == 3 && image.color_space == OPJ_CLRSPC_SYCC;
+  Pace pace;
   for (int64_t y = 0; y < size.height; ++y) {
+    pace.spend(16 * size.width);
     for (int64_t x = 0; x < size.width; ++x) {
       uint8_t* pixel = rgb + (y * size.width + x) * 3;
       int values[3];

@@ -1,45 +1,162 @@
 // SPDX-License-Identifier: Apache-2.0
-// PNG through libpng's simplified interface. Drops the alpha channel.
+// PNG through libpng's progressive reader. It receives only the chunks that determine pixels, and no image data beyond
+// the last row is decompressed, so the work follows from the sizes of the file and the image. Drops the alpha channel.
 #include <png.h>
 
-#include <vector>
+#include <algorithm>
+#include <array>
+#include <csetjmp>
+#include <string>
+#include <string_view>
 
 #include "kernels/image/codecs/codec.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu::image {
 
 namespace {
 
-// A png_image that frees libpng's memory for it.
-struct Image : png_image {
-  Image() : png_image{} { version = PNG_IMAGE_VERSION; }
-  ~Image() { png_image_free(this); }
-  Image(const Image&) = delete;
-  Image& operator=(const Image&) = delete;
-};
+constexpr std::string_view kSignature = "\x89PNG\r\n\x1a\n";
+
+// ---- Chunks: 4 bytes with the size of the data, 4 with the type, the data, 4 with a checksum
+
+constexpr size_t kHead = 8, kAround = 12;  // bytes before the data, and in addition to the data
+
+uint32_t number(Encoded bytes, size_t at) {
+  return uint32_t{bytes[at]} << 24 | uint32_t{bytes[at + 1]} << 16 | uint32_t{bytes[at + 2]} << 8 | bytes[at + 3];
+}
+
+std::string_view type_of(Encoded chunk) {
+  return {reinterpret_cast<const char*>(chunk.data()) + 4, 4};
+}
+
+// Returns the chunk at the beginning of `rest`, or an empty one if it is not complete.
+Encoded first_chunk(Encoded rest) {
+  if (rest.size() < kAround || rest.size() - kAround < number(rest, 0)) return {};
+  return rest.first(kAround + number(rest, 0));
+}
 
 Problem read_size(Encoded bytes, Size* size) {
-  Image image;
-  if (!png_image_begin_read_from_memory(&image, bytes.data(), bytes.size())) return std::string(image.message);
-  *size = {image.width, image.height};
+  const Encoded header = first_chunk(bytes.subspan(kSignature.size()));
+  if (header.size() != kAround + 13 || type_of(header) != "IHDR") return "the file does not begin with its header";
+  *size = {number(header, kHead), number(header, kHead + 4)};
   return std::nullopt;
 }
 
+// Those that determine the colors of pixels, in addition to IHDR and IDAT.
+constexpr std::string_view kUsed[] = {"PLTE", "tRNS", "gAMA", "cHRM", "sRGB", "iCCP", "sBIT"};
+
+bool is_critical(std::string_view type) {
+  return (type[0] & 0x20) == 0;
+}
+
+// ---- Reading. libpng reports errors by longjmp, which skips destructors. Functions that call setjmp have no local
+// variables with destructors, and the callbacks throw nothing.
+
+class Reader {
+ public:
+  Reader(const Size& size, uint8_t* rgb) : size_(size), rgb_(rgb) {
+    png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, on_error, [](png_structp, png_const_charp) {});
+    if (png_ == nullptr) return;
+    info_ = png_create_info_struct(png_);
+    png_set_benign_errors(png_, 1);
+    png_set_progressive_read_fn(png_, this, on_info, on_row, nullptr);
+  }
+  ~Reader() { png_destroy_read_struct(&png_, &info_, nullptr); }
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  // Returns false after an error. `bytes` follow those of the last call.
+  bool feed(Encoded bytes) {
+    if (info_ == nullptr) return false;
+    if (setjmp(png_jmpbuf(png_)) != 0) return false;
+    png_process_data(png_, info_, const_cast<uint8_t*>(bytes.data()), bytes.size());
+    return true;
+  }
+
+  bool done() const { return done_; }  // all rows were read
+  std::string message() const { return message_[0] == '\0' ? "there is not enough memory" : message_.data(); }
+
+ private:
+  static Reader& reader(png_structp png) { return *static_cast<Reader*>(png_get_progressive_ptr(png)); }
+
+  [[noreturn]] static void on_error(png_structp png, png_const_charp message) {
+    auto& text = static_cast<Reader*>(png_get_error_ptr(png))->message_;
+    size_t size = 0;
+    for (; message[size] != '\0' && size + 1 < text.size(); ++size) text[size] = message[size];
+    text[size] = '\0';
+    png_longjmp(png, 1);
+  }
+
+  // Requests RGB with 8 bits per sample, encoded as sRGB. Samples of 16 bits are linear unless the file says otherwise.
+  static void on_info(png_structp png, png_infop info) {
+    const Reader& self = reader(png);
+    if (png_get_image_width(png, info) != self.size_.width || png_get_image_height(png, info) != self.size_.height)
+      png_error(png, "it has two headers");
+    const bool deep = png_get_bit_depth(png, info) == 16;
+    png_set_expand(png);
+    if ((png_get_color_type(png, info) & PNG_COLOR_MASK_COLOR) == 0) png_set_gray_to_rgb(png);
+    png_set_alpha_mode_fixed(png, PNG_ALPHA_PNG, deep ? PNG_GAMMA_LINEAR : PNG_DEFAULT_sRGB);
+    if (deep) png_set_scale_16(png);
+    png_set_strip_alpha(png);
+    png_set_alpha_mode_fixed(png, PNG_ALPHA_PNG, PNG_DEFAULT_sRGB);
+    png_set_interlace_handling(png);
+    png_read_update_info(png, info);
+    if (png_get_rowbytes(png, info) != static_cast<size_t>(self.size_.width) * 3)
+      png_error(png, "its format is not supported");
+  }
+
+  // `row` is null where this pass of an interlaced image has no pixels.
+  static void on_row(png_structp png, png_bytep row, png_uint_32 y, int pass) {
+    Reader& self = reader(png);
+    if (row != nullptr) png_progressive_combine_row(png, self.rgb_ + int64_t{y} * self.size_.width * 3, row);
+    const int passes = png_get_interlace_type(png, self.info_) == PNG_INTERLACE_NONE ? 1 : 7;
+    self.done_ = pass == passes - 1 && int64_t{y} + 1 == self.size_.height;
+  }
+
+  const Size size_;
+  uint8_t* const rgb_;
+  png_structp png_ = nullptr;
+  png_infop info_ = nullptr;
+  bool done_ = false;
+  std::array<char, 200> message_{};
+};
+
 Problem decode(Encoded bytes, const Size& size, uint8_t* rgb) {
-  Image image;
-  if (!png_image_begin_read_from_memory(&image, bytes.data(), bytes.size())) return std::string(image.message);
-  const bool alpha = (image.format & PNG_FORMAT_FLAG_ALPHA) != 0;
-  image.format = alpha ? PNG_FORMAT_RGBA : PNG_FORMAT_RGB;
-  const int64_t pixels = size.width * size.height;
-  std::vector<uint8_t> rgba(alpha ? static_cast<size_t>(pixels) * 4 : 0);
-  if (!png_image_finish_read(&image, nullptr, alpha ? rgba.data() : rgb, 0, nullptr)) return std::string(image.message);
-  for (int64_t i = 0; alpha && i < pixels; ++i)
-    for (int64_t c = 0; c < 3; ++c) rgb[i * 3 + c] = rgba[static_cast<size_t>(i * 4 + c)];
+  // The most that is decompressed between two checks of the watch is about a thousand times as large.
+  constexpr size_t kPiece = size_t{1} << 11;
+  constexpr int64_t kWork = int64_t{1} << 18;
+  Reader reader(size, rgb);
+  Pace pace;
+  if (!reader.feed(bytes.first(kSignature.size()))) return reader.message();
+  Encoded rest = bytes.subspan(kSignature.size());
+  bool has_data = false;
+  while (!reader.done()) {
+    pace.spend(1);
+    Encoded chunk = first_chunk(rest);
+    if (chunk.empty()) return "the file ends before its last row";
+    const std::string_view type = type_of(chunk);
+    rest = rest.subspan(chunk.size());
+    if (type == "IDAT") {
+      has_data = true;
+      for (; !chunk.empty(); chunk = chunk.subspan(std::min(kPiece, chunk.size()))) {
+        pace.spend(kWork);
+        if (!reader.feed(chunk.first(std::min(kPiece, chunk.size())))) return reader.message();
+      }
+    } else if (has_data) {
+      return "its image data end before its last row";
+    } else if (type == "IHDR" || std::ranges::find(kUsed, type) != std::end(kUsed)) {
+      pace.spend(kWork);
+      if (!reader.feed(chunk)) return reader.message();  // in one piece, of which libpng then makes no copy
+    } else if (is_critical(type)) {
+      return "it needs chunk '" + std::string(type) + "', which is not supported";
+    }
+  }
   return std::nullopt;
 }
 
 }  // namespace
 
-const Codec kPng{"PNG", [](Encoded bytes) { return begins_with(bytes, "\x89PNG\r\n\x1a\n"); }, read_size, decode, 4};
+const Codec kPng{"PNG", [](Encoded bytes) { return begins_with(bytes, kSignature); }, read_size, decode};
 
 }  // namespace backplane::cpu::image

@@ -66,7 +66,9 @@ Problem decode(Encoded bytes, const Size& size, uint8_t* rgb) {
   if (!text && (h.end > bytes.size() || static_cast<uint64_t>(row_bytes * size.height) > bytes.size() - h.end))
     return "the file ends within its pixels";
   size_t at = h.end;
+  Pace pace;
   for (int64_t y = 0; y < size.height; ++y) {
+    pace.spend(16 * size.width);
     for (int64_t i = 0; i < size.width * channels; ++i) {
       int64_t sample;
       if (h.kind == 1) {  // digits may follow each other without white space

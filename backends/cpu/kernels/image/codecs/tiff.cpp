@@ -14,14 +14,21 @@ namespace backplane::cpu::image {
 
 namespace {
 
+// A strip is checked to be at most as large as the image, and a tile is not much larger.
+constexpr int64_t kReadWork = int64_t{1} << 18;
+constexpr int64_t kMaxTile = int64_t{1} << 20;  // pixels by which a tile may exceed the image
+
 struct Source {
   Encoded bytes;
   uint64_t position = 0;
   std::string message;
+  Stop stop = {};
 };
 
+// libtiff reads each strip or tile when it decodes it.
 tmsize_t read(thandle_t self, void* buffer, tmsize_t count) {
   auto& source = *static_cast<Source*>(self);
+  if (!source.stop.spend(kReadWork)) return 0;
   if (count <= 0 || source.position >= source.bytes.size()) return 0;
   const auto n = std::min<uint64_t>(static_cast<uint64_t>(count), source.bytes.size() - source.position);
   std::memcpy(buffer, source.bytes.data() + source.position, n);
@@ -44,7 +51,7 @@ int keep_message(TIFF*, void* self, const char*, const char* format, va_list arg
 
 class File {
  public:
-  explicit File(Encoded bytes) : source_{bytes, 0, {}} {
+  explicit File(Encoded bytes) : source_{bytes, 0, {}, {}} {
     TIFFOpenOptions* options = TIFFOpenOptionsAlloc();
     if (options == nullptr) return;
     TIFFOpenOptionsSetMaxSingleMemAlloc(options, tmsize_t{1} << 30);
@@ -66,6 +73,7 @@ class File {
   File& operator=(const File&) = delete;
 
   TIFF* get() { return tiff_; }
+  void check() const { source_.stop.rethrow(); }
   std::string message() const { return source_.message.empty() ? "its data are damaged" : source_.message; }
 
  private:
@@ -87,10 +95,17 @@ Problem decode(Encoded bytes, const Size& size, uint8_t* rgb) {
   File file(bytes);
   if (file.get() == nullptr) return file.message();
   const int64_t pixels = size.width * size.height;
+  uint32_t width = 0, height = 0;
+  if (TIFFIsTiled(file.get()) && TIFFGetField(file.get(), TIFFTAG_TILEWIDTH, &width) &&
+      TIFFGetField(file.get(), TIFFTAG_TILELENGTH, &height) &&
+      uint64_t{width} * height > static_cast<uint64_t>(pixels + kMaxTile))
+    return "its tiles of " + std::to_string(width) + "×" + std::to_string(height) + " pixels are larger than the image";
   std::vector<uint32_t> raster(static_cast<size_t>(pixels));
   if (!TIFFReadRGBAImageOriented(file.get(), static_cast<uint32_t>(size.width), static_cast<uint32_t>(size.height),
-                                 raster.data(), ORIENTATION_TOPLEFT, 1))
+                                 raster.data(), ORIENTATION_TOPLEFT, 1)) {
+    file.check();
     return file.message();
+  }
   for (int64_t i = 0; i < pixels; ++i) {
     const uint32_t pixel = raster[static_cast<size_t>(i)];
     rgb[i * 3] = static_cast<uint8_t>(TIFFGetR(pixel));
