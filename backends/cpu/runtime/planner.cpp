@@ -7,6 +7,7 @@
 #include "backplane/sdk/fence.hpp"
 #include "runtime/choices.h"
 #include "runtime/dense_plan.h"
+#include "runtime/tables.h"
 #include "runtime/watch.h"
 
 namespace backplane::cpu {
@@ -15,6 +16,7 @@ namespace {
 
 // A node is not folded but computed in each run if its outputs have more bytes than this in total.
 constexpr int64_t kFoldLimit = int64_t{64} << 20;
+constexpr int64_t kFoldScratch = int64_t{256} << 20;  // or if it needs more scratch memory than this
 
 using Clock = std::chrono::steady_clock;
 
@@ -129,6 +131,7 @@ void Planner::set_extents(uint32_t value, const Shape& shape) {
 }
 
 void Planner::walk() {
+  const UseTables tables;
   for (uint32_t i = 0; i < calls_.size(); ++i) {
     if (!calls_[i].folded && !plan(i)) deferred.push_back(i);
   }
@@ -178,7 +181,8 @@ bool Planner::plan_at(uint32_t index, const Call& call) {
   if (all_empty(outputs)) plan = without_work(std::move(plan));
 
   bool computable = (call.row->facts & kReadsExtentsOnly) != 0 || inputs_known;
-  if (computable && call.may_fold && plan.step->pure() && output_bytes <= std::min(kFoldLimit, allowance_.bytes)) {
+  if (computable && call.may_fold && plan.step->pure() && output_bytes <= std::min(kFoldLimit, allowance_.bytes) &&
+      plan.step->scratch_bytes() <= kFoldScratch) {
     Plan dense = with_dense_operands(context_, std::move(plan), inputs);
     if (within(allowance_, [&] { return fold(index, *dense.step, inputs, outputs); })) return true;
     costly.push_back(index);

@@ -4,6 +4,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <fstream>
 
 #include "backplane/sdk/fence.hpp"
 #include "runtime/memory.h"
@@ -46,6 +52,16 @@ TEST(Budget, CountsBlocksUntilTheyAreFreed) {
   }
   EXPECT_EQ(budget.used(), 0);
   const Block again = allocate(900 << 10);
+}
+
+using Reals = std::vector<float>;
+
+// The memory that the process has.
+double resident_megabytes() {
+  std::ifstream file("/proc/self/statm");
+  double size = 0, resident = 0;
+  file >> size >> resident;
+  return resident * static_cast<double>(sysconf(_SC_PAGESIZE)) / (1 << 20);
 }
 
 class Limited : public ::testing::Test {
@@ -219,6 +235,130 @@ TEST_F(Limited, WindowsOfChannelsMayExceedTheTensor) {
     const Outcome result = run(b, {HostTensor::of(BP_DTYPE_FLOAT, extents, twos)});
     ASSERT_EQ(result.status, BP_OK) << result.text;
     for (float y : result.outputs[0].as<float>()) EXPECT_FLOAT_EQ(y, 2.0f);  // alpha / size is almost 0
+  }
+}
+
+// Indices, taps and twiddles may take much more memory than the model and its tensors. Those of these models need more
+// than the limit, so the run computes them as it goes.
+class Tables : public Limited {
+ protected:
+  static constexpr int64_t kMany = 6'000'000;
+
+  std::vector<float> run_in_budget(GraphBuilder& b, const std::vector<HostTensor>& inputs) {
+    Compiled program(plugin, b.graph());
+    EXPECT_EQ(program.status, BP_OK) << program.text;
+    if (program.status != BP_OK) return {};
+    const Outcome result = program.run(inputs);
+    EXPECT_EQ(result.status, BP_OK) << result.text;
+    return result.outputs.empty() ? std::vector<float>() : result.outputs[0].as<float>();
+  }
+  const HostTensor three = HostTensor::of<float>(BP_DTYPE_FLOAT, {3}, {1, 2, 3});
+};
+
+TEST_F(Tables, AreNotNeededToPad) {
+  for (const auto& [mode, expected] : {std::pair<std::string, Reals>{"wrap", {1, 2, 3, 1, 2, 3, 1}},
+                                       {"reflect", {1, 2, 3, 2, 1, 2, 3}},
+                                       {"edge", {1, 2, 3, 3, 3, 3, 3}},
+                                       {"constant", {1, 2, 3, 0, 0, 0, 0}}}) {
+    GraphBuilder b;
+    b.input("x", BP_DTYPE_FLOAT, {3}).weight<int64_t>("pads", BP_DTYPE_INT64, {2}, {0, kMany});
+    b.node("Pad", 25, {"x", "pads"}, {"y"}, BP_DTYPE_FLOAT, {{"mode", mode}}).output("y");
+    const Reals y = run_in_budget(b, {three});
+    ASSERT_EQ(y.size(), 3 + kMany) << mode;
+    for (size_t i = 0; i < y.size(); ++i) {
+      const size_t period = mode == "wrap" ? 3 : mode == "reflect" ? 4 : y.size();
+      const float wanted = i < expected.size() ? expected[i] : period < y.size() ? y[i - period] : expected.back();
+      ASSERT_EQ(y[i], wanted) << mode << " at " << i;
+    }
+  }
+  GraphBuilder b;
+  b.input("x", BP_DTYPE_FLOAT, {3}).weight<int64_t>("extents", BP_DTYPE_INT64, {1}, {kMany + 1});
+  b.node("CenterCropPad", 18, {"x", "extents"}, {"y"}).output("y");
+  const Reals y = run_in_budget(b, {three});
+  ASSERT_EQ(y.size(), kMany + 1);
+  for (size_t i = 0; i < y.size(); ++i)
+    ASSERT_EQ(y[i], i >= kMany / 2 - 1 && i < kMany / 2 + 2 ? i - kMany / 2 + 2 : 0);
+}
+
+// The rows are many, and the last axis is short.
+TEST_F(Tables, AreNotNeededToPadRows) {
+  GraphBuilder b;
+  b.input("x", BP_DTYPE_FLOAT, {2, 2}).weight<int64_t>("pads", BP_DTYPE_INT64, {4}, {0, 1, 5'000'000, 0});
+  b.node("Pad", 25, {"x", "pads"}, {"y"}, BP_DTYPE_FLOAT, {{"mode", "edge"}}).output("y");
+  const Reals y = run_in_budget(b, {HostTensor::of<float>(BP_DTYPE_FLOAT, {2, 2}, {1, 2, 3, 4})});
+  ASSERT_EQ(y.size(), 3 * 5'000'002);
+  for (size_t i = 0; i < y.size(); i += 3) {
+    ASSERT_EQ(y[i], i == 0 ? 1 : 3) << i;
+    ASSERT_EQ(y[i + 1], y[i]) << i;
+    ASSERT_EQ(y[i + 2], y[i] + 1) << i;
+  }
+}
+
+TEST_F(Tables, AreNotNeededToResize) {
+  for (const std::string mode : {"nearest", "linear", "cubic"}) {
+    GraphBuilder b;
+    b.input("x", BP_DTYPE_FLOAT, {3}).weight<int64_t>("extents", BP_DTYPE_INT64, {1}, {kMany});
+    b.node("Resize", 19, {"x", "", "", "extents"}, {"y"}, BP_DTYPE_FLOAT, {{"mode", mode}}).output("y");
+    const Reals y = run_in_budget(b, {three});
+    ASSERT_EQ(y.size(), kMany) << mode;
+    for (size_t i = 0; i < y.size(); ++i) {
+      const double x = (static_cast<double>(i) + 0.5) * 3 / kMany - 0.5;
+      if (mode == "nearest") {
+        ASSERT_EQ(y[i], std::clamp(std::ceil(x - 0.5), 0.0, 2.0) + 1) << i;
+      } else if (mode == "linear") {
+        ASSERT_NEAR(y[i], std::clamp(x, 0.0, 2.0) + 1, 1e-5) << i;
+      }
+    }
+    EXPECT_NEAR(y[kMany / 2], 2, 1e-5) << mode;
+  }
+  for (const std::string mode : {"linear", "cubic"}) {
+    GraphBuilder b;
+    b.input("x", BP_DTYPE_FLOAT, {kMany}).weight<int64_t>("extents", BP_DTYPE_INT64, {1}, {3});
+    b.node("Resize", 19, {"x", "", "", "extents"}, {"y"}, BP_DTYPE_FLOAT, {{"mode", mode}, {"antialias", int64_t{1}}});
+    b.output("y");
+    const Reals y = run_in_budget(b, {HostTensor::of(BP_DTYPE_FLOAT, {kMany}, Reals(kMany, 2.0f))});
+    ASSERT_EQ(y.size(), 3u) << mode;
+    for (const float value : y) EXPECT_NEAR(value, 2, 1e-5) << mode;
+  }
+}
+
+// A few nodes may take the memory for tables; the others compute what they need.
+TEST_F(Tables, AreLimitedForAllNodesTogether) {
+  constexpr int kNodes = 24;
+  GraphBuilder b;
+  b.input("x", BP_DTYPE_FLOAT, {3}).weight<int64_t>("extents", BP_DTYPE_INT64, {1}, {400'000});
+  for (int i = 0; i < kNodes; ++i) {
+    const std::string number = std::to_string(i);
+    b.node("Resize", 19, {"x", "", "", "extents"}, {"y" + number}, BP_DTYPE_FLOAT, {{"mode", "cubic"}});
+    b.node("ReduceSum", 13, {"y" + number}, {"z" + number}).output("z" + number);
+  }
+  const double before = resident_megabytes();
+  Compiled program(plugin, b.graph());
+  ASSERT_EQ(program.status, BP_OK) << program.text;
+  EXPECT_LT(resident_megabytes() - before, 150);  // all tables would take 24 · 19 MB
+  const Outcome sums = program.run({three});
+  ASSERT_EQ(sums.status, BP_OK) << sums.text;
+  for (const HostTensor& sum : sums.outputs) EXPECT_NEAR(sum.as<float>()[0], 800'000, 800);
+}
+
+TEST(Planning, BuildsNoTablesOfLongTransforms) {
+  for (const std::string op : {"DFT", "STFT"}) {
+    GraphBuilder b;
+    b.input("x", BP_DTYPE_FLOAT, {1, op == "DFT" ? 4 : 30'000'001, 1});
+    b.weight<int64_t>("length", BP_DTYPE_INT64, {}, {30'000'001});
+    if (op == "DFT")
+      b.node("DFT", 20, {"x", "length"}, {"y"}).output("y");
+    else
+      b.node("STFT", 17, {"x", "length", "", "length"}, {"y"}).output("y");
+    Plugin plugin("1");
+    timespec begin{}, end{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
+    const double before = resident_megabytes();
+    const Compiled program(plugin, b.graph());
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+    EXPECT_EQ(program.status, BP_OK) << program.text;
+    EXPECT_LT(end.tv_sec - begin.tv_sec, 2) << op;
+    EXPECT_LT(resident_megabytes() - before, 300) << op;
   }
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Resize. Each axis is resampled separately: the element at a result position is a weighted sum of the elements at a
-// few input positions, called its taps. The taps of an axis are computed once, while planning. The nearest filter has
-// one tap of weight 1, so it moves elements of any type.
+// few input positions, called its taps. The taps of an axis are computed once, while planning, unless they take much
+// memory (runtime/tables.h): then each run computes those of one result position at a time. The nearest filter has one
+// tap of weight 1, so it moves elements of any type.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -12,6 +13,7 @@
 #include "kernels/simd/clones.h"
 #include "kernels/simd/vector_math.h"
 #include "runtime/memory.h"
+#include "runtime/tables.h"
 #include "runtime/watch.h"
 
 namespace backplane::cpu {
@@ -77,10 +79,9 @@ struct Axis {
 };
 
 struct Taps {
-  size_t count = 0;              // number of taps per result position
-  std::vector<int64_t> index;    // by result position and tap: the input position
-  std::vector<float> weight;     // by result position and tap; empty for the nearest filter
-  std::vector<uint8_t> outside;  // by result position: whether it is extrapolated
+  size_t count = 0;            // number of taps per result position
+  std::vector<int64_t> index;  // by result position and tap: the input position
+  std::vector<float> weight;   // by result position and tap
 };
 
 double original_position(const Axis& axis, int64_t i, Coordinates coordinates) {
@@ -134,40 +135,89 @@ double cubic_weight(double distance, double a) {
   return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
 }
 
-Taps taps_of(const Axis& axis, const Attributes& a) {
-  Taps taps;
-  const double reach = a.filter == Filter::kCubic ? 2 : 1;
-  // When shrinking, antialiasing widens the filter.
-  const double stretch = a.antialias ? std::min(axis.scale, 1.0) : 1.0;
-  const auto first = static_cast<int64_t>(std::floor(-reach / stretch)) + 1;
-  taps.count = a.filter == Filter::kNearest ? 1 : static_cast<size_t>(2 - 2 * first);
-  require_memory(product({axis.to, static_cast<int64_t>(taps.count)}), sizeof(int64_t) + sizeof(float));
-  Pace pace;
-  for (int64_t i = 0; i < axis.to; ++i) {
-    pace.spend(static_cast<int64_t>(taps.count));
-    const double last = static_cast<double>(axis.from - 1);
-    double x = original_position(axis, i, a.coordinates);
-    taps.outside.push_back(a.coordinates == Coordinates::kTfCrop && !(x >= 0 && x <= last));
-    x = std::isnan(x) ? 0 : std::clamp(x, -0x1p40, 0x1p40);
-    if (a.filter == Filter::kNearest) {
-      taps.index.push_back(std::clamp<int64_t>(nearest(x, a.rounding), 0, axis.from - 1));
-      continue;
-    }
-    const double low = std::floor(x);
-    std::vector<double> weights;
+// The positions and weights of the taps of an axis.
+class Filtering {
+ public:
+  Filtering(const Axis& axis, const Attributes& a)
+      : axis_(axis),
+        filter_(a.filter),
+        coordinates_(a.coordinates),
+        rounding_(a.rounding),
+        cubic_coefficient_(a.cubic_coefficient),
+        exclude_outside_(a.exclude_outside),
+        normalizes_(a.antialias || a.exclude_outside) {
+    // When shrinking, antialiasing widens the filter.
+    stretch_ = a.antialias ? std::min(axis.scale, 1.0) : 1.0;
+    const double reach = a.filter == Filter::kCubic ? 2 : 1;
+    first_ = static_cast<int64_t>(std::floor(-reach / stretch_)) + 1;
+  }
+
+  // Number of taps per result position, of the linear and cubic filters.
+  int64_t count() const { return 2 - 2 * first_; }
+  // Whether result position `i` is extrapolated.
+  bool outside(int64_t i) const {
+    const double x = original_position(axis_, i, coordinates_);
+    return coordinates_ == Coordinates::kTfCrop && !(x >= 0 && x <= static_cast<double>(axis_.from - 1));
+  }
+  int64_t nearest_index(int64_t i) const { return within(nearest(place(i), rounding_)); }
+
+  // The taps of result position `i`.
+  struct Window {
+    double fraction;  // of the position between two input positions
+    int64_t low;      // the input position before it
+    double sum;       // by which weights are divided
+  };
+  Window window(int64_t i, Pace& pace) const {
+    const double x = place(i), low = std::floor(x);
+    Window window{x - low, static_cast<int64_t>(low), 1};
+    if (!normalizes_) return window;
     double sum = 0;
-    for (int64_t k = first; k <= 1 - first; ++k) {
-      const double distance = (static_cast<double>(k) - (x - low)) * stretch;
-      const int64_t index = static_cast<int64_t>(low) + k;
-      double weight =
-          a.filter == Filter::kLinear ? linear_weight(distance) : cubic_weight(distance, a.cubic_coefficient);
-      if (a.exclude_outside && (index < 0 || index >= axis.from)) weight = 0;
-      taps.index.push_back(std::clamp<int64_t>(index, 0, axis.from - 1));
-      weights.push_back(weight);
-      sum += weight;
+    for (int64_t k = 0; k < count(); ++k) {
+      pace.spend(4);
+      sum += raw_weight(window, k);
     }
-    const bool normalise = (a.antialias || a.exclude_outside) && sum != 0;
-    for (double weight : weights) taps.weight.push_back(static_cast<float>(normalise ? weight / sum : weight));
+    if (sum != 0) window.sum = sum;
+    return window;
+  }
+  int64_t index(const Window& window, int64_t k) const { return within(window.low + first_ + k); }
+  float weight(const Window& window, int64_t k) const { return static_cast<float>(raw_weight(window, k) / window.sum); }
+
+ private:
+  double place(int64_t i) const {
+    const double x = original_position(axis_, i, coordinates_);
+    return std::isnan(x) ? 0 : std::clamp(x, -0x1p40, 0x1p40);
+  }
+  int64_t within(int64_t index) const { return std::clamp<int64_t>(index, 0, axis_.from - 1); }
+  double raw_weight(const Window& window, int64_t k) const {
+    const int64_t index = window.low + first_ + k;
+    if (exclude_outside_ && (index < 0 || index >= axis_.from)) return 0;
+    const double distance = (static_cast<double>(first_ + k) - window.fraction) * stretch_;
+    return filter_ == Filter::kLinear ? linear_weight(distance) : cubic_weight(distance, cubic_coefficient_);
+  }
+
+  Axis axis_;
+  Filter filter_;
+  Coordinates coordinates_;
+  Rounding rounding_;
+  double cubic_coefficient_;
+  bool exclude_outside_, normalizes_;
+  double stretch_;
+  int64_t first_;  // the first tap, relative to the position before the result's
+};
+
+Taps taps_of(const Filtering& filtering, int64_t to) {
+  Taps taps;
+  taps.count = static_cast<size_t>(filtering.count());
+  taps.index.reserve(static_cast<size_t>(to) * taps.count);
+  taps.weight.reserve(static_cast<size_t>(to) * taps.count);
+  Pace pace;
+  for (int64_t i = 0; i < to; ++i) {
+    const Filtering::Window window = filtering.window(i, pace);
+    for (int64_t k = 0; k < filtering.count(); ++k) {
+      pace.spend(4);
+      taps.index.push_back(filtering.index(window, k));
+      taps.weight.push_back(filtering.weight(window, k));
+    }
   }
   return taps;
 }
@@ -276,10 +326,48 @@ void resample(const From* x, To* y, const Taps& taps, int64_t outer, int64_t fro
            });
 }
 
+// As `resample`, but computes the taps of each result position in turn. They may be millions, so it adds in double.
+template <class From, class To>
+void resample_without_taps(const From* x, To* y, const Filtering& filtering, int64_t outer, int64_t from, int64_t to,
+                           int64_t inner) {
+  parallel(outer * to, std::max<int64_t>(1, kCheapGrain / (inner * filtering.count())),
+           [&](int64_t begin, int64_t end) {
+             constexpr int64_t kWidth = 256;
+             double sums[kWidth];
+             Pace pace;
+             for (int64_t row = begin; row < end; ++row) {
+               const Filtering::Window window = filtering.window(row % to, pace);
+               const From* source = x + row / to * from * inner;
+               for (int64_t at = 0; at < inner; at += kWidth) {
+                 const int64_t n = std::min(kWidth, inner - at);
+                 for (int64_t k = 0; k < filtering.count(); ++k) {
+                   pace.spend(8 + n);
+                   const From* line = source + filtering.index(window, k) * inner + at;
+                   const double weight = filtering.weight(window, k);
+                   if (k == 0)
+                     for (int64_t i = 0; i < n; ++i) sums[i] = weight * static_cast<double>(line[i]);
+                   else if (weight != 0)
+                     for (int64_t i = 0; i < n; ++i) sums[i] += weight * static_cast<double>(line[i]);
+                 }
+                 for (int64_t i = 0; i < n; ++i) y[row * inner + at + i] = rounded<To>(sums[i]);
+               }
+             }
+           });
+}
+
 struct Pass {
-  Taps taps;
+  Filtering filtering;
+  std::optional<Taps> taps;  // nullopt if they are not tabulated
   int64_t outer, from, to, inner;
 };
+
+template <class C, class From, class To>
+void resample(const From* x, To* y, const Pass& p) {
+  if (p.taps)
+    resample<C>(x, y, *p.taps, p.outer, p.from, p.to, p.inner);
+  else
+    resample_without_taps(x, y, p.filtering, p.outer, p.from, p.to, p.inner);
+}
 
 template <class T>
 using accumulator_t =
@@ -295,29 +383,34 @@ void run_passes(const std::vector<Pass>& passes, const Tensor& in, const Tensor&
     C* after = buffers[i % 2];
     const bool first = i == 0, last = i + 1 == passes.size();
     if (first && last)
-      resample<C>(in.as<T>(), out.as<T>(), p.taps, p.outer, p.from, p.to, p.inner);
+      resample<C>(in.as<T>(), out.as<T>(), p);
     else if (first)
-      resample<C>(in.as<T>(), after, p.taps, p.outer, p.from, p.to, p.inner);
+      resample<C>(in.as<T>(), after, p);
     else if (last)
-      resample<C>(before, out.as<T>(), p.taps, p.outer, p.from, p.to, p.inner);
+      resample<C>(before, out.as<T>(), p);
     else
-      resample<C>(before, after, p.taps, p.outer, p.from, p.to, p.inner);
+      resample<C>(before, after, p);
   }
 }
 
-// Sets the results whose source positions are outside the input along any axis to `value`.
+// Sets the results whose source positions are outside the input along any axis to `value`. `axes`: those that are
+// resampled, with their dimensions.
 template <class T>
-void extrapolate(const Tensor& out, const std::vector<std::vector<uint8_t>>& outside, float value) {
+void extrapolate(const Tensor& out, const std::vector<std::pair<int, Filtering>>& axes, float value) {
   const T filler = rounded<T>(static_cast<accumulator_t<T>>(value));
   const Shape& shape = out.shape;
-  for (int64_t i = 0; i < shape.elements(); ++i) {
-    int64_t rest = i;
-    for (int d = shape.rank() - 1; d >= 0; rest /= shape[d--])
-      if (const auto& flags = outside[static_cast<size_t>(d)];
-          !flags.empty() && flags[static_cast<size_t>(rest % shape[d])]) {
-        out.as<T>()[i] = filler;
-        break;
+  for (const auto& [d, filtering] : axes) {
+    const int64_t outer = shape.elements(0, d), inner = shape.elements(d + 1, shape.rank()), n = shape[d];
+    parallel(n, 1 + kCheapGrain / (outer * inner), [&](int64_t begin, int64_t end) {
+      Pace pace;
+      for (int64_t i = begin; i < end; ++i) {
+        if (!filtering.outside(i)) continue;
+        for (int64_t o = 0; o < outer; ++o) {
+          pace.spend(8 + inner);
+          std::fill_n(out.as<T>() + (o * n + i) * inner, inner, filler);
+        }
       }
+    });
   }
 }
 
@@ -393,27 +486,24 @@ Plan plan_resize(Tensors inputs, const Attributes& a) {
   for (const Axis& axis : axes) to.push_back(axis.to);
   if (Plan plain = make_plan({to}, [](Tensors, Tensors) {}); !plain.step || to.elements() == 0) return plain;
 
-  std::vector<Taps> taps(axes.size());
-  std::vector<std::vector<uint8_t>> outside(axes.size());
-  bool any_outside = false;
-  for (size_t d = 0; d < axes.size(); ++d) {
-    const bool untouched =
-        axes[d].to == axes[d].from && axes[d].scale == 1 &&
-        (a.coordinates != Coordinates::kTfCrop || (axes[d].roi_start == 0 && axes[d].roi_end == 1)) &&
-        a.coordinates != Coordinates::kTfHalfPixel;
-    if (untouched) continue;
-    taps[d] = taps_of(axes[d], a);
-    outside[d] = taps[d].outside;
-    any_outside = any_outside || std::ranges::count(outside[d], 1) > 0;
+  std::vector<std::pair<int, Filtering>> resampled;  // with their dimensions, innermost first
+  for (int d = from.rank() - 1; d >= 0; --d) {
+    const Axis& axis = axes[static_cast<size_t>(d)];
+    const bool untouched = axis.to == axis.from && axis.scale == 1 &&
+                           (a.coordinates != Coordinates::kTfCrop || (axis.roi_start == 0 && axis.roi_end == 1)) &&
+                           a.coordinates != Coordinates::kTfHalfPixel;
+    if (!untouched) resampled.emplace_back(d, Filtering(axis, a));
   }
   const bp_dtype_t dtype = inputs[0].dtype;
-  const auto finish = [any_outside, outside, value = a.extrapolation_value](const Tensor& out) {
-    if (any_outside)
-      dispatch<Numbers>(out.dtype, [&](auto tag) { extrapolate<typename decltype(tag)::type>(out, outside, value); });
+  const auto finish = [axes = a.coordinates == Coordinates::kTfCrop ? resampled : decltype(resampled)(),
+                       value = a.extrapolation_value](const Tensor& out) {
+    if (!axes.empty())
+      dispatch<Numbers>(out.dtype, [&](auto tag) { extrapolate<typename decltype(tag)::type>(out, axes, value); });
   };
   if (a.filter == Filter::kNearest) {
-    std::vector<std::vector<int64_t>> maps;
-    for (const Taps& t : taps) maps.push_back(t.index);
+    std::vector<MappedCopy::Map> maps(static_cast<size_t>(from.rank()));
+    for (const auto& [d, filtering] : resampled)
+      maps[static_cast<size_t>(d)] = {to[d], [filtering](int64_t i) { return filtering.nearest_index(i); }};
     return make_plan({to},
                      [copy = MappedCopy(from, std::move(maps), bytes_of(dtype, 1)), finish](Tensors in, Tensors out) {
                        copy(in[0].data, out[0].data, nullptr);
@@ -423,10 +513,11 @@ Plan plan_resize(Tensors inputs, const Attributes& a) {
   std::vector<Pass> passes;  // innermost axis first
   Shape now = from;
   int64_t half = 0;  // elements of the largest result of a pass: the size of each of the two scratch buffers
-  for (int d = from.rank() - 1; d >= 0; --d) {
-    Taps& t = taps[static_cast<size_t>(d)];
-    if (t.index.empty()) continue;
-    passes.push_back({std::move(t), now.elements(0, d), now[d], to[d], now.elements(d + 1, now.rank())});
+  for (const auto& [d, filtering] : resampled) {
+    Pass pass{filtering, std::nullopt, now.elements(0, d), now[d], to[d], now.elements(d + 1, now.rank())};
+    if (may_build_tables(product({to[d], filtering.count(), int64_t{sizeof(int64_t) + sizeof(float)}})))
+      pass.taps = taps_of(filtering, to[d]);
+    passes.push_back(std::move(pass));
     now[d] = to[d];
     half = std::max(half, now.elements());
   }

@@ -4,8 +4,6 @@
 #include "kernels/common/mapped_copy.h"
 #include "kernels/common/support.h"
 #include "kernels/movement/packed.h"
-#include "runtime/memory.h"
-#include "runtime/watch.h"
 
 namespace backplane::cpu {
 namespace {
@@ -52,18 +50,15 @@ Plan plan_pad(const Tensor& data, std::span<const int64_t> before, std::span<con
   }
   // Returns early if the result is too large, which is an error, or empty.
   if (Plan plain = make_plan({to}, [](Tensors, Tensors) {}); !plain.step || to.elements() == 0) return plain;
-  std::vector<std::vector<int64_t>> maps(static_cast<size_t>(from.rank()));
+  std::vector<MappedCopy::Map> maps(static_cast<size_t>(from.rank()));
   for (int d = 0; d < from.rank(); ++d) {
     const int64_t left = before[static_cast<size_t>(d)], first = std::max<int64_t>(-left, 0);
     const int64_t rest = from[d] - first + std::min<int64_t>(after[static_cast<size_t>(d)], 0);
     if (left == 0 && to[d] == from[d]) continue;
-    require_memory(to[d], 2 * int64_t{sizeof(int64_t)});
-    Pace pace;
-    for (int64_t i = 0; i < to[d]; ++i) {
-      pace.spend(1);
-      const int64_t source = source_of(i - std::max<int64_t>(left, 0), rest, mode);
-      maps[static_cast<size_t>(d)].push_back(source < 0 ? source : first + source);
-    }
+    maps[static_cast<size_t>(d)] = {to[d], [first, rest, mode, begin = std::max<int64_t>(left, 0)](int64_t i) {
+                                      const int64_t source = source_of(i - begin, rest, mode);
+                                      return source < 0 ? source : first + source;
+                                    }};
   }
   return make_plan({to}, [copy = MappedCopy(from, std::move(maps), bytes_of(data.dtype, 1)), fill_slot](
                              Tensors in, Tensors out) { copy(in[0].data, out[0].data, at(in, fill_slot).data); });

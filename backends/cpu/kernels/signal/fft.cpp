@@ -13,6 +13,8 @@
 #include "kernels/simd/clones.h"
 #include "runtime/memory.h"
 #include "runtime/parallel.h"
+#include "runtime/shape.h"
+#include "runtime/thread_state.h"
 #include "runtime/watch.h"
 
 namespace backplane::cpu {
@@ -65,7 +67,30 @@ int64_t convolution_length(int64_t least) {
   return best;
 }
 
+Block allocate_doubles(int64_t count) {
+  return allocate_pages(product({count, int64_t{sizeof(double)}}));
+}
+
+double* doubles_in(const Block& block) {
+  return reinterpret_cast<double*>(block.get());
+}
+
+// The tables of the stages of `length` points: the numbers of roots of all stages add up to this.
+int64_t bytes_of_roots(int64_t length) {
+  return product({length, 2 * int64_t{sizeof(double)}});
+}
+
 }  // namespace
+
+int64_t Fft::room_of(int64_t length, int64_t bins) {
+  return length <= 1 || !factors_of(length).empty() ? length : convolution_length(length + bins - 1);
+}
+
+int64_t Fft::table_bytes(int64_t length, int64_t bins) {
+  const int64_t room = room_of(length, bins);
+  return room == length ? bytes_of_roots(length)
+                        : bytes_of_roots(room) + product({2 * int64_t{sizeof(double)}, length + room});
+}
 
 std::pair<double, double> Fft::root(int64_t i, int64_t n) {
   int64_t eighths = 8 * i;  // the angle in eighths of a turn, times n
@@ -104,7 +129,8 @@ std::shared_ptr<const Fft> Fft::of(int64_t length, int64_t bins) {
 
 Fft::Fft(int64_t length, int64_t bins) : length_(length), bins_(bins) {
   if (length <= 1) return;
-  require_memory(length, 4 * int64_t{sizeof(double)});
+  require_memory(table_bytes(length, bins), 1);
+  const UseBudget uncharged(nullptr);  // devices with budgets of their own share the plan
   if (factors_of(length).empty())
     plan_convolution();
   else
@@ -114,11 +140,11 @@ Fft::Fft(int64_t length, int64_t bins) : length_(length), bins_(bins) {
 void Fft::plan_stages() {
   int64_t n = length_;
   for (int radix : factors_of(length_)) {
-    Stage stage{radix, n / radix, std::vector<double>(static_cast<size_t>(n / radix * (radix - 1) * 2))};
+    Stage stage{radix, n / radix, allocate_doubles(product({n / radix, 2 * (radix - 1)}))};
     parallel(stage.m, 1 + (1 << 10) / radix, [&](int64_t begin, int64_t end) {
       for (int64_t p = begin; p < end; ++p) {
         for (int k = 1; k < radix; ++k) {
-          double* to = stage.roots.data() + (p * (radix - 1) + k - 1) * 2;
+          double* to = doubles_in(stage.roots) + (p * (radix - 1) + k - 1) * 2;
           std::tie(to[0], to[1]) = root(p * k, n);
         }
       }
@@ -131,22 +157,20 @@ void Fft::plan_stages() {
 // Bluestein's algorithm: X[k] = c*[k] · Σ (x[i] c*[i]) c[k - i] is a convolution with the chirp c[i] = exp(√-1 · π · i²
 // / n).
 void Fft::plan_convolution() {
-  const int64_t n = length_, m = convolution_length(n + bins_ - 1);
-  require_memory(m, 8 * int64_t{sizeof(double)});
+  const int64_t n = length_, m = room_of(length_, bins_);
   convolution_ = of(m);
-  chirp_.reserve(static_cast<size_t>(2 * n));
+  chirp_ = allocate_doubles(2 * n);
+  double* const chirp = doubles_in(chirp_);
   constexpr int64_t kRootWork = 32;
   Pace pace;
   int64_t square = 0;  // i² modulo 2n
   for (int64_t i = 0; i < n; ++i) {
     pace.spend(kRootWork);
-    const auto [c, s] = root(square, 2 * n);
-    chirp_.push_back(c);
-    chirp_.push_back(s);
+    std::tie(chirp[2 * i], chirp[2 * i + 1]) = root(square, 2 * n);
     square = (square + 2 * i + 1) % (2 * n);
   }
-  const Block memory = allocate_pages(4 * m * int64_t{sizeof(double)});
-  auto* const doubles = reinterpret_cast<double*>(memory.get());
+  const Block memory = allocate_doubles(4 * m);
+  double* const doubles = doubles_in(memory);
   ComplexLanes x{doubles, doubles + m}, other{doubles + 2 * m, doubles + 3 * m};
   for (int64_t i = 0; i < 2 * m; ++i) {
     pace.spend(1);
@@ -154,7 +178,7 @@ void Fft::plan_convolution() {
   }
   for (int64_t i = 0; i < n; ++i) {
     pace.spend(4);
-    const double c = chirp_[static_cast<size_t>(2 * i)], s = chirp_[static_cast<size_t>(2 * i + 1)];
+    const double c = chirp[2 * i], s = chirp[2 * i + 1];
     if (i < bins_) {
       x.re[i] = c;
       x.im[i] = s;
@@ -165,11 +189,11 @@ void Fft::plan_convolution() {
     }
   }
   const ComplexLanes spectrum = (*convolution_)(x, other, 1, true);
-  filter_.reserve(static_cast<size_t>(2 * m));
+  filter_ = allocate_doubles(2 * m);
   for (int64_t i = 0; i < m; ++i) {
     pace.spend(2);
-    filter_.push_back(spectrum.re[i] / static_cast<double>(m));
-    filter_.push_back(spectrum.im[i] / static_cast<double>(m));
+    doubles_in(filter_)[2 * i] = spectrum.re[i] / static_cast<double>(m);
+    doubles_in(filter_)[2 * i + 1] = spectrum.im[i] / static_cast<double>(m);
   }
 }
 
@@ -178,7 +202,7 @@ ComplexLanes Fft::operator()(ComplexLanes x, ComplexLanes other, int64_t lanes, 
   int64_t width = lanes;
   Pace pace;
   for (const Stage& stage : stages_) {
-    const FftStage work{x.re, x.im, other.re, other.im, stage.roots.data(), stage.m, width};
+    const FftStage work{x.re, x.im, other.re, other.im, doubles_in(stage.roots), stage.m, width};
     const RunFftStage run = fft_stage(stage.radix);
     const int64_t part = 1 + kTaskDoubles / (stage.radix * width);
     if (alone) {
@@ -212,20 +236,40 @@ CLONED void multiply(double* re, double* im, const double* factors, double sign,
 
 }  // namespace
 
-ComplexLanes Fft::convolve(ComplexLanes x, ComplexLanes other, int64_t lanes, bool alone) const {
-  const int64_t n = length_, m = convolution_->length();
+namespace {
+
+// Calls body(begin, end) for parts of [0, n), `work` being that of one element.
+template <class Body>
+void in_parts(int64_t n, int64_t work, const Body& body) {
+  const int64_t part = 1 + (int64_t{1} << 16) / work;
   Pace pace;
-  pace.spend(2 * m * lanes);
-  clone_of<multiply>(x.re, x.im, chirp_.data(), -1, n, lanes);
-  std::fill(x.re + n * lanes, x.re + m * lanes, 0.0);
-  std::fill(x.im + n * lanes, x.im + m * lanes, 0.0);
+  for (int64_t i = 0; i < n; i += part) {
+    const int64_t end = std::min(n, i + part);
+    pace.spend((end - i) * work);
+    body(i, end);
+  }
+}
+
+}  // namespace
+
+ComplexLanes Fft::convolve(ComplexLanes x, ComplexLanes other, int64_t lanes, bool alone) const {
+  const int64_t n = length_, m = room();
+  const auto multiply_all = [&](ComplexLanes y, const Block& factors, double sign, int64_t count) {
+    in_parts(count, 2 * lanes, [&](int64_t begin, int64_t end) {
+      clone_of<multiply>(y.re + begin * lanes, y.im + begin * lanes, doubles_in(factors) + 2 * begin, sign, end - begin,
+                         lanes);
+    });
+  };
+  multiply_all(x, chirp_, -1, n);
+  in_parts(m - n, 2 * lanes, [&](int64_t begin, int64_t end) {
+    std::fill(x.re + (n + begin) * lanes, x.re + (n + end) * lanes, 0.0);
+    std::fill(x.im + (n + begin) * lanes, x.im + (n + end) * lanes, 0.0);
+  });
   const auto the_other = [&](ComplexLanes one) { return one.re == x.re || one.re == x.im ? other : x; };
   ComplexLanes spectrum = (*convolution_)(x, other, lanes, alone);
-  pace.spend(2 * m * lanes);
-  clone_of<multiply>(spectrum.re, spectrum.im, filter_.data(), 1, m, lanes);
+  multiply_all(spectrum, filter_, 1, m);
   ComplexLanes result = (*convolution_)(spectrum.swapped(), the_other(spectrum), lanes, alone).swapped();
-  pace.spend(2 * m * lanes);
-  clone_of<multiply>(result.re, result.im, chirp_.data(), -1, bins_, lanes);
+  multiply_all(result, chirp_, -1, bins_);
   return result;
 }
 

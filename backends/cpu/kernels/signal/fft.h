@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/memory.h"
+
 namespace backplane::cpu {
 
 // Real and imaginary parts in separate arrays. Element i of sequence l is at index i · lanes + l.
@@ -26,6 +28,9 @@ class Fft {
   // other results are undefined.
   static std::shared_ptr<const Fft> of(int64_t length, int64_t bins);
   Fft(int64_t length, int64_t bins);
+  // Return the size of the plan's tables, and its room(). They make no plan.
+  static int64_t table_bytes(int64_t length, int64_t bins);
+  static int64_t room_of(int64_t length, int64_t bins);
 
   // Returns the cosine and sine of 2π · i / n for 0 <= i < n. They are computed from an angle of at most π / 4, for
   // precision.
@@ -45,7 +50,7 @@ class Fft {
   struct Stage {
     int radix;
     int64_t m;
-    std::vector<double> roots;  // m × (radix - 1) pairs of cosine and sine
+    Block roots;  // m × (radix - 1) pairs of cosine and sine, as doubles
   };
 
   void plan_stages();
@@ -55,8 +60,8 @@ class Fft {
   int64_t length_, bins_;
   std::vector<Stage> stages_;
   std::shared_ptr<const Fft> convolution_;  // for Bluestein's algorithm; else null
-  std::vector<double> chirp_;               // pairs of cosine and sine of π · i² / length, by element i
-  std::vector<double> filter_;              // the transform of the chirp, divided by the length of the convolution
+  Block chirp_;                             // pairs of cosine and sine of π · i² / length, by element i, as doubles
+  Block filter_;  // the transform of the chirp, divided by the length of the convolution, as pairs of doubles
 };
 
 }  // namespace backplane::cpu

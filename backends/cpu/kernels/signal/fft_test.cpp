@@ -88,8 +88,8 @@ class SpectrumOf : public ::testing::TestWithParam<int64_t> {
  protected:
   std::vector<std::vector<Complex>> transform(Spectrum::Kind kind, const std::vector<std::vector<Complex>>& lines) {
     const int64_t n = GetParam();
-    const Spectrum spectrum(kind, n, static_cast<int64_t>(lines.size()), 1);
-    std::vector<std::byte> scratch(static_cast<size_t>(spectrum.scratch_bytes()));
+    const Spectrum spectrum(kind, n, static_cast<int64_t>(lines.size()));
+    std::vector<std::byte> scratch(static_cast<size_t>(Spectrum::scratch_bytes(kind, n, std::ssize(lines), 1)));
     std::vector<std::vector<Complex>> results(lines.size(), std::vector<Complex>(static_cast<size_t>(spectrum.bins())));
     spectrum.run(
         [&](int64_t line) {

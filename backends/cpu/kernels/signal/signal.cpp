@@ -89,8 +89,8 @@ Plan plan_dft(const PlanContext& context, Tensors inputs, Dft dft, int64_t axis_
                     : dft.inverse               ? Kind::kInverse
                     : parts == 1 && length >= 2 ? Kind::kReal
                                                 : Kind::kComplex;
-  Spectrum spectrum(kind, length, lines, context.threads);
-  const int64_t scratch = spectrum.scratch_bytes();
+  Late<Spectrum> spectrum = Spectrum::planned(kind, length, lines);
+  const int64_t scratch = Spectrum::scratch_bytes(kind, length, lines, context.threads);
   return make_plan(
       {to},
       [=, spectrum = std::move(spectrum)](Tensors in, Tensors out, void* memory) {
@@ -117,7 +117,7 @@ Plan plan_dft(const PlanContext& context, Tensors inputs, Dft dft, int64_t axis_
               if (kind == Kind::kReal && i > 0 && 2 * i < length) put(length - i, -im);
             };
           };
-          spectrum.run(load, store, memory);
+          spectrum.get()->run(load, store, memory);
         });
       },
       {.scratch_bytes = scratch});
@@ -179,8 +179,9 @@ std::unique_ptr<Kernel> create_stft(const Node& node) {
     // Returns early if the result is too large, which is an error, or empty.
     if (Plan plain = make_plan({to}, [](Tensors, Tensors) {}); !plain.step || to.elements() == 0) return plain;
     const bool real = parts == 1 && length >= 2;
-    Spectrum spectrum(real ? Spectrum::Kind::kReal : Spectrum::Kind::kComplex, length, batch * frames, context.threads);
-    const int64_t scratch = spectrum.scratch_bytes();
+    const Spectrum::Kind kind = real ? Spectrum::Kind::kReal : Spectrum::Kind::kComplex;
+    Late<Spectrum> spectrum = Spectrum::planned(kind, length, batch * frames);
+    const int64_t scratch = Spectrum::scratch_bytes(kind, length, batch * frames, context.threads);
     return make_plan({to},
                      [=, spectrum = std::move(spectrum)](Tensors in, Tensors out, void* memory) {
                        dispatch<Floats>(in[0].dtype, [&](auto tag) {
@@ -206,7 +207,7 @@ std::unique_ptr<Kernel> create_stft(const Node& node) {
                              if (real && i > 0 && 2 * i < length) put(length - i, -im);
                            };
                          };
-                         spectrum.run(load, store, memory);
+                         spectrum.get()->run(load, store, memory);
                        });
                      },
                      {.scratch_bytes = scratch});
@@ -222,49 +223,47 @@ Verdict supports_mel(const Node& node) {
 }
 
 std::unique_ptr<Kernel> create_mel(const Node& node) {
-  return make_kernel(
-      [dtype = static_cast<bp_dtype_t>(node.attr("output_datatype", int64_t{BP_DTYPE_FLOAT}))](Tensors inputs) -> Plan {
-        double number[5];  // mel bins, DFT length, sample rate, lower and upper edge
-        for (size_t i = 0; i < 5; ++i) {
-          if (inputs[i].shape.elements() != 1) return fail("input " + std::to_string(i) + " is not a scalar");
-          if (!known(inputs[i])) return deferred();
-          number[i] = scalar(inputs[i]);
-        }
-        const auto [mel_bins, dft_length, sample_rate, lower, upper] = number;
-        if (!(mel_bins >= 1 && mel_bins < 0x1p24 && dft_length >= 1 && dft_length < 0x1p24 && sample_rate >= 1 &&
-              lower >= 0 && upper >= lower && upper <= sample_rate / 2))
-          return fail("num_mel_bins, dft_length, sample_rate or an edge is out of range");
-        const auto columns = static_cast<int64_t>(mel_bins), rows = static_cast<int64_t>(dft_length) / 2 + 1;
-        const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
-        std::vector<int64_t> edges;
-        for (int64_t i = 0; i < columns + 2; ++i) {
-          const double at = mel(lower) + (mel(upper) - mel(lower)) / (mel_bins + 2) * static_cast<double>(i);
-          const double hertz = 700 * (std::pow(10, at / 2595) - 1);
-          edges.push_back(std::clamp<int64_t>(static_cast<int64_t>(std::floor((dft_length + 1) * hertz / sample_rate)),
-                                              0, rows - 1));
-        }
-        return make_plan({{rows, columns}}, [=](Tensors, Tensors out) {
-          dispatch<Numbers>(dtype, [&](auto tag) {
-            using T = typename decltype(tag)::type;
-            parallel(columns, 1 + kCheapGrain / rows, [&](int64_t begin, int64_t end) {
-              for (int64_t column = begin; column < end; ++column) {
-                const int64_t left = edges[static_cast<size_t>(column)], peak = edges[static_cast<size_t>(column) + 1],
-                              right = edges[static_cast<size_t>(column) + 2];
-                for (int64_t row = 0; row < rows; ++row) {
-                  double value = 0;
-                  if (row >= peak && row < right)
-                    value = static_cast<double>(right - row) / static_cast<double>(right - peak);
-                  else if (row == peak)
-                    value = 1;
-                  else if (row >= left && row < peak)
-                    value = static_cast<double>(row - left) / static_cast<double>(peak - left);
-                  write(out[0].as<T>() + row * columns + column, value);
-                }
-              }
-            });
-          });
+  return make_kernel([dtype = static_cast<bp_dtype_t>(node.attr("output_datatype", int64_t{BP_DTYPE_FLOAT}))](
+                         Tensors inputs) -> Plan {
+    double number[5];  // mel bins, DFT length, sample rate, lower and upper edge
+    for (size_t i = 0; i < 5; ++i) {
+      if (inputs[i].shape.elements() != 1) return fail("input " + std::to_string(i) + " is not a scalar");
+      if (!known(inputs[i])) return deferred();
+      number[i] = scalar(inputs[i]);
+    }
+    const double mel_bins = number[0], dft_length = number[1], sample_rate = number[2], lower = number[3],
+                 upper = number[4];
+    if (!(mel_bins >= 1 && mel_bins < 0x1p24 && dft_length >= 1 && dft_length < 0x1p24 && sample_rate >= 1 &&
+          lower >= 0 && upper >= lower && upper <= sample_rate / 2))
+      return fail("num_mel_bins, dft_length, sample_rate or an edge is out of range");
+    const auto columns = static_cast<int64_t>(mel_bins), rows = static_cast<int64_t>(dft_length) / 2 + 1;
+    const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
+    const auto edge = [=](int64_t i) {  // the row at which the triangle before column i has its peak
+      const double at = mel(lower) + (mel(upper) - mel(lower)) / (mel_bins + 2) * static_cast<double>(i);
+      const double hertz = 700 * (std::pow(10, at / 2595) - 1);
+      return std::clamp<int64_t>(static_cast<int64_t>(std::floor((dft_length + 1) * hertz / sample_rate)), 0, rows - 1);
+    };
+    return make_plan({{rows, columns}}, [=](Tensors, Tensors out) {
+      dispatch<Numbers>(dtype, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        parallel(columns, 1 + kCheapGrain / rows, [&](int64_t begin, int64_t end) {
+          for (int64_t column = begin; column < end; ++column) {
+            const int64_t left = edge(column), peak = edge(column + 1), right = edge(column + 2);
+            for (int64_t row = 0; row < rows; ++row) {
+              double value = 0;
+              if (row >= peak && row < right)
+                value = static_cast<double>(right - row) / static_cast<double>(right - peak);
+              else if (row == peak)
+                value = 1;
+              else if (row >= left && row < peak)
+                value = static_cast<double>(row - left) / static_cast<double>(peak - left);
+              write(out[0].as<T>() + row * columns + column, value);
+            }
+          }
         });
       });
+    });
+  });
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include <tuple>
 
+#include "runtime/thread_state.h"
+
 namespace backplane::cpu {
 
 namespace {
@@ -12,25 +14,38 @@ constexpr int64_t kNearBytes = int64_t{256} << 10;
 
 }  // namespace
 
-Spectrum::Spectrum(Kind kind, int64_t length, int64_t lines, int threads)
-    : kind_(kind),
-      length_(length),
-      bins_(kind == Kind::kReal ? length / 2 + 1 : length),
-      lines_(lines),
-      threads_(threads),
-      halved_((kind == Kind::kReal || kind == Kind::kInverseToReal) && length % 2 == 0),
-      fft_(kind == Kind::kReal && !halved_ && lines == 1 ? Fft::of(length, bins_)
-                                                         : Fft::of(halved_ ? length / 2 : length)) {
-  const int64_t bytes = product({4 * int64_t{sizeof(double)}, fft_->room()});  // per lane
-  lanes_ = kMaxLanes;
-  while (lanes_ > 1 && (lanes_ / 2 >= lines || bytes * lanes_ > kNearBytes)) lanes_ /= 2;
-  part_bytes_ = align_up(product({bytes, lanes_}));
+Spectrum::Layout::Layout(Kind kind, int64_t length, int64_t lines)
+    : halved((kind == Kind::kReal || kind == Kind::kInverseToReal) && length % 2 == 0),
+      fft_length(halved ? length / 2 : length),
+      bins(kind == Kind::kReal && !halved && lines == 1 ? length / 2 + 1 : fft_length) {
+  const int64_t bytes = product({4 * int64_t{sizeof(double)}, Fft::room_of(fft_length, bins)});  // per lane
+  lanes = kMaxLanes;
+  while (lanes > 1 && (lanes / 2 >= lines || bytes * lanes > kNearBytes)) lanes /= 2;
+  part_bytes = align_up(product({bytes, lanes}));
+}
+
+Spectrum::Spectrum(Kind kind, int64_t length, int64_t lines)
+    : kind_(kind), length_(length), bins_(kind == Kind::kReal ? length / 2 + 1 : length), lines_(lines) {
+  const Layout layout(kind, length, lines);
+  halved_ = layout.halved;
+  fft_ = Fft::of(layout.fft_length, layout.bins);
+  lanes_ = layout.lanes;
+  part_bytes_ = layout.part_bytes;
   if (!halved_) return;
   const int64_t half = length / 2;
   require_memory(half, 2 * int64_t{sizeof(double)});
-  const std::shared_ptr<double[]> turns(new double[static_cast<size_t>(2 * half)]);
-  for (int64_t i = 0; i < half; ++i) std::tie(turns[2 * i], turns[2 * i + 1]) = Fft::root(i, length);
-  turns_ = turns;
+  const UseBudget uncharged(nullptr);  // as the tables of the Fft
+  turns_ = allocate_pages(half * 2 * int64_t{sizeof(double)});
+  auto* turns = reinterpret_cast<double*>(turns_.get());
+  each(0, half, [&](int64_t i) { std::tie(turns[2 * i], turns[2 * i + 1]) = Fft::root(i, length); });
+}
+
+Late<Spectrum> Spectrum::planned(Kind kind, int64_t length, int64_t lines) {
+  const Layout layout(kind, length, lines);
+  const int64_t bytes = Fft::table_bytes(layout.fft_length, layout.bins) +
+                        (layout.halved ? product({length, int64_t{sizeof(double)}}) : 0);
+  require_memory(bytes, 1);
+  return Late<Spectrum>(may_build_tables(bytes), [=] { return std::make_shared<const Spectrum>(kind, length, lines); });
 }
 
 }  // namespace backplane::cpu

@@ -12,6 +12,8 @@
 #include "runtime/memory.h"
 #include "runtime/parallel.h"
 #include "runtime/shape.h"
+#include "runtime/tables.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 
@@ -25,10 +27,16 @@ class Spectrum {
   };
 
   // Transforms `lines` lines of `length` points each, without scaling. Throws sdk::Error like Fft::of.
-  Spectrum(Kind kind, int64_t length, int64_t lines, int threads);
+  Spectrum(Kind kind, int64_t length, int64_t lines);
+  // Makes the spectrum, unless its tables are too large for planning: then it is made by the first run. Throws
+  // sdk::Error if they do not fit in memory.
+  static Late<Spectrum> planned(Kind kind, int64_t length, int64_t lines);
 
   int64_t bins() const { return bins_; }  // number of stored bins per line
-  int64_t scratch_bytes() const { return product({threads_, part_bytes_}); }
+  // Returns the scratch memory that `run` needs.
+  static int64_t scratch_bytes(Kind kind, int64_t length, int64_t lines, int threads) {
+    return product({threads, Layout(kind, length, lines).part_bytes});
+  }
 
   // load(line) returns a function point(i), which returns point i of the line as std::complex<double>, or 0 if the line
   // has fewer points. point(i) is called for i < length; with kInverseToReal, for i <= length / 2. With kReal,
@@ -57,17 +65,37 @@ class Spectrum {
   template <class Load, class Store>
   void odd_lines_back(const Group& group, const Load& load, const Store& store) const;
 
+  // Calls body(i) for i in [begin, end) and checks the watch now and then.
+  template <class Body>
+  static void each(int64_t begin, int64_t end, const Body& body) {
+    constexpr int64_t kPart = int64_t{1} << 14;
+    Pace pace;
+    for (int64_t first = begin; first < end; first += kPart) {
+      const int64_t last = std::min(end, first + kPart);
+      pace.spend(8 * (last - first));
+      for (int64_t i = first; i < last; ++i) body(i);
+    }
+  }
+
+  // What follows from the arguments of the constructor, without tables.
+  struct Layout {
+    Layout(Kind kind, int64_t length, int64_t lines);
+    bool halved;               // real lines of even length: two adjacent points are treated as one complex point
+    int64_t fft_length, bins;  // of the Fft
+    int64_t lanes;
+    int64_t part_bytes;  // bytes of scratch memory per thread
+  };
+
   // Returns the index of x[i] of a lane.
   int64_t at(int64_t i, int64_t lane) const { return i * lanes_ + lane; }
 
   Kind kind_;
   int64_t length_, bins_, lines_;
-  int threads_;
-  bool halved_;                     // real lines of even length: two adjacent points are treated as one complex point
+  bool halved_;
   std::shared_ptr<const Fft> fft_;  // for `length` points, or half of them if halved
-  std::shared_ptr<const double[]> turns_;  // if halved: pairs of cosine and sine of 2π · i / length
+  Block turns_;                     // if halved: pairs of cosine and sine of 2π · i / length, as doubles
   int64_t lanes_;
-  int64_t part_bytes_;  // bytes of scratch memory per thread
+  int64_t part_bytes_;
 };
 
 template <class Load, class Store>
@@ -96,17 +124,17 @@ void Spectrum::complex_lines(const Group& group, const Load& load, const Store& 
   const ComplexLanes x = inverse ? group.x.swapped() : group.x;
   for (int64_t lane = 0; lane < lanes_; ++lane) {
     const auto point = load(group.first + std::min(lane, group.count - 1));
-    for (int64_t i = 0; i < length_; ++i) {
+    each(0, length_, [&](int64_t i) {
       const std::complex<double> value = point(i);
       x.re[at(i, lane)] = value.real();
       x.im[at(i, lane)] = value.imag();
-    }
+    });
   }
   ComplexLanes y = (*fft_)(group.x, group.other, lanes_, lines_ == 1);
   if (inverse) y = y.swapped();
   for (int64_t lane = 0; lane < group.count; ++lane) {
     const auto bin = store(group.first + lane);
-    for (int64_t i = 0; i < bins_; ++i) bin(i, y.re[at(i, lane)], y.im[at(i, lane)]);
+    each(0, bins_, [&](int64_t i) { bin(i, y.re[at(i, lane)], y.im[at(i, lane)]); });
   }
 }
 
@@ -114,26 +142,27 @@ void Spectrum::complex_lines(const Group& group, const Load& load, const Store& 
 // odd points.
 template <class Load, class Store>
 void Spectrum::even_lines(const Group& group, const Load& load, const Store& store) const {
+  const auto* turns = reinterpret_cast<const double*>(turns_.get());
   const int64_t half = length_ / 2;
   for (int64_t lane = 0; lane < lanes_; ++lane) {
     const auto point = load(group.first + std::min(lane, group.count - 1));
-    for (int64_t i = 0; i < half; ++i) {
+    each(0, half, [&](int64_t i) {
       group.x.re[at(i, lane)] = point(2 * i).real();
       group.x.im[at(i, lane)] = point(2 * i + 1).real();
-    }
+    });
   }
   const ComplexLanes y = (*fft_)(group.x, group.other, lanes_, lines_ == 1);
   for (int64_t lane = 0; lane < group.count; ++lane) {
     const auto bin = store(group.first + lane);
     bin(0, y.re[lane] + y.im[lane], 0.0);
     bin(half, y.re[lane] - y.im[lane], 0.0);
-    for (int64_t i = 1; i < half; ++i) {
+    each(1, half, [&](int64_t i) {
       const int64_t a = at(i, lane), b = at(half - i, lane);
       const double even_re = y.re[a] + y.re[b], even_im = y.im[a] - y.im[b];
       const double odd_re = y.im[a] + y.im[b], odd_im = y.re[b] - y.re[a];
-      const double c = turns_[2 * i], s = turns_[2 * i + 1];
+      const double c = turns[2 * i], s = turns[2 * i + 1];
       bin(i, 0.5 * (even_re + c * odd_re + s * odd_im), 0.5 * (even_im + c * odd_im - s * odd_re));
-    }
+    });
   }
 }
 
@@ -152,26 +181,26 @@ void Spectrum::odd_lines(const Group& group, const Load& load, const Store& stor
     for (int64_t lane = 0; lane < lanes_; ++lane) {
       const Half *pair = halves[std::min(lane, used - 1)], &a = pair[0], &b = pair[1];
       const auto first = load(a.line), second = load(b.line < 0 ? a.line : b.line);
-      for (int64_t i = 0; i < length_; ++i) {
+      each(0, length_, [&](int64_t i) {
         group.x.re[at(i, lane)] = first(i).real() * a.scale;
         group.x.im[at(i, lane)] = b.line < 0 ? 0 : second(i).real() * b.scale;
-      }
+      });
     }
     const ComplexLanes y = (*fft_)(group.x, group.other, lanes_, lines_ == 1);
     for (int64_t lane = 0; lane < used; ++lane) {
       const Half &a = halves[lane][0], &b = halves[lane][1];
       const auto first = store(a.line);
       if (b.line < 0) {
-        for (int64_t i = 0; i < bins_; ++i) first(i, y.re[at(i, lane)], y.im[at(i, lane)]);
+        each(0, bins_, [&](int64_t i) { first(i, y.re[at(i, lane)], y.im[at(i, lane)]); });
         continue;
       }
       const auto second = store(b.line);
       const double unscale_a = 0.5 / a.scale, unscale_b = 0.5 / b.scale;
-      for (int64_t i = 0; i < bins_; ++i) {
+      each(0, bins_, [&](int64_t i) {
         const int64_t here = at(i, lane), there = at(i == 0 ? 0 : length_ - i, lane);
         first(i, unscale_a * (y.re[here] + y.re[there]), unscale_a * (y.im[here] - y.im[there]));
         second(i, unscale_b * (y.im[here] + y.im[there]), unscale_b * (y.re[there] - y.re[here]));
-      }
+      });
     }
     used = 0;
   };
@@ -184,11 +213,11 @@ void Spectrum::odd_lines(const Group& group, const Load& load, const Store& stor
   for (int64_t line = group.first; line < group.first + group.count; ++line) {
     double largest = 0, other = 0;  // `other` becomes NaN if a point is infinite or NaN
     const auto point = load(line);
-    for (int64_t i = 0; i < length_; ++i) {
+    each(0, length_, [&](int64_t i) {
       const double value = point(i).real();
       largest = std::max(largest, std::fabs(value));
       other += value * 0;
-    }
+    });
     if (other != 0) {
       add({line, 1}, {});
       continue;
@@ -209,11 +238,12 @@ void Spectrum::odd_lines(const Group& group, const Load& load, const Store& stor
 
 template <class Load, class Store>
 void Spectrum::even_lines_back(const Group& group, const Load& load, const Store& store) const {
+  const auto* turns = reinterpret_cast<const double*>(turns_.get());
   const int64_t half = length_ / 2;
   const ComplexLanes x = group.x.swapped();
   for (int64_t lane = 0; lane < lanes_; ++lane) {
     const auto point = load(group.first + std::min(lane, group.count - 1));
-    for (int64_t i = 0; i < half; ++i) {
+    each(0, half, [&](int64_t i) {
       std::complex<double> a = point(i), b = point(half - i);
       if (i == 0) {  // the first and the middle bin of a real line are real
         a = a.real();
@@ -221,19 +251,19 @@ void Spectrum::even_lines_back(const Group& group, const Load& load, const Store
       }
       const double even_re = a.real() + b.real(), even_im = a.imag() - b.imag();
       const double dif_re = a.real() - b.real(), dif_im = a.imag() + b.imag();
-      const double c = turns_[2 * i], s = turns_[2 * i + 1];
+      const double c = turns[2 * i], s = turns[2 * i + 1];
       const double odd_re = c * dif_re - s * dif_im, odd_im = c * dif_im + s * dif_re;
       x.re[at(i, lane)] = even_re - odd_im;
       x.im[at(i, lane)] = even_im + odd_re;
-    }
+    });
   }
   const ComplexLanes y = (*fft_)(group.x, group.other, lanes_, lines_ == 1).swapped();
   for (int64_t lane = 0; lane < group.count; ++lane) {
     const auto bin = store(group.first + lane);
-    for (int64_t i = 0; i < half; ++i) {
+    each(0, half, [&](int64_t i) {
       bin(2 * i, y.re[at(i, lane)], 0.0);
       bin(2 * i + 1, y.im[at(i, lane)], 0.0);
-    }
+    });
   }
 }
 
@@ -242,19 +272,19 @@ void Spectrum::odd_lines_back(const Group& group, const Load& load, const Store&
   const ComplexLanes x = group.x.swapped();
   for (int64_t lane = 0; lane < lanes_; ++lane) {
     const auto point = load(group.first + std::min(lane, group.count - 1));
-    for (int64_t i = 0; i <= length_ / 2; ++i) {
+    each(0, length_ / 2 + 1, [&](int64_t i) {
       const std::complex<double> value = point(i);
       x.re[at(i, lane)] = value.real();
       x.im[at(i, lane)] = i == 0 ? 0 : value.imag();
-      if (i == 0) continue;
+      if (i == 0) return;
       x.re[at(length_ - i, lane)] = value.real();
       x.im[at(length_ - i, lane)] = -value.imag();
-    }
+    });
   }
   const ComplexLanes y = (*fft_)(group.x, group.other, lanes_, lines_ == 1).swapped();
   for (int64_t lane = 0; lane < group.count; ++lane) {
     const auto bin = store(group.first + lane);
-    for (int64_t i = 0; i < length_; ++i) bin(i, y.re[at(i, lane)], 0.0);
+    each(0, length_, [&](int64_t i) { bin(i, y.re[at(i, lane)], 0.0); });
   }
 }
 
