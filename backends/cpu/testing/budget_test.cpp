@@ -341,6 +341,20 @@ TEST_F(Tables, AreLimitedForAllNodesTogether) {
   for (const HostTensor& sum : sums.outputs) EXPECT_NEAR(sum.as<float>()[0], 800'000, 800);
 }
 
+TEST_F(Tables, AreNotNeededForBatches) {
+  constexpr int64_t kBatch = 1'700'000;  // outer: each matrix of b is used for five of a
+  GraphBuilder b;
+  b.input("a", BP_DTYPE_FLOAT, {kBatch, 5, 1, 1}).input("b", BP_DTYPE_FLOAT, {kBatch, 1, 1, 1});
+  b.node("MatMul", 13, {"a", "b"}, {"y"}).output("y");
+  Reals left(5 * kBatch), right(kBatch);
+  for (size_t i = 0; i < left.size(); ++i) left[i] = static_cast<float>(i % 1000);
+  for (size_t i = 0; i < right.size(); ++i) right[i] = static_cast<float>(i % 77);
+  const Reals y = run_in_budget(b, {HostTensor::of(BP_DTYPE_FLOAT, {kBatch, 5, 1, 1}, left),
+                                    HostTensor::of(BP_DTYPE_FLOAT, {kBatch, 1, 1, 1}, right)});
+  ASSERT_EQ(y.size(), left.size());
+  for (size_t i = 0; i < y.size(); ++i) ASSERT_EQ(y[i], left[i] * right[i / 5]) << i;
+}
+
 TEST(Planning, BuildsNoTablesOfLongTransforms) {
   for (const std::string op : {"DFT", "STFT"}) {
     GraphBuilder b;

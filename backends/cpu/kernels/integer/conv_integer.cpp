@@ -243,14 +243,9 @@ class ConvInteger final : public Kernel {
     if (Plan plain = make_plan({shape_of(conv)}, [](Tensors, Tensors) {});
         !plain.step || plain.shapes[0].elements() == 0)
       return plain;
-    require_memory(product({conv.size.batch, groups_}), 2 * int64_t{sizeof(int64_t)});
     MatMulSize size{conv.window.out_size(), conv.out_group(), conv.taps() * conv.in_group(), {}, {}, shape_of(conv)};
-    for (int64_t image = 0; image < conv.size.batch; ++image) {
-      for (int64_t group = 0; group < groups_; ++group) {
-        size.a_offsets.push_back(image * groups_ + group);
-        size.b_offsets.push_back(group);
-      }
-    }
+    size.a_offsets.add_axis(conv.size.batch, conv.size.batch).add_axis(groups_, groups_);
+    size.b_offsets.add_axis(conv.size.batch, 1).add_axis(groups_, groups_);
     const int64_t sums_bytes = align_up(size.m * size.n * int64_t{sizeof(int32_t)});
     IntegerGemm products(context.threads, size);
     // [tap][input channel][output channel of the group]

@@ -310,7 +310,7 @@ void IntegerGemm::run(const Operands& operands, const Caller& caller, void* scra
   if (m == 0 || n == 0) return;
   const Places places = places_in(scratch);
   const int64_t pairs = ceil_div(blocks_, 2);
-  for (size_t i = 0; i < size_.a_offsets.size(); ++i) {
+  for (int64_t i = 0; i < size_.a_offsets.size(); ++i) {
     const int64_t which = size_.b_offsets[i];
     if (!pack_)
       pack_matrix(operands.b.as<std::byte>() + which * k * n, operands.b.dtype == BP_DTYPE_INT8, places.matrix);

@@ -82,7 +82,7 @@ class IntegerGemm {
   void run(const Tensor& a, const Tensor& b, const ZeroPoints& zeros, int32_t* sums, void* scratch,
            const Finish& finish) const {
     const auto row_at = [&](int64_t product, int64_t row, uint8_t*) {
-      return a.as<uint8_t>() + (size_.a_offsets[static_cast<size_t>(product)] * size_.m + row) * size_.k;
+      return a.as<uint8_t>() + (size_.a_offsets[product] * size_.m + row) * size_.k;
     };
     run({a.dtype == BP_DTYPE_INT8, b, zeros, sums, size_.m * size_.n}, row_at, scratch, finish);
   }

@@ -33,8 +33,6 @@ std::optional<MatMulSize> matmul_size(const Shape& a, const Shape& b, std::strin
   int a_batch = std::max(0, a.rank() - 2);
   int b_batch = std::max(0, b.rank() - 2);
   Shape batch;
-  size.a_offsets = {0};
-  size.b_offsets = {0};
   int rank = std::max(a_batch, b_batch);
   for (int i = 0; i < rank; ++i) {
     int64_t ea = i < rank - a_batch ? 1 : a[i - (rank - a_batch)];
@@ -48,22 +46,13 @@ std::optional<MatMulSize> matmul_size(const Shape& a, const Shape& b, std::strin
     const int64_t ea = i < rank - a_batch ? 1 : a[i - (rank - a_batch)];
     const int64_t eb = i < rank - b_batch ? 1 : b[i - (rank - b_batch)];
     const int64_t extent = batch[i];
-    auto spread = [&](std::vector<int64_t>& offsets, int64_t own) {
-      std::vector<int64_t> wider;
-      require_memory(product({static_cast<int64_t>(offsets.size()), extent}), sizeof(int64_t));
-      wider.reserve(offsets.size() * static_cast<size_t>(extent));
-      for (int64_t base : offsets) {
-        for (int64_t j = 0; j < extent; ++j) wider.push_back(base * own + (own == 1 ? 0 : j));
-      }
-      offsets = std::move(wider);
-    };
-    spread(size.a_offsets, ea);
-    spread(size.b_offsets, eb);
+    size.a_offsets.add_axis(extent, ea);
+    size.b_offsets.add_axis(extent, eb);
   }
   // If B has two dimensions, the matrices A of the batch are multiplied as one tall matrix.
   if (b_batch == 0 && b.rank() > 1 && a.rank() > 2) {
     size.m *= batch.elements();
-    size.a_offsets = size.b_offsets = {0};
+    size.a_offsets = size.b_offsets = {};
   }
   size.shape = batch;
   if (a.rank() > 1) size.shape.push_back(a[a.rank() - 2]);
@@ -169,14 +158,13 @@ Plan plan_matrix(const PlanContext&, MatMulProblem& p) {
 
 Plan plan_batch(const PlanContext&, MatMulProblem& p) {
   return make_plan({p.size.shape}, [s = p.size](Tensors in, Tensors out) {
-    const auto batch = static_cast<int64_t>(s.a_offsets.size());
+    const int64_t batch = s.a_offsets.size();
     // Many small products run in parallel with each other; a large one is itself divided among threads.
     int64_t grain = std::max<int64_t>(1, processor().multiply_adds(2.048) / std::max<int64_t>(1, s.m * s.n * s.k));
     parallel(batch, grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        const auto at = static_cast<size_t>(i);
-        sgemm(s.m, s.n, s.k, 1, {in[0].as<float>() + s.a_offsets[at] * s.m * s.k, s.k},
-              {in[1].as<float>() + s.b_offsets[at] * s.k * s.n, s.n}, 0, out[0].as<float>() + i * s.m * s.n, s.n);
+        sgemm(s.m, s.n, s.k, 1, {in[0].as<float>() + s.a_offsets[i] * s.m * s.k, s.k},
+              {in[1].as<float>() + s.b_offsets[i] * s.k * s.n, s.n}, 0, out[0].as<float>() + i * s.m * s.n, s.n);
       }
     });
   });
@@ -185,10 +173,10 @@ Plan plan_batch(const PlanContext&, MatMulProblem& p) {
 Plan plan_wide(const PlanContext&, MatMulProblem& p) {
   return make_plan({p.size.shape}, [s = p.size](Tensors in, Tensors out) {
     const bp_dtype_t dtype = in[0].dtype;
-    for (size_t i = 0; i < s.a_offsets.size(); ++i)
+    for (int64_t i = 0; i < s.a_offsets.size(); ++i)
       wide_product(dtype, s.m, s.n, s.k, in[0].as<std::byte>() + bytes_of(dtype, s.a_offsets[i] * s.m * s.k),
                    in[1].as<std::byte>() + bytes_of(dtype, s.b_offsets[i] * s.k * s.n),
-                   out[0].as<std::byte>() + bytes_of(dtype, static_cast<int64_t>(i) * s.m * s.n));
+                   out[0].as<std::byte>() + bytes_of(dtype, i * s.m * s.n));
   });
 }
 
@@ -198,12 +186,12 @@ Plan plan_direct(const PlanContext&, MatMulProblem& p) {
     dispatch<Numbers>(in[0].dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
       using Sum = std::conditional_t<kIsFloating<T>, compute_t<T>, uint64_t>;  // integers wrap around
-      for (size_t i = 0; i < s.a_offsets.size(); ++i) {
+      for (int64_t i = 0; i < s.a_offsets.size(); ++i) {
         multiply<Sum>(
             s.m, s.n, s.k,
             [a = in[0].as<T>() + s.a_offsets[i] * s.m * s.k](int64_t, int64_t at) { return static_cast<Sum>(a[at]); },
             [b = in[1].as<T>() + s.b_offsets[i] * s.k * s.n](int64_t, int64_t at) { return static_cast<Sum>(b[at]); },
-            [c = out[0].as<T>() + static_cast<int64_t>(i) * s.m * s.n](int64_t, int64_t, int64_t at, Sum sum) {
+            [c = out[0].as<T>() + i * s.m * s.n](int64_t, int64_t, int64_t at, Sum sum) {
               c[at] = static_cast<T>(sum);
             });
       }

@@ -8,15 +8,46 @@
 #include "runtime/choices.h"
 #include "runtime/kernel.h"
 #include "runtime/parallel.h"
+#include "runtime/shape.h"
 #include "runtime/watch.h"
 
 namespace backplane::cpu {
 
+// The matrix that an operand has in each product of a batch. Computed by index, as a batch may have millions of
+// products.
+class MatrixOf {
+ public:
+  int64_t size() const { return size_; }  // number of products
+  int64_t operator[](int64_t index) const {
+    int64_t matrix = 0;
+    for (int d = extents_.rank() - 1; d > 0; index /= extents_[d--]) matrix += index % extents_[d] * steps_[d];
+    return extents_.rank() == 0 ? 0 : matrix + index * steps_[0];
+  }
+  // Replaces each product by `extent` products, for which the operand has `own` matrices: `extent` of them or one.
+  MatrixOf& add_axis(int64_t extent, int64_t own) {
+    size_ = cpu::product({size_, extent});
+    for (int d = 0; d < steps_.rank(); ++d) steps_[d] *= own;
+    if (extent == 1) return *this;
+    const int64_t step = own == 1 ? 0 : 1;
+    const int last = extents_.rank() - 1;
+    if (last >= 0 && steps_[last] == step * extent) {  // as one longer axis
+      extents_[last] *= extent;
+      steps_[last] = step;
+    } else {
+      extents_.push_back(extent);
+      steps_.push_back(step);
+    }
+    return *this;
+  }
+
+ private:
+  int64_t size_ = 1;
+  Shape extents_, steps_;
+};
+
 struct MatMulSize {
   int64_t m, n, k;
-  // For each product of the batch, the indices of the matrices of A and of B.
-  std::vector<int64_t> a_offsets;
-  std::vector<int64_t> b_offsets;
+  MatrixOf a_offsets, b_offsets;
   Shape shape;
 };
 // Returns the sizes of A · B as MatMul defines it. If the shapes do not fit each other, sets `error` and returns

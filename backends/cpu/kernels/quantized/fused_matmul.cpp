@@ -30,10 +30,10 @@ void run_fused(const Fused& f, const MatMulSize& s, Tensors in, Tensors out) {
   std::vector<C> a_store, b_store, y_store;
   const C *a = as_compute(in[0], a_store), *b = as_compute(in[1], b_store);
   C* y = result_buffer(out[0], y_store);
-  parallel(static_cast<int64_t>(s.a_offsets.size()), 1, [&](int64_t begin, int64_t end) {
+  parallel(s.a_offsets.size(), 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const C* left = a + s.a_offsets[static_cast<size_t>(i)] * s.m * s.k;
-      const C* right = b + s.b_offsets[static_cast<size_t>(i)] * s.k * s.n;
+      const C* left = a + s.a_offsets[i] * s.m * s.k;
+      const C* right = b + s.b_offsets[i] * s.k * s.n;
       C* to = y + i * s.m * s.n;
       if constexpr (std::is_same_v<C, float>) {
         sgemm(s.m, s.n, s.k, f.alpha, {left, f.a_transposed ? s.m : s.k, f.a_transposed},
@@ -76,11 +76,9 @@ std::unique_ptr<Kernel> create_fused(const Node& node) {
     // joined, so undo that.
     if (own.a_transposed && size->a_offsets.size() == 1 && a.rank() > 2 && size->shape.elements() > 0) {
       const int64_t batch = a.elements(0, a.rank() - 2);
-      require_memory(batch, 2 * int64_t{sizeof(int64_t)});
       size->m = a[a.rank() - 2];
-      size->a_offsets.resize(static_cast<size_t>(batch));
-      for (int64_t i = 0; i < batch; ++i) size->a_offsets[static_cast<size_t>(i)] = i;
-      size->b_offsets.assign(static_cast<size_t>(batch), 0);
+      size->a_offsets.add_axis(batch, batch);
+      size->b_offsets.add_axis(batch, 1);
     }
     Shape shape = size->shape;
     return make_plan({shape}, [own, s = *size](Tensors inputs, Tensors outputs) {

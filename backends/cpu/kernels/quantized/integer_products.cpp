@@ -74,16 +74,14 @@ void IntegerProducts::add_up(const QuantizedFactor& a, const Tensor& b, std::spa
                              int32_t* sums) const {
   const MatMulSize& s = size_;
   const bool a_signed = a.quantized.dtype == BP_DTYPE_INT8, b_signed = b.dtype == BP_DTYPE_INT8;
-  for (size_t i = 0; i < s.a_offsets.size(); ++i) {
+  for (int64_t i = 0; i < s.a_offsets.size(); ++i) {
     const int64_t a_first = s.a_offsets[i] * s.m * s.k, b_first = s.b_offsets[i] * s.k * s.n;
     multiply<int32_t>(
         s.m, s.n, s.k, [&](int64_t, int64_t at) { return q8_at(a.quantized.data, a_signed, a_first + at) - a.zero; },
         [&](int64_t column, int64_t at) {
           return q8_at(b.data, b_signed, b_first + at) - zeros[zeros.size() == 1 ? 0 : static_cast<size_t>(column)];
         },
-        [&, base = static_cast<int64_t>(i) * s.m * s.n](int64_t, int64_t, int64_t at, int32_t sum) {
-          sums[base + at] = sum;
-        });
+        [&, base = i * s.m * s.n](int64_t, int64_t, int64_t at, int32_t sum) { sums[base + at] = sum; });
   }
 }
 

@@ -146,13 +146,10 @@ class Q8ProductStep final : public Q8IntegerStep {
 
  private:
   static MatMulSize size_of(const Q8Work& work) {
-    MatMulSize size{work.window.out_size(),
-                    work.size.out_channels,
-                    work.size.in_channels * work.window.kernel_size(),
-                    {},
-                    std::vector<int64_t>(static_cast<size_t>(work.size.batch)),
-                    {}};
-    for (int64_t i = 0; i < work.size.batch; ++i) size.a_offsets.push_back(i);
+    MatMulSize size{
+        work.window.out_size(), work.size.out_channels, work.size.in_channels * work.window.kernel_size(), {}, {}, {}};
+    size.a_offsets.add_axis(work.size.batch, work.size.batch);
+    size.b_offsets.add_axis(work.size.batch, 1);
     return size;
   }
   int64_t sums_bytes() const { return align_up(products_.size().m * products_.size().n * int64_t{sizeof(int32_t)}); }

@@ -151,7 +151,7 @@ Plan plan_integer_gemm(const PlanContext& context, const MatMulSize& size, const
                   auto* sums = static_cast<int32_t*>(memory);
                   products.run(in[kSlots.x], in[kSlots.w], {a_zeros.values(), b_zeros.values()}, sums,
                                static_cast<std::byte*>(memory) + sums_bytes, [&](const SumsPart& part) {
-                                 const auto batch = static_cast<size_t>(part.batch);
+                                 const int64_t batch = part.batch;
                                  const int64_t first = part.batch * s.m, a_row = s.a_offsets[batch] * s.m,
                                                b_column = s.b_offsets[batch] * s.n;
                                  for (int64_t row = part.first_row; row < part.last_row; ++row) {
@@ -191,10 +191,10 @@ std::unique_ptr<Kernel> create_matmul(const Node&) {
         using Sum = decltype(nothing);
         PerChannel<Sum> a_zero(pick(in, kSlots.x_zero), 0);
         PerChannel<Sum> b_zero(pick(in, kSlots.w_zero), 0);
-        for (size_t i = 0; i < s.a_offsets.size(); ++i) {
+        for (int64_t i = 0; i < s.a_offsets.size(); ++i) {
           // Zero points and scales are indexed by rows and columns that are counted over all matrices of the batch.
           const int64_t a_row = s.a_offsets[i] * s.m, b_column = s.b_offsets[i] * s.n;
-          const int64_t y_row = static_cast<int64_t>(i) * s.m;
+          const int64_t y_row = i * s.m;
           multiply<Sum>(
               s.m, s.n, s.k,
               [&, p = a_data + a_row * s.k](int64_t row, int64_t at) { return p[at] - a_zero[a_row + row]; },

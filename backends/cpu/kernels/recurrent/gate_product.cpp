@@ -18,7 +18,6 @@ GateProduct::GateProduct(const PlanContext& context, int64_t rows, const Tensor&
   size.n = kLstmGates * padded_;
   size.k = inputs_;
   size.shape = Shape{rows, size.n};
-  size.a_offsets = size.b_offsets = {0};
   gemm_.emplace(context.threads, std::move(size));
   const int64_t columns = kLstmGates * padded_;
   const Block matrix = allocate_pages(product({inputs_, columns}));
