@@ -4,6 +4,7 @@
 #include "kernels/common/support.h"
 #include "kernels/image/codecs/codec.h"
 #include "runtime/memory.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 
@@ -38,7 +39,9 @@ std::optional<std::string> decode(const std::string& format, const image::Codec&
   require_memory(pixels, 3 + codec.pixel_bytes);
   std::vector<uint8_t> storage(format == "Grayscale" ? static_cast<size_t>(pixels) * 3 : 0);
   uint8_t* rgb = storage.empty() ? target : storage.data();
-  if (image::Problem problem = codec.decode(bytes_in(in[0]), size, rgb)) return about(codec, *problem);
+  Pace pace;
+  image::Stop stop([&](int64_t work) { pace.spend(work); });
+  if (image::Problem problem = codec.decode(bytes_in(in[0]), size, rgb, stop)) return about(codec, *problem);
   if (format == "RGB") return std::nullopt;
   const bool is_grey = format == "Grayscale";
   parallel(pixels, kCheapGrain, [&](int64_t begin, int64_t end) {

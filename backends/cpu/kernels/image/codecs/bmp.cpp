@@ -76,7 +76,7 @@ Problem read_size(Encoded bytes, Size* size) {
   return problem;
 }
 
-Problem decode(Encoded bytes, const Size& size, uint8_t* rgb) {
+Problem decode(Encoded bytes, const Size& size, uint8_t* rgb, Stop& stop) {
   Header h;
   if (Problem problem = read_header(bytes, &h)) return problem;
   const int64_t stride = (size.width * h.bits + 31) / 32 * 4;
@@ -84,9 +84,8 @@ Problem decode(Encoded bytes, const Size& size, uint8_t* rgb) {
     return "the file ends within its pixels";
   if (h.bits <= 8 && uint64_t{h.palette} + uint64_t{h.colours} * h.colour_bytes > bytes.size())
     return "the file ends within its palette";
-  Pace pace;
   for (int64_t y = 0; y < size.height; ++y) {
-    pace.spend(8 * size.width);
+    stop.check(8 * size.width);
     const size_t row = h.pixels + static_cast<size_t>((h.top_down ? y : size.height - 1 - y) * stride);
     uint8_t* target = rgb + y * size.width * 3;
     for (int64_t x = 0; x < size.width; ++x, target += 3) {

@@ -5,11 +5,12 @@
 
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
-
-#include "runtime/watch.h"
+#include <string_view>
+#include <utility>
 
 namespace backplane::cpu::image {
 
@@ -23,40 +24,45 @@ struct Size {
 // Larger images are refused, because a file of a few bytes can claim to contain terabytes.
 inline constexpr int64_t kMaxPixels = int64_t{1} << 27;
 
+// Ends decoding early, for example after a deadline.
+class Stop {
+ public:
+  // `spend` takes an amount of work, in pixels or bytes or so, and throws if decoding must end.
+  explicit Stop(std::function<void(int64_t)> spend) : spend_(std::move(spend)) {}
+  void check(int64_t work) { spend_(work); }
+  // For callbacks of C libraries, through which no exception may pass: returns false where `check` throws, and in every
+  // later call.
+  bool spend(int64_t work) noexcept {
+    if (reason_) return false;
+    try {
+      spend_(work);
+    } catch (...) {
+      reason_ = std::current_exception();
+    }
+    return !reason_;
+  }
+  // Throws what ended `spend`, if anything did.
+  void rethrow() const {
+    if (reason_) std::rethrow_exception(reason_);
+  }
+
+ private:
+  std::function<void(int64_t)> spend_;
+  std::exception_ptr reason_;
+};
+
 struct Codec {
   const char* name;
   bool (*matches)(Encoded bytes);
   // Reads only the header.
   Problem (*size)(Encoded bytes, Size* size);
   // `size` is the one that `size()` reads from the header. `rgb` has room for 3 bytes per pixel, top row first.
-  Problem (*decode)(Encoded bytes, const Size& size, uint8_t* rgb);
+  // Asks `stop` at least once for each row, strip or tile where the library permits.
+  Problem (*decode)(Encoded bytes, const Size& size, uint8_t* rgb, Stop& stop);
   int64_t pixel_bytes = 0;  // memory that `decode` needs for each pixel in addition to `rgb`
 };
 
 extern const Codec kBmp, kJpeg, kJpeg2000, kPng, kPnm, kTiff, kWebp;
-
-// Checks the watch in callbacks of C libraries, through which no exception may pass.
-class Stop {
- public:
-  // As Pace::spend, but returns false where that throws, and in every later call.
-  bool spend(int64_t work) noexcept {
-    if (reason_) return false;
-    try {
-      pace_.spend(work);
-    } catch (...) {
-      reason_ = std::current_exception();
-    }
-    return !reason_;
-  }
-  // Throws what the watch threw, if it did.
-  void rethrow() const {
-    if (reason_) std::rethrow_exception(reason_);
-  }
-
- private:
-  Pace pace_;
-  std::exception_ptr reason_;
-};
 
 inline bool begins_with(Encoded bytes, std::string_view signature, size_t at = 0) {
   if (bytes.size() < at + signature.size()) return false;

@@ -19,7 +19,7 @@ struct Session {
   std::jmp_buf failed;
   char message[JMSG_LENGTH_MAX];
   jpeg_progress_mgr progress;
-  Stop stop;
+  Stop* stop;
 };
 
 // A file of a few hundred kilobytes can have tens of thousands of scans, each of which visits the whole image.
@@ -38,7 +38,8 @@ void check(j_common_ptr jpeg) {
     std::snprintf(session->message, sizeof(session->message), "it has more than %d scans", kMaxScans);
     std::longjmp(session->failed, 1);
   }
-  if (!session->stop.spend(8 * int64_t{session->jpeg.image_width})) std::longjmp(session->failed, 1);
+  if (session->stop != nullptr && !session->stop->spend(8 * int64_t{session->jpeg.image_width}))
+    std::longjmp(session->failed, 1);
 }
 
 void begin(Session& session, Encoded bytes) {
@@ -89,12 +90,13 @@ bool read_rows(Session& session, Encoded bytes, const Size& size, uint8_t* rgb, 
   return true;
 }
 
-Problem decode(Encoded bytes, const Size& size, uint8_t* rgb) {
+Problem decode(Encoded bytes, const Size& size, uint8_t* rgb, Stop& stop) {
   Session session{};
+  session.stop = &stop;
   std::vector<uint8_t> row(static_cast<size_t>(size.width) * 4);
   const bool done = read_rows(session, bytes, size, rgb, row.data());
   jpeg_destroy_decompress(&session.jpeg);
-  session.stop.rethrow();
+  stop.rethrow();
   if (done) return std::nullopt;
   return std::string(session.message);
 }

@@ -23,7 +23,7 @@ constexpr std::string_view kBare("\xff\x4f\xff\x51", 4);
 struct Source {
   Encoded bytes;
   size_t position = 0;
-  Stop stop = {};
+  Stop* stop = nullptr;
 };
 
 // ---- What OpenJPEG allocates before it decodes: some kilobytes for each component of each tile, however small the
@@ -85,7 +85,7 @@ Problem check_counts(Encoded bytes) {
 
 OPJ_SIZE_T read(void* buffer, OPJ_SIZE_T count, void* self) {
   auto& source = *static_cast<Source*>(self);
-  if (!source.stop.spend(kReadWork)) return static_cast<OPJ_SIZE_T>(-1);
+  if (source.stop != nullptr && !source.stop->spend(kReadWork)) return static_cast<OPJ_SIZE_T>(-1);
   const size_t n = std::min<size_t>(count, source.bytes.size() - source.position);
   if (n == 0) return static_cast<OPJ_SIZE_T>(-1);
   std::memcpy(buffer, source.bytes.data() + source.position, n);
@@ -110,7 +110,7 @@ OPJ_OFF_T skip(OPJ_OFF_T count, void* self) {
 // An open code stream. image() is null if the header could not be read.
 class Stream {
  public:
-  explicit Stream(Encoded bytes) : source_{bytes} {
+  explicit Stream(Encoded bytes, Stop* stop = nullptr) : source_{bytes, 0, stop} {
     if (const Problem problem = check_counts(bytes)) {
       message_ = *problem;
       return;
@@ -140,7 +140,6 @@ class Stream {
   bool decode() {
     return opj_decode(codec_.get(), stream_.get(), image_.get()) && opj_end_decompress(codec_.get(), stream_.get());
   }
-  void check() const { source_.stop.rethrow(); }
   std::string message() const { return message_.empty() ? "its data are damaged" : message_; }
 
  private:
@@ -187,13 +186,16 @@ uint8_t rounded(double value) {
   return static_cast<uint8_t>(std::clamp(value + 0.5, 0.0, 255.0));
 }
 
-Problem decode(Encoded bytes, const Size& size, uint8_t* rgb) {
-  Stream stream(bytes);
-  if (stream.image() == nullptr) return stream.message();
+Problem decode(Encoded bytes, const Size& size, uint8_t* rgb, Stop& stop) {
+  Stream stream(bytes, &stop);
+  if (stream.image() == nullptr) {
+    stop.rethrow();
+    return stream.message();
+  }
   const uint32_t components = stream.image()->numcomps;
   if (components == 0) return "the image has no components";
   if (!stream.decode()) {
-    stream.check();
+    stop.rethrow();
     return stream.message();
   }
   const opj_image_t& image = *stream.image();
@@ -205,9 +207,8 @@ Problem decode(Encoded bytes, const Size& size, uint8_t* rgb) {
       return "component " + std::to_string(c) + " is missing or has an unsupported format";
   }
   const bool ycc = used == 3 && image.color_space == OPJ_CLRSPC_SYCC;
-  Pace pace;
   for (int64_t y = 0; y < size.height; ++y) {
-    pace.spend(16 * size.width);
+    stop.check(16 * size.width);
     for (int64_t x = 0; x < size.width; ++x) {
       uint8_t* pixel = rgb + (y * size.width + x) * 3;
       int values[3];

@@ -10,7 +10,6 @@
 #include <string_view>
 
 #include "kernels/image/codecs/codec.h"
-#include "runtime/watch.h"
 
 namespace backplane::cpu::image {
 
@@ -122,17 +121,16 @@ class Reader {
   std::array<char, 200> message_{};
 };
 
-Problem decode(Encoded bytes, const Size& size, uint8_t* rgb) {
+Problem decode(Encoded bytes, const Size& size, uint8_t* rgb, Stop& stop) {
   // The most that is decompressed between two checks of the watch is about a thousand times as large.
   constexpr size_t kPiece = size_t{1} << 11;
   constexpr int64_t kWork = int64_t{1} << 18;
   Reader reader(size, rgb);
-  Pace pace;
   if (!reader.feed(bytes.first(kSignature.size()))) return reader.message();
   Encoded rest = bytes.subspan(kSignature.size());
   bool has_data = false;
   while (!reader.done()) {
-    pace.spend(1);
+    stop.check(1);
     Encoded chunk = first_chunk(rest);
     if (chunk.empty()) return "the file ends before its last row";
     const std::string_view type = type_of(chunk);
@@ -140,13 +138,13 @@ Problem decode(Encoded bytes, const Size& size, uint8_t* rgb) {
     if (type == "IDAT") {
       has_data = true;
       for (; !chunk.empty(); chunk = chunk.subspan(std::min(kPiece, chunk.size()))) {
-        pace.spend(kWork);
+        stop.check(kWork);
         if (!reader.feed(chunk.first(std::min(kPiece, chunk.size())))) return reader.message();
       }
     } else if (has_data) {
       return "its image data end before its last row";
     } else if (type == "IHDR" || std::ranges::find(kUsed, type) != std::end(kUsed)) {
-      pace.spend(kWork);
+      stop.check(kWork);
       if (!reader.feed(chunk)) return reader.message();  // in one piece, of which libpng then makes no copy
     } else if (is_critical(type)) {
       return "it needs chunk '" + std::string(type) + "', which is not supported";

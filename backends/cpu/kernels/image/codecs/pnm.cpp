@@ -56,7 +56,7 @@ uint8_t scaled(int64_t sample, int64_t largest) {
   return static_cast<uint8_t>(sample >= largest ? 255 : (sample * 255 + largest / 2) / largest);
 }
 
-Problem decode(Encoded bytes, const Size& size, uint8_t* rgb) {
+Problem decode(Encoded bytes, const Size& size, uint8_t* rgb, Stop& stop) {
   Header h;
   if (Problem problem = read_header(bytes, &h)) return problem;
   const bool text = h.kind <= 3, bitmap = h.kind == 1 || h.kind == 4;
@@ -66,9 +66,8 @@ Problem decode(Encoded bytes, const Size& size, uint8_t* rgb) {
   if (!text && (h.end > bytes.size() || static_cast<uint64_t>(row_bytes * size.height) > bytes.size() - h.end))
     return "the file ends within its pixels";
   size_t at = h.end;
-  Pace pace;
   for (int64_t y = 0; y < size.height; ++y) {
-    pace.spend(16 * size.width);
+    stop.check(16 * size.width);
     for (int64_t i = 0; i < size.width * channels; ++i) {
       int64_t sample;
       if (h.kind == 1) {  // digits may follow each other without white space

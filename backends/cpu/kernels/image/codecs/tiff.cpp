@@ -22,13 +22,13 @@ struct Source {
   Encoded bytes;
   uint64_t position = 0;
   std::string message;
-  Stop stop = {};
+  Stop* stop = nullptr;
 };
 
 // libtiff reads each strip or tile when it decodes it.
 tmsize_t read(thandle_t self, void* buffer, tmsize_t count) {
   auto& source = *static_cast<Source*>(self);
-  if (!source.stop.spend(kReadWork)) return 0;
+  if (source.stop != nullptr && !source.stop->spend(kReadWork)) return 0;
   if (count <= 0 || source.position >= source.bytes.size()) return 0;
   const auto n = std::min<uint64_t>(static_cast<uint64_t>(count), source.bytes.size() - source.position);
   std::memcpy(buffer, source.bytes.data() + source.position, n);
@@ -51,7 +51,7 @@ int keep_message(TIFF*, void* self, const char*, const char* format, va_list arg
 
 class File {
  public:
-  explicit File(Encoded bytes) : source_{bytes, 0, {}, {}} {
+  explicit File(Encoded bytes, Stop* stop = nullptr) : source_{bytes, 0, {}, stop} {
     TIFFOpenOptions* options = TIFFOpenOptionsAlloc();
     if (options == nullptr) return;
     TIFFOpenOptionsSetMaxSingleMemAlloc(options, tmsize_t{1} << 30);
@@ -73,7 +73,6 @@ class File {
   File& operator=(const File&) = delete;
 
   TIFF* get() { return tiff_; }
-  void check() const { source_.stop.rethrow(); }
   std::string message() const { return source_.message.empty() ? "its data are damaged" : source_.message; }
 
  private:
@@ -91,8 +90,8 @@ Problem read_size(Encoded bytes, Size* size) {
   return std::nullopt;
 }
 
-Problem decode(Encoded bytes, const Size& size, uint8_t* rgb) {
-  File file(bytes);
+Problem decode(Encoded bytes, const Size& size, uint8_t* rgb, Stop& stop) {
+  File file(bytes, &stop);
   if (file.get() == nullptr) return file.message();
   const int64_t pixels = size.width * size.height;
   uint32_t width = 0, height = 0;
@@ -103,7 +102,7 @@ Problem decode(Encoded bytes, const Size& size, uint8_t* rgb) {
   std::vector<uint32_t> raster(static_cast<size_t>(pixels));
   if (!TIFFReadRGBAImageOriented(file.get(), static_cast<uint32_t>(size.width), static_cast<uint32_t>(size.height),
                                  raster.data(), ORIENTATION_TOPLEFT, 1)) {
-    file.check();
+    stop.rethrow();
     return file.message();
   }
   for (int64_t i = 0; i < pixels; ++i) {

@@ -16,7 +16,7 @@ Problem read_size(Encoded bytes, Size* size) {
   return std::nullopt;
 }
 
-Problem decode(Encoded bytes, const Size& size, uint8_t* rgb) {
+Problem decode(Encoded bytes, const Size& size, uint8_t* rgb, Stop&) {
   const auto capacity = static_cast<size_t>(size.width * size.height * 3);
   const auto stride = static_cast<int>(size.width * 3);
   if (WebPDecodeRGBInto(bytes.data(), bytes.size(), rgb, capacity, stride) == nullptr) return "its data are damaged";
