@@ -154,17 +154,19 @@ TEST(Jpeg, HasALimitOfScans) {
 
 // OpenJPEG would allocate terabytes when it reads the header.
 TEST(Jpeg2000, HasLimitsOfTilesAndComponents) {
-  const auto file = [](uint32_t size, uint32_t tile, uint32_t components) {
+  const auto file = [](uint32_t size, uint32_t tile, uint32_t components, const std::string& precincts = "") {
     std::string header = "\xff\x4f\xff\x51"s + big_endian(38 + 3 * components, 2) + big_endian(0, 2);
     for (uint32_t field : {size, size, 0u, 0u, tile, tile, 0u, 0u}) header += big_endian(field, 4);
     header += big_endian(components, 2);
     for (uint32_t c = 0; c < components; ++c) header += "\x07\x01\x01";
-    return header + "\xff\x52\0\x0c\0\0\0\x01\0\x05\x04\x04\0\x01"s + "\xff\x5c\0\x13\x40"s + std::string(16, '\x40') +
+    return header + "\xff\x52"s + big_endian(12 + precincts.size(), 2) + (precincts.empty() ? "\0"s : "\1"s) +
+           "\0\0\x01\0\x05\x04\x04\0\x01"s + precincts + "\xff\x5c\0\x13\x40"s + std::string(16, '\x40') +
            "\xff\x90\0\x0a\0\0\0\0\0\0\0\1"s;
   };
   const double begin = cpu_seconds();
   EXPECT_THAT(decode(file(10000, 10000, 16384)).text, HasSubstr("16384 components"));
   EXPECT_THAT(decode(file(4080, 16, 4)).text, HasSubstr("255×255 tiles"));
+  EXPECT_THAT(decode(file(4000, 4000, 3, std::string(6, '\x11'))).text, HasSubstr("packets"));
   EXPECT_LT(cpu_seconds() - begin, 1.0);
 }
 

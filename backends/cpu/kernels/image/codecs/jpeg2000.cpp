@@ -3,6 +3,7 @@
 #include <openjpeg.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -53,6 +54,52 @@ Encoded box(Encoded bytes, std::string_view type) {
   return {};
 }
 
+// Returns the number of packets that a tile of these extents has for one component, by a COD or COC marker. `style`
+// begins with the number of decomposition levels.
+double packets_of(Encoded style, bool has_precincts, double layers, double width, double height) {
+  double packets = 0;
+  const size_t levels = style[0];
+  for (size_t r = 0; r <= levels; ++r) {
+    const uint32_t precinct = has_precincts && 5 + r < style.size() ? style[5 + r] : 0xff;
+    const double shrunk = std::ldexp(1.0, static_cast<int>(levels - r));
+    packets +=
+        std::ceil(width / shrunk / (1u << (precinct & 15))) * std::ceil(height / shrunk / (1u << (precinct >> 4)));
+  }
+  return packets * layers;
+}
+
+// Checks the number of packets, each of which has at least one byte in the file. OpenJPEG allocates memory for all.
+Problem check_packets(Encoded stream, double tiles, double width, double height, double components) {
+  double layers = 1;
+  uint64_t part_end = 0;  // of the tile's part whose header is read; 0 in the main header
+  for (uint64_t at = 2; at + 4 <= stream.size();) {
+    const uint32_t marker = number(stream, at, 2), length = number(stream, at + 2, 2);
+    if (marker == 0xff90) {  // SOT
+      if (at + 12 > stream.size()) return std::nullopt;
+      const uint32_t part = number(stream, at + 6, 4);
+      part_end = part == 0 ? stream.size() : at + part;
+    } else if (marker == 0xff93) {  // SOD: the data of the part
+      if (part_end <= at) return std::nullopt;
+      at = part_end;
+      continue;
+    }
+    const bool is_cod = marker == 0xff52, is_coc = marker == 0xff53;
+    const size_t style = at + (is_cod ? 9 : 6);
+    if ((is_cod || is_coc) && at + 2 + length <= stream.size() && style + 5 <= at + 2 + length) {
+      if (is_cod) layers = number(stream, at + 6, 2);
+      const bool has_precincts = (stream[at + (is_cod ? 4 : 5)] & 1) != 0;
+      const double packets =
+          (part_end == 0 ? tiles : 1) * (is_cod ? components : 1) *
+          packets_of(stream.subspan(style, at + 2 + length - style), has_precincts, layers, width, height);
+      if (packets > static_cast<double>(stream.size()) + 4096)
+        return "it has " + std::to_string(static_cast<int64_t>(std::min(packets, 0x1p62))) +
+               " packets, more than bytes";
+    }
+    at += 2 + std::max<uint32_t>(length, 2);
+  }
+  return std::nullopt;
+}
+
 // Checks the number of components, tiles and palette columns.
 Problem check_counts(Encoded bytes) {
   constexpr uint64_t kTileHeader = 14;  // the bytes that each tile has in the file
@@ -80,7 +127,8 @@ Problem check_counts(Encoded bytes) {
   if (columns > most || rows > most || columns * rows > most)
     return "it has " + std::to_string(columns) + "×" + std::to_string(rows) + " tiles: at most " +
            std::to_string(most) + " are supported in a file of this size";
-  return std::nullopt;
+  return check_packets(bytes, static_cast<double>(columns * rows), static_cast<double>(std::min(field[4], field[0])),
+                       static_cast<double>(std::min(field[5], field[1])), components);
 }
 
 OPJ_SIZE_T read(void* buffer, OPJ_SIZE_T count, void* self) {
