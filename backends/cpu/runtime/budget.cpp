@@ -15,7 +15,7 @@ void Budget::refuse(int64_t bytes) {
 void Budget::throw_too_large(int64_t bytes) const {
   throw sdk::Error(BP_RESOURCE_EXHAUSTED, std::to_string(bytes) + " bytes are needed and " + std::to_string(used()) +
                                               " are in use; the limit is " + std::to_string(limit_) +
-                                              " (option max_bytes)");
+                                              " (option cpu.max_bytes)");
 }
 
 }  // namespace backplane::cpu

@@ -81,7 +81,8 @@ int64_t parse_max_bytes(std::string_view text) {
   int64_t bytes = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
   if (error != std::errc() || end != text.data() + text.size() || bytes < 1)
-    throw sdk::Error(BP_INVALID_ARGUMENT, "option max_bytes is '" + std::string(text) + "'; give a number of bytes");
+    throw sdk::Error(BP_INVALID_ARGUMENT,
+                     "option cpu.max_bytes is '" + std::string(text) + "'; give a number of bytes");
   return bytes;
 }
 

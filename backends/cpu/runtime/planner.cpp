@@ -78,7 +78,7 @@ int64_t checked_bytes(bp_dtype_t dtype, const Shape& shape, int64_t max_bytes) {
                      "an output of extents " + to_string(shape) + " needs " +
                          (bytes == INT64_MAX ? "more memory than can be addressed"
                                              : std::to_string(bytes) + " bytes; the limit is " +
-                                                   std::to_string(max_bytes) + " (option max_bytes)"));
+                                                   std::to_string(max_bytes) + " (option cpu.max_bytes)"));
   }
   return bytes;
 }
