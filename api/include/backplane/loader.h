@@ -98,7 +98,7 @@ typedef struct bp_env_desc_t {
 #define BP_REFUSED_CRASHED 14u      /* a child process that probed or isolated it crashed, exited or hung */
 #define BP_REFUSED_CREATE 15u       /* `create` failed */
 #define BP_REFUSED_DEVICES 16u      /* it has no device on this machine, or reports its devices wrongly */
-#define BP_REFUSED_UNTRUSTED 17u    /* others can write to it, it changed, or hash or signature is wrong or missing */
+#define BP_REFUSED_UNTRUSTED 17u    /* its owner, who can write to it, a change, hash, signature or executable stack */
 #define BP_REFUSED_UNTRIED 18u      /* no child process could be started to probe or isolate it */
 
 /* A file that discovery considered, or a plugin that is linked into the program. */
