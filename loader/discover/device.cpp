@@ -5,7 +5,6 @@
 #include <iterator>
 #include <mutex>
 #include <new>
-#include <optional>
 #include <utility>
 
 #include "base/abi.h"
@@ -160,8 +159,7 @@ Result<bp_device_t*> Device::open_locked(bp_device_open_t how) {
   const bp_device_api_t& api = *backend_->plugin->device;
   const auto call_open = [&] {
     const std::lock_guard lock(backend_->open_mutex);
-    std::optional<KeptProcessState> kept;
-    if (backend_->keeps_process_state && !backend_->isolated) kept.emplace();
+    const KeptProcessState kept(backend_->isolated ? KeptParts::kNone : backend_->kept_parts);
     return call_plugin(error, [&] { return api.open(backend_->handle, plugin_index_, &how, &opened, error.get()); });
   };
   if (const bp_status_t code = call_open()) return error.status(code, fmt::format("device {} cannot be opened", name_));

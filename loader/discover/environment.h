@@ -19,6 +19,7 @@
 #include "base/budget.h"
 #include "base/known_opsets.h"
 #include "base/status.h"
+#include "discover/process_state.h"
 #include "discover/search.h"
 #include "host/host.h"
 
@@ -46,8 +47,8 @@ struct Backend {
   std::unique_ptr<PluginTables> tables;
   const bp_plugin_t* plugin;  // points into `tables`
   bp_backend_t* handle = nullptr;
-  // Whether what creating and opening change for the whole process is put back (process_state.h).
-  bool keeps_process_state = true;
+  // What the loader puts back after the plugin's calls that may change it for the whole process.
+  KeptParts kept_parts = KeptParts::kLimits;
   std::atomic<bool> given_up{false};  // one of its devices was abandoned, so the backend is never destroyed
   std::string id;
   std::string library;         // path

@@ -33,9 +33,10 @@ Refusal open_library(const Opening& opening, const Log& log, Backend& out, FileF
     if (Refusal refusal = open_isolated(opening, file, out)) return refusal;
   } else {
     if (Refusal refusal = probe_library(opening.library, file, *content, opening.probe, log)) return refusal;
+    if (opening.probe.policy == ProbePolicy::kNever) out.kept_parts = KeptParts::kAll;
     bp_plugin_query_t query = nullptr;
     {
-      const KeptProcessState kept;  // its constructors run
+      const KeptProcessState kept(out.kept_parts);  // its constructors run
       if (Refusal refusal = load_library(opening.library, file, *content, query)) return refusal;
     }
     if (Refusal refusal = negotiate(query, name, opening.expected_id, *out.tables)) return refusal;

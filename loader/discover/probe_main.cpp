@@ -115,7 +115,7 @@ void use(Backend& backend, const std::string& folder, const Steps& steps) {
   desc.size = sizeof desc;
   desc.log_level = BP_LOG_ERROR;
   backend.id = abi::string(backend.plugin->id);
-  backend.keeps_process_state = false;  // it is compared after each step
+  backend.kept_parts = KeptParts::kNone;  // they are compared after each step
   if (create_backend(backend, folder, std::make_shared<Services>(desc), {})) return;
   steps.say(ProbeStep::kCreated);
   std::vector<bp_device_info_t> infos;

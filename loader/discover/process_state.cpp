@@ -150,12 +150,13 @@ bool ProcessState::put_back_folder(bool restore) const {
   return true;
 }
 
-ProcessPart ProcessState::compare(bool restore) const {
+ProcessPart ProcessState::compare(bool restore, bool only_limits) const {
   ProcessPart first = kUnchanged;
   const auto note = [&](bool differs, size_t part) {
     if (differs && first == kUnchanged) first = static_cast<ProcessPart>(part);
   };
   for (size_t i = 0; i < std::size(limits_); ++i) note(put_back_limit(i, restore), kFirstLimit + i);
+  if (only_limits) return first;
   for (size_t i = 0; i < std::size(kTimers); ++i) note(put_back_timer(i, restore), kTimerPart);
   for (size_t i = 0; i < std::size(kSignals); ++i) note(put_back_signal(i, restore), kFirstSignal + kSignals[i]);
   note(put_back_umask(restore), kUmaskPart);
@@ -163,7 +164,8 @@ ProcessPart ProcessState::compare(bool restore) const {
   return first;
 }
 
-KeptProcessState::KeptProcessState() {
+KeptProcessState::KeptProcessState(KeptParts parts) : parts_(parts) {
+  if (parts == KeptParts::kNone) return;
   static auto& shared = *new std::weak_ptr<const ProcessState>;
   static pid_t owner = 0;  // a forked child has no timers, and has copies of what the parent's threads hold
   const std::lock_guard lock(shared_mutex);
@@ -178,17 +180,24 @@ bool stack_is_executable() {
   FILE* const maps = std::fopen("/proc/self/maps", "re");
   if (!maps) return false;
   char line[512];
-  bool is_executable = false, at_start = true;
+  // A stack of which a part was made executable consists of several mappings, one directly after the other.
+  uintptr_t last_end = 0;
+  bool is_stack = false, is_executable = false, found = false, at_start = true;
   while (std::fgets(line, sizeof line, maps)) {
     uintptr_t begin = 0, end = 0;
-    char rights[5] = {};
-    if (at_start && std::sscanf(line, "%zx-%zx %4s", &begin, &end, rights) == 3 && rights[2] == 'x' &&
-        ((begin <= own && own < end) || std::strstr(line, "[stack]")))
-      is_executable = true;
+    char rights[5] = {}, name[16] = {};
+    const int fields = at_start ? std::sscanf(line, "%zx-%zx %4s %*s %*s %*s %15s", &begin, &end, rights, name) : 0;
     at_start = std::strchr(line, '\n') != nullptr;
+    if (fields < 3) continue;
+    const bool named = std::strcmp(name, "[stack]") == 0;
+    if (begin != last_end || (fields == 4 && !named)) is_stack = is_executable = false;
+    last_end = end;
+    is_stack = is_stack || named || (begin <= own && own < end);
+    is_executable = is_executable || rights[2] == 'x';
+    found = found || (is_stack && is_executable);
   }
   std::fclose(maps);
-  return is_executable;
+  return found;
 }
 
 }  // namespace backplane

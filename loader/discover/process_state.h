@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a plugin can change for its whole process: resource limits, timers, the umask, the working folder and how
-// signals are handled. The probe refuses a plugin that changes them. The loader puts them back after loading a library,
-// and after creating and opening, because those calls are rare; call.h keeps the state of the thread in all calls.
+// signals are handled. The probe refuses a plugin that changes them. After loading a library, creating and opening,
+// which are rare, the loader puts back lowered limits, and the rest if the plugin was not probed: what a framework's
+// other threads change meanwhile cannot be told from what the plugin changes. call.h keeps the state of the thread in
+// all calls.
 #pragma once
 
 #include <sys/resource.h>
@@ -28,10 +30,10 @@ class ProcessState {
   ProcessState();  // as it is now
   // The first part that differs now. Limits count only if they are lower, since some libraries raise them. Of signals,
   // those count with which a process is controlled, if they are ignored now or a handler was replaced.
-  ProcessPart changed() const { return compare(false); }
-  // Puts back each part that differs, as far as the system permits: a lowered hard limit needs CAP_SYS_RESOURCE.
-  // Returns the first one. Allocates no memory, because a limit may leave none.
-  ProcessPart restore() const { return compare(true); }
+  ProcessPart changed() const { return compare(false, false); }
+  // Puts back each part that differs, or only limits, as far as the system permits: a lowered hard limit needs
+  // CAP_SYS_RESOURCE. Returns the first one. Allocates no memory, because a limit may leave none.
+  ProcessPart restore(bool only_limits = false) const { return compare(true, only_limits); }
   std::chrono::steady_clock::time_point taken() const { return taken_; }
 
  private:
@@ -39,7 +41,7 @@ class ProcessState {
                                      SIGCONT, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH, SIGXCPU, SIGXFSZ};
   static constexpr int kTimers[] = {ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF};
 
-  ProcessPart compare(bool restore) const;
+  ProcessPart compare(bool restore, bool only_limits) const;
   bool put_back_limit(size_t resource, bool restore) const;
   bool put_back_timer(size_t index, bool restore) const;
   bool put_back_signal(size_t index, bool restore) const;
@@ -54,17 +56,20 @@ class ProcessState {
   isolate::Descriptor folder_;  // none: unknown
 };
 
-// Puts the process's state back when it is destroyed. Those of several threads share one state, so that none mistakes
-// what another thread's plugin changed for the state to be kept.
+enum class KeptParts : uint8_t { kNone, kLimits, kAll };
+
+// Puts parts of the process's state back when it is destroyed. Those of several threads share one state, so that none
+// mistakes what another thread's plugin changed for the state to be kept.
 class KeptProcessState {
  public:
-  KeptProcessState();
+  explicit KeptProcessState(KeptParts parts);
   ~KeptProcessState() { restore(); }
   KeptProcessState(const KeptProcessState&) = delete;
-  ProcessPart restore() const { return kept_->restore(); }
+  ProcessPart restore() const { return kept_ ? kept_->restore(parts_ == KeptParts::kLimits) : kUnchanged; }
 
  private:
-  std::shared_ptr<const ProcessState> kept_;
+  const KeptParts parts_;
+  std::shared_ptr<const ProcessState> kept_;  // null for kNone
 };
 
 // Whether the stack of this thread is executable. A library without the mark that it needs no such stack makes it so.

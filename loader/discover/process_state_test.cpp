@@ -67,7 +67,7 @@ TEST(ProcessState, TheFolderAndTheUmaskAreThoseOfBefore) {
   const auto folder = std::filesystem::current_path();
   const mode_t mask = ::umask(027);
   {
-    const KeptProcessState kept, another;  // of two threads
+    const KeptProcessState kept(KeptParts::kAll), another(KeptParts::kAll);  // of two threads
     std::filesystem::current_path("/");
     ::umask(0);
   }

@@ -6,7 +6,6 @@
 
 #include <map>
 #include <mutex>
-#include <optional>
 #include <utility>
 
 #include "base/abi.h"
@@ -81,11 +80,10 @@ Refusal create_backend(Backend& backend, const std::string& folder, std::shared_
   const auto call_create = [&] {
     std::unique_lock<std::mutex> lock;
     if (!backend.isolated) lock = std::unique_lock(create_mutex(backend.plugin->create));  // else in its own process
-    std::optional<KeptProcessState> kept;
-    if (backend.keeps_process_state && !backend.isolated) kept.emplace();
+    const KeptProcessState kept(backend.isolated ? KeptParts::kNone : backend.kept_parts);
     const bp_status_t code =
         call_plugin(error, [&] { return backend.plugin->create(&how, &backend.handle, error.get()); });
-    if (kept) changed = kept->restore();
+    changed = kept.restore();
     return code;
   };
   const bp_status_t code = call_create();
@@ -112,8 +110,7 @@ Refusal survey_devices(Backend& backend, std::vector<bp_device_info_t>& out_devi
   const bp_device_api_t& api = *backend.plugin->device;
   uint32_t count = 0;
   PluginError error;
-  std::optional<KeptProcessState> kept;
-  if (backend.keeps_process_state && !backend.isolated) kept.emplace();
+  const KeptProcessState kept(backend.isolated ? KeptParts::kNone : backend.kept_parts);
   if (const bp_status_t code = call_plugin(error, [&] { return api.count(backend.handle, &count, error.get()); }))
     return refused(error.status(code, "its devices cannot be counted").text());
   if (out_none) *out_none = count == 0;

@@ -224,7 +224,7 @@ Status Server::create(Reader& in) {
   how.directory = abi::text(directory);
   PluginError error;
   const bp_status_t code = [&] {
-    const KeptProcessState kept;
+    const KeptProcessState kept(KeptParts::kAll);
     return call_plugin(error, [&] { return tables_->plugin.create(&how, &backend_, error.get()); });
   }();
   if (code != BP_OK) {
@@ -290,7 +290,7 @@ Status Server::open(Reader& in, Writer& out) {
   PluginError error;
   const bp_device_api_t& api = *tables_->plugin.device;
   const bp_status_t code = [&] {
-    const KeptProcessState kept;
+    const KeptProcessState kept(KeptParts::kAll);
     return call_plugin(error, [&] { return api.open(backend_, index, &how, &handle, error.get()); });
   }();
   if (code != BP_OK) return Status::reported(code, error.get());
