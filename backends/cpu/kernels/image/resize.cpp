@@ -393,18 +393,24 @@ void run_passes(const std::vector<Pass>& passes, const Tensor& in, const Tensor&
   }
 }
 
-// Sets the results whose source positions are outside the input along any axis to `value`. `axes`: those that are
-// resampled, with their dimensions.
+// An axis that is resampled.
+struct Resampled {
+  int dimension;
+  Filtering filtering;
+};
+
+// Sets the results whose source positions are outside the input along any axis to `value`.
 template <class T>
-void extrapolate(const Tensor& out, const std::vector<std::pair<int, Filtering>>& axes, float value) {
+void extrapolate(const Tensor& out, const std::vector<Resampled>& axes, float value) {
   const T filler = rounded<T>(static_cast<accumulator_t<T>>(value));
   const Shape& shape = out.shape;
-  for (const auto& [d, filtering] : axes) {
+  for (const Resampled& axis : axes) {
+    const int d = axis.dimension;
     const int64_t outer = shape.elements(0, d), inner = shape.elements(d + 1, shape.rank()), n = shape[d];
     parallel(n, 1 + kCheapGrain / (outer * inner), [&](int64_t begin, int64_t end) {
       Pace pace;
       for (int64_t i = begin; i < end; ++i) {
-        if (!filtering.outside(i)) continue;
+        if (!axis.filtering.outside(i)) continue;
         for (int64_t o = 0; o < outer; ++o) {
           pace.spend(8 + inner);
           std::fill_n(out.as<T>() + (o * n + i) * inner, inner, filler);
@@ -486,13 +492,13 @@ Plan plan_resize(Tensors inputs, const Attributes& a) {
   for (const Axis& axis : axes) to.push_back(axis.to);
   if (Plan plain = make_plan({to}, [](Tensors, Tensors) {}); !plain.step || to.elements() == 0) return plain;
 
-  std::vector<std::pair<int, Filtering>> resampled;  // with their dimensions, innermost first
+  std::vector<Resampled> resampled;  // innermost first
   for (int d = from.rank() - 1; d >= 0; --d) {
     const Axis& axis = axes[static_cast<size_t>(d)];
     const bool untouched = axis.to == axis.from && axis.scale == 1 &&
                            (a.coordinates != Coordinates::kTfCrop || (axis.roi_start == 0 && axis.roi_end == 1)) &&
                            a.coordinates != Coordinates::kTfHalfPixel;
-    if (!untouched) resampled.emplace_back(d, Filtering(axis, a));
+    if (!untouched) resampled.push_back({d, Filtering(axis, a)});
   }
   const bp_dtype_t dtype = inputs[0].dtype;
   const auto finish = [axes = a.coordinates == Coordinates::kTfCrop ? resampled : decltype(resampled)(),
@@ -502,8 +508,9 @@ Plan plan_resize(Tensors inputs, const Attributes& a) {
   };
   if (a.filter == Filter::kNearest) {
     std::vector<MappedCopy::Map> maps(static_cast<size_t>(from.rank()));
-    for (const auto& [d, filtering] : resampled)
-      maps[static_cast<size_t>(d)] = {to[d], [filtering](int64_t i) { return filtering.nearest_index(i); }};
+    for (const Resampled& axis : resampled)
+      maps[static_cast<size_t>(axis.dimension)] = {to[axis.dimension],
+                                                   [axis](int64_t i) { return axis.filtering.nearest_index(i); }};
     return make_plan({to},
                      [copy = MappedCopy(from, std::move(maps), bytes_of(dtype, 1)), finish](Tensors in, Tensors out) {
                        copy(in[0].data, out[0].data, nullptr);
