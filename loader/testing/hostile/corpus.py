@@ -369,7 +369,7 @@ def kernels():
     fft = [constant("n", int64s("", [1, 1000003, 1])), node("ConstantOfShape", ["n"], ["a"]), node("DFT", ["a"], ["y"])]
     yield "dft_prime", simple(fft, opsets=[(20, "")]), {"commands": RUN}
     pads = [constant("n", int64s("", [1])), node("ConstantOfShape", ["n"], ["a"]), node("Pad", ["a", "p"], ["y"])]
-    yield "pad", simple(pads, initializers=[int64s("p", [0, (1 << 31) - 1])]), {"commands": (("run", "--device", "cpu", "--max-memory", "1G"),), "fails": True}
+    yield "pad", simple(pads, initializers=[int64s("p", [0, (1 << 31) - 1])]), {"commands": (("run", "--device", "cpu", "--set", "cpu.max_bytes=1000000000"),), "fails": True}
     rois = [constant("n", int64s("", [1, 1, 4, 4])), node("ConstantOfShape", ["n"], ["a"]), node("RoiAlign", ["a", "r", "i"], ["y"], sampling_ratio=100000, output_height=4, output_width=4)]
     yield "roialign", simple(rois, initializers=[floats("r", [0.0, 0.0, 4.0, 4.0], [1, 4]), int64s("i", [0])]), {"commands": (("run", "--device", "cpu", "--timeout", "3"),)}
 
