@@ -45,8 +45,8 @@ uid_t find_outside_owner() {
 }  // namespace
 
 bool is_trusted_owner(uid_t user) {
-  static const uid_t own = find_own_owner(), outside = find_outside_owner();
-  return user == 0 || user == ::geteuid() || user == own || user == outside;
+  static const uid_t kOwn = find_own_owner(), kOutside = find_outside_owner();
+  return user == 0 || user == ::geteuid() || user == kOwn || user == kOutside;
 }
 
 bool has_other_members(gid_t group, uid_t owner) {

@@ -112,7 +112,7 @@ std::vector<Work> work() {
       {"MatMul", "MatMul", 13, {{kFloat, {4000, 4000}}, {kFloat, {4000, 4000}}}},
       {"MatMulOfDoubles", "MatMul", 13, {{kDouble, {3000, 3000}}, {kDouble, {3000, 3000}}}, {}, kDouble},
       {"Conv", "Conv", 22, {{kFloat, {1, 128, 256, 256}}, {kFloat, {256, 128, 7, 7}}}},
-      {"ConvOfDoubles", "Conv", 22, {{kDouble, {1, 64, 64, 64}}, {kDouble, {64, 64, 7, 7}}}, {}, kDouble},
+      {"ConvOfDoubles", "Conv", 22, {{kDouble, {1, 64, 64, 64}}, {kDouble, {256, 64, 7, 7}}}, {}, kDouble},
       {"ConvTranspose", "ConvTranspose", 22, {{kDouble, {1, 64, 64, 64}}, {kDouble, {64, 64, 7, 7}}}, {}, kDouble},
       {"TopK", "TopK", 24, {{kDouble, {6000000}}}, {}, kDouble, {{3000000}}},
       {"Unique", "Unique", 11, {{kLong, {8000000}}}, {}, kLong},

@@ -316,10 +316,9 @@ void IntegerGemm::run(const Operands& operands, const Caller& caller, void* scra
       pack_matrix(operands.b.as<std::byte>() + which * k * n, operands.b.dtype == BP_DTYPE_INT8, places.matrix);
     set_column_zeros(operands, which, places);
     const uint32_t* matrix = pack_ ? matrix_at(pack_, which) : places.matrix;
-    const auto index = static_cast<int64_t>(i);
-    int32_t* sums = operands.sums + index * operands.sums_step;
+    int32_t* sums = operands.sums + i * operands.sums_step;
     const Product p{.caller = caller,
-                    .index = index,
+                    .index = i,
                     .a_signed = operands.a_signed,
                     .a_zeros = operands.zeros.a,
                     .a_row = size_.a_offsets[i] * m,
@@ -333,7 +332,7 @@ void IntegerGemm::run(const Operands& operands, const Caller& caller, void* scra
           const int64_t last = std::min(end, tile + kTogether);
           prepare_rows(p, tile, last);
           multiply(places, matrix, sums, tile, last, 0, blocks_);
-          finish({index, first_row(tile), first_row(last), 0, n});
+          finish({i, first_row(tile), first_row(last), 0, n});
         }
       });
     } else {
@@ -341,7 +340,7 @@ void IntegerGemm::run(const Operands& operands, const Caller& caller, void* scra
                [&](int64_t begin, int64_t end) { prepare_rows(p, begin, end); });
       parallel(pairs, 1 + kGrain / (1 + 2 * kernels_.lanes * m * k), [&](int64_t begin, int64_t end) {
         multiply(places, matrix, sums, 0, tiles_, 2 * begin, std::min(blocks_, 2 * end));
-        finish({index, 0, m, begin * 2 * kernels_.lanes, std::min(n, end * 2 * kernels_.lanes)});
+        finish({i, 0, m, begin * 2 * kernels_.lanes, std::min(n, end * 2 * kernels_.lanes)});
       });
     }
   }

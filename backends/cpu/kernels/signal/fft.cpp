@@ -140,7 +140,7 @@ Fft::Fft(int64_t length, int64_t bins) : length_(length), bins_(bins) {
 void Fft::plan_stages() {
   int64_t n = length_;
   for (int radix : factors_of(length_)) {
-    Stage stage{radix, n / radix, allocate_doubles(product({n / radix, 2 * (radix - 1)}))};
+    Stage stage{radix, n / radix, allocate_doubles(product({n / radix, 2 * int64_t{radix - 1}}))};
     parallel(stage.m, 1 + (1 << 10) / radix, [&](int64_t begin, int64_t end) {
       for (int64_t p = begin; p < end; ++p) {
         for (int k = 1; k < radix; ++k) {
