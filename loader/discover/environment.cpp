@@ -23,6 +23,7 @@
 #include "discover/known.h"
 #include "discover/manifest.h"
 #include "discover/negotiate.h"
+#include "discover/opened.h"
 #include "discover/opening.h"
 #include "discover/probe.h"
 #include "discover/search.h"
@@ -210,12 +211,7 @@ struct Environment::Maker {
   std::map<fs::path, std::string> disabled;  // by file name: the path of the empty manifest of that name
   Log discovery = env.services_->log().about(LogCategory::kDiscover);
   CheckedFolders checked;
-  struct OpenedLibrary {
-    FileFacts facts;
-    std::string id;   // that it reports
-    Refusal refusal;  // if it is refused whatever its manifest says
-  };
-  std::map<std::pair<fs::path, std::string>, OpenedLibrary> opened;  // by path and isolation
+  OpenedLibraries opened;
   SeenNames seen, linked;       // the latter: of plugins that are linked into the program and cannot be isolated
   std::string plain_situation;  // shared by backends with neither options nor isolation
   std::map<std::string, std::string> situations;  // all other situations, by backend id
@@ -405,38 +401,6 @@ struct Environment::Maker {
                       list));
   }
 
-  // Opens a library. Of a library that was refused before, or has another id than expected, returns the refusal at
-  // once: thousands of manifests may name the same one, and hashing it takes milliseconds.
-  Refusal open(const Opening& opening, Backend& out, FileFacts& out_facts) {
-    OpenedLibrary& known = opened[{opening.library, opening.isolation ? opening.isolation->text() : ""}];
-    const FileFacts facts = facts_of(opening.library);
-    if (known.facts == facts && facts != FileFacts()) {
-      if (known.refusal) return known.refusal;
-      if (!opening.expected_id.empty() && !known.id.empty() && known.id != opening.expected_id)
-        return wrong_id(opening.library.string(), known.id, opening.expected_id);
-    }
-    Refusal refusal = open_library(opening, log(), out, out_facts);
-    known = {facts, {}, {}};
-    switch (refusal.code) {
-      case BP_REFUSED_NONE:
-      case BP_REFUSED_ID:
-        known.id = abi::string(out.plugin->id);
-        break;
-      case BP_REFUSED_LINK:
-      case BP_REFUSED_SYMBOL:
-      case BP_REFUSED_DESCRIPTOR:
-      case BP_REFUSED_VERSION:
-      case BP_REFUSED_BY_PLUGIN:
-      case BP_REFUSED_CRASHED:
-      case BP_REFUSED_UNTRIED:
-        known.refusal = refusal;
-        break;
-      default:  // quickly found, or depends on the manifest
-        break;
-    }
-    return refusal;
-  }
-
   Refusal consider(const Considered& found, Candidate& candidate) {
     if (found.folder) {
       candidate.manifest = found.path.string();
@@ -463,7 +427,7 @@ struct Environment::Maker {
     auto backend = std::make_unique<Backend>();
     FileFacts facts;
     const auto before = std::chrono::system_clock::now().time_since_epoch();
-    if (Refusal refusal = open(opening, *backend, facts)) return refusal;
+    if (Refusal refusal = opened.open(opening, log(), *backend, facts)) return refusal;
     candidate.id = backend->id;
     // For a library without a manifest, the id is not known until it is loaded.
     seen.insert(backend->id);
@@ -474,7 +438,7 @@ struct Environment::Maker {
                                backend->id, isolation ? "runs" : "does not run"));
         opening.isolation = std::move(isolation);
         backend = std::make_unique<Backend>();
-        if (Refusal refusal = open(opening, *backend, facts)) return refusal;
+        if (Refusal refusal = opened.open(opening, log(), *backend, facts)) return refusal;
       }
     std::vector<bp_device_info_t> infos;
     bool none = false;
