@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # files.sh [--root DIR] [FILE…]: every file that may have a comment names the license in its first three lines, no file has a name that a shell
-# would split or expand, and every option of CMake is read somewhere.
+# would split or expand, every option of CMake is read somewhere, and no source has more than 600 lines.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 read_arguments "$@"
 mapfile -t names < <(tracked '*')
@@ -36,6 +36,12 @@ if [[ ${#lists[@]} -gt 0 && ${#files[@]} -eq 0 ]]; then
         uses=$(printf '%s\0' "${lists[@]}" | xargs -0 cat | grep -cw -- "$option")
         [[ $uses -gt 1 ]] || finding "$name:$line: nothing reads the option $option"
     done < <(printf '%s\0' "${lists[@]}" | xargs -0 grep -HnoE '^ *(option\([A-Z_0-9]+|set\([A-Z_0-9]+ [^)]* CACHE )' | sed -E 's/: *(option|set)\(([A-Z_0-9]+).*/:\2/')
+fi
+# The two headers that remain are tables: the functions that a plugin has, and those of the loader, each with its contract.
+mapfile -t sources < <(printf '%s\n' "${names[@]}" | grep -E '\.(c|h|cc|cpp|hpp|cu|cl|py|sh)$' | grep -vxE 'api/include/backplane/(loader|plugin)\.h' || true)
+if [[ ${#sources[@]} -gt 0 ]]; then
+    while read -r name count; do finding "$name: has $count lines; put a noun of its own into a file of its own, so that none has more than 600"; done < <(
+        printf '%s\0' "${sources[@]}" | xargs -0 awk 'FNR > 600 { lines[FILENAME] = FNR } END { for (name in lines) print name, lines[name] }')
 fi
 echo "files: ${#names[@]} files, $([[ $bad -eq 0 ]] && echo "no finding" || echo "findings above")"
 exit "$bad"

@@ -42,6 +42,8 @@ plants shell planted $'#!/bin/sh\necho "$1"' $'#!/bin/sh\necho $1 `ls`' "$here/s
 plants files planted.cpp '// SPDX-License-Identifier: Apache-2.0' 'int x;' "$here/files.sh" --root "$work/tree"
 plants files CMakeLists.txt $'# SPDX-License-Identifier: Apache-2.0\noption(BACKPLANE_X "used" ON)\nif(BACKPLANE_X)\nendif()' \
     $'# SPDX-License-Identifier: Apache-2.0\noption(BACKPLANE_X "dead" ON)' "$here/files.sh" --root "$work/tree"
+plants files planted.cpp $'// SPDX-License-Identifier: Apache-2.0\n'"$(yes 'int x;' | head -n 599)" \
+    $'// SPDX-License-Identifier: Apache-2.0\n'"$(yes 'int x;' | head -n 600)" "$here/files.sh" --root "$work/tree"
 plants spelling planted.js 'the right word' 'teh wrong word' "$here/spelling.sh" --root "$work/tree"
 plants spelling planted.md 'the right word' 'teh wrong word' "$here/spelling.sh" --root "$work/tree"
 plants backends CMakeLists.txt $'cmake_minimum_required(VERSION 3.25)\nproject(planted NONE)\nadd_custom_target(test)' \
