@@ -24,43 +24,43 @@ kernel void arg_reduce(GLOBAL const S(TYPE)* restrict x, GLOBAL long* restrict y
   const int step = WIDE == 1 ? inner : WIDE, whole = n / WIDE;
 #endif
   C(TYPE) best[WIDE];
-  int places[WIDE];
+  int positions[WIDE];
   for (int l = 0; l < WIDE; ++l) {
     best[l] = LOAD(TYPE, x, l);
-    places[l] = 0;
+    positions[l] = 0;
   }
   for (int i = 1; i < whole; ++i) {
     for (int l = 0; l < WIDE; ++l) {
       const C(TYPE) v = LOAD(TYPE, x, i * step + l), before = best[l];
       const bool beats = BEATS(v, before);
-      places[l] = beats ? i : places[l];
+      positions[l] = beats ? i : positions[l];
       best[l] = beats ? v : before;
     }
   }
 #if defined(ACROSS) || WIDE == 1
-  for (int l = 0; l < WIDE; ++l) y[l] = places[l];
+  for (int l = 0; l < WIDE; ++l) y[l] = positions[l];
 #else
   // Combines the WIDE partial results: of equal values, the smaller index wins, or the larger with LAST.
   C(TYPE) winner = best[0];
-  int place = places[0] * WIDE;
+  int position = positions[0] * WIDE;
   for (int l = 1; l < WIDE; ++l) {
     const C(TYPE) v = best[l];
-    const int at = places[l] * WIDE + l;
+    const int at = positions[l] * WIDE + l;
     const bool equal = v == winner || (v != v && winner != winner);
 #ifdef LAST
-    const bool beats = equal ? at > place : BEATS(v, winner) && winner == winner;
+    const bool beats = equal ? at > position : BEATS(v, winner) && winner == winner;
 #else
-    const bool beats = equal ? at < place : BEATS(v, winner);
+    const bool beats = equal ? at < position : BEATS(v, winner);
 #endif
-    place = beats ? at : place;
+    position = beats ? at : position;
     winner = beats ? v : winner;
   }
   for (int i = whole * WIDE; i < n; ++i) {
     const C(TYPE) v = LOAD(TYPE, x, i);
     const bool beats = BEATS(v, winner);
-    place = beats ? i : place;
+    position = beats ? i : position;
     winner = beats ? v : winner;
   }
-  y[0] = place;
+  y[0] = position;
 #endif
 }

@@ -192,19 +192,19 @@ kernel void gemm(GLOBAL const S(TYPE)* a, GLOBAL const S(TYPE)* b, GLOBAL const 
 
 #ifdef PLACES
   // For each column of the tile, its position in a row of y, or -1 if it is not stored.
-  int places[COLUMNS * VECTOR];
+  int positions[COLUMNS * VECTOR];
 #pragma unroll
   for (int c = 0; c < COLUMNS; ++c) {
     const int first = column + c * STEP;
 #ifdef GAPS
     int x_of = first % slice % width, y_of = first % slice / width, z_of = first / slice;
     for (int l = 0; l < VECTOR; ++l) {
-      places[c * VECTOR + l] = first + l < n && x_of < ow && y_of < oh ? (z_of * oh + y_of) * ow + x_of : -1;
+      positions[c * VECTOR + l] = first + l < n && x_of < ow && y_of < oh ? (z_of * oh + y_of) * ow + x_of : -1;
       if (++x_of == width) x_of = 0, ++y_of;
       if (y_of * width == slice) y_of = 0, ++z_of;
     }
 #else
-    for (int l = 0; l < VECTOR; ++l) places[c * VECTOR + l] = first + l < n ? first + l : -1;
+    for (int l = 0; l < VECTOR; ++l) positions[c * VECTOR + l] = first + l < n ? first + l : -1;
 #endif
   }
 #endif
@@ -226,21 +226,21 @@ kernel void gemm(GLOBAL const S(TYPE)* a, GLOBAL const S(TYPE)* b, GLOBAL const 
       v += (vector_t)LOAD(TYPE, bias, bias_row);
 #endif
 #ifdef PLACES
-      const int from = places[c * VECTOR];
-      if (from < 0 || places[c * VECTOR + VECTOR - 1] != from + VECTOR - 1) {
+      const int from = positions[c * VECTOR];
+      if (from < 0 || positions[c * VECTOR + VECTOR - 1] != from + VECTOR - 1) {
         C(TYPE) lanes[VECTOR];
         SPREAD(v, lanes);
         for (int l = 0; l < VECTOR; ++l) {
-          const int place = places[c * VECTOR + l];
-          if (place < 0) continue;
+          const int position = positions[c * VECTOR + l];
+          if (position < 0) continue;
           C(TYPE) value = lanes[l];
 #if BIAS == 2
-          value += LOAD(TYPE, bias, place);
+          value += LOAD(TYPE, bias, position);
 #endif
 #ifdef EPILOGUE
-          STORE(OUT, y, line_y + place, EPILOGUE(value, line_y + place, bias_row, place));
+          STORE(OUT, y, line_y + position, EPILOGUE(value, line_y + position, bias_row, position));
 #else
-          STORE(OUT, y, line_y + place, value);
+          STORE(OUT, y, line_y + position, value);
 #endif
         }
         continue;

@@ -18,7 +18,7 @@ inline float reflected(float x, int n) {
 
 // Computes, for coordinate `at` along n elements, the positions to interpolate between and their weights. Position -1
 // stands for a zero.
-inline void taps(float at, int n, int* places, float* weights) {
+inline void taps(float at, int n, int* positions, float* weights) {
 #ifdef ALIGN
   float x = (at + 1) / 2 * (n - 1);
 #else
@@ -48,14 +48,14 @@ inline void taps(float at, int n, int* places, float* weights) {
   const int first = -1;
 #endif
   for (int k = 0; k < TAPS; ++k) {
-    float place = (FILTER == 0 ? x : base + first + k);
+    float position = (FILTER == 0 ? x : base + first + k);
 #if PADDING == 2
-    place = reflected(place, n);
+    position = reflected(position, n);
 #endif
 #if PADDING == 0
-    places[k] = place < 0 || place > n - 1 ? -1 : (int)place;
+    positions[k] = position < 0 || position > n - 1 ? -1 : (int)position;
 #else
-    places[k] = (int)clamp(place, 0.0f, (float)(n - 1));
+    positions[k] = (int)clamp(position, 0.0f, (float)(n - 1));
 #endif
   }
 }
@@ -64,20 +64,20 @@ kernel void grid_sample(GLOBAL const S(TYPE)* x, GLOBAL const S(TYPE)* grid, GLO
                         int d, int h, int w, int count) {
   const int i = (int)get_global_id(0);
   if (i >= total) return;
-  const int place = i % count, n = i / (count * channels);
+  const int position = i % count, n = i / (count * channels);
   x += (size_t)(i / count) * d * h * w;
   const int extents[3] = {w, h, d};
-  int places[3][4] = {{0}};
+  int positions[3][4] = {{0}};
   float weights[3][4];
   for (int k = 0; k < DIMS; ++k)
-    taps(LOAD(TYPE, grid, (n * count + place) * DIMS + k), extents[k], places[k], weights[k]);
+    taps(LOAD(TYPE, grid, (n * count + position) * DIMS + k), extents[k], positions[k], weights[k]);
   C(TYPE) sum = 0;
   for (int a = 0; a < (DIMS == 3 ? TAPS : 1); ++a) {
     for (int b = 0; b < TAPS; ++b) {
       for (int c = 0; c < TAPS; ++c) {
-        if (places[2][a] < 0 || places[1][b] < 0 || places[0][c] < 0) continue;
+        if (positions[2][a] < 0 || positions[1][b] < 0 || positions[0][c] < 0) continue;
         const float weight = weights[0][c] * weights[1][b] * (DIMS == 3 ? weights[2][a] : 1);
-        sum += weight * LOAD(TYPE, x, (places[2][a] * h + places[1][b]) * w + places[0][c]);
+        sum += weight * LOAD(TYPE, x, (positions[2][a] * h + positions[1][b]) * w + positions[0][c]);
       }
     }
   }

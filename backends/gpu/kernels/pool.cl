@@ -18,7 +18,7 @@ kernel void pool(GLOBAL const S(TYPE)* x, GLOBAL S(TYPE)* y, int d, int h, int w
   x += (size_t)(outer / od) * d * h * w;
   C(TYPE) result = KIND == 0 ? LEAST : 0;
   bool any = false;
-  int place = 0;
+  int position = 0;
   int padded = 0, inside = 0;
   for (int kd = 0; kd < KERNEL_D; ++kd) {
     const int iz = oz * STRIDE_D + kd * DILATION_D - PAD_D;
@@ -35,9 +35,9 @@ kernel void pool(GLOBAL const S(TYPE)* x, GLOBAL S(TYPE)* y, int d, int h, int w
         if (!any || v > result || v != v) {
           result = v;
 #ifdef BY_COLUMN
-          place = (ix * h + iy) * d + iz;
+          position = (ix * h + iy) * d + iz;
 #else
-          place = (iz * h + iy) * w + ix;
+          position = (iz * h + iy) * w + ix;
 #endif
         }
         any = true;
@@ -57,7 +57,7 @@ kernel void pool(GLOBAL const S(TYPE)* x, GLOBAL S(TYPE)* y, int d, int h, int w
   result = pow(result, (C(TYPE))1 / P);
 #endif
 #ifdef INDICES
-  indices[(outer * oh + oy) * ow + ox] = (long)(outer / od) * d * h * w + place;
+  indices[(outer * oh + oy) * ow + ox] = (long)(outer / od) * d * h * w + position;
 #endif
   STORE(TYPE, y, (outer * oh + oy) * ow + ox, result);
 }

@@ -5,7 +5,7 @@
 
 // The first position of y along an axis whose window begins at position `at` of x or later. `padding` is the padding
 // before the axis.
-inline int place_from(int at, int padding, int stride) {
+inline int position_from(int at, int padding, int stride) {
   const int distance = at + padding;
   return distance <= 0 ? 0 : (distance + stride - 1) / stride;
 }
@@ -50,8 +50,8 @@ kernel void pool_lines(GLOBAL const S(TYPE)* restrict x, GLOBAL S(TYPE)* restric
   C(TYPE) results[LINE];
   for (int o = 0; o < count; ++o) results[o] = KIND == 0 ? LEAST : 0;
   // For outputs [from, to), all taps of the window are within x's line.
-  const int from = min(max(place_from(0, PAD_W, STRIDE_W) - first, 0), count);
-  const int to = min(max(place_from(w - (KERNEL_W - 1) * DILATION_W, PAD_W, STRIDE_W) - first, from), count);
+  const int from = min(max(position_from(0, PAD_W, STRIDE_W) - first, 0), count);
+  const int to = min(max(position_from(w - (KERNEL_W - 1) * DILATION_W, PAD_W, STRIDE_W) - first, from), count);
   for (int kd = 0; kd < KERNEL_D; ++kd) {
     const int iz = z + kd * DILATION_D;
     if (iz < 0 || iz >= d) continue;

@@ -29,9 +29,9 @@ kernel void scatter_elements(GLOBAL const S(INDEX)* indices, GLOBAL const S(TYPE
       fault[0] = node;
       continue;
     }
-    const int place = base + (int)at * along;
-    const C(TYPE) a = LOAD(TYPE, y, place), b = LOAD(TYPE, updates, source + k * step);
-    STORE(TYPE, y, place, JOIN(a, b));
+    const int position = base + (int)at * along;
+    const C(TYPE) a = LOAD(TYPE, y, position), b = LOAD(TYPE, updates, source + k * step);
+    STORE(TYPE, y, position, JOIN(a, b));
   }
 }
 
@@ -46,10 +46,10 @@ kernel void scatter_nd(GLOBAL const S(INDEX)* indices, GLOBAL const S(TYPE)* upd
     int at = 0;
     bool inside = true;
     for (int k = 0; k < depth; ++k) {
-      long place = (long)indices[slice * depth + k];
-      if (place < 0) place += extents[k];
-      inside = inside && place >= 0 && place < extents[k];
-      at = at * extents[k] + (int)place;
+      long position = (long)indices[slice * depth + k];
+      if (position < 0) position += extents[k];
+      inside = inside && position >= 0 && position < extents[k];
+      at = at * extents[k] + (int)position;
     }
     if (!inside) {
       fault[0] = node;

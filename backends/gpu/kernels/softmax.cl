@@ -36,8 +36,8 @@ kernel void softmax(GLOBAL const S(TYPE)* x, GLOBAL S(TYPE)* y, int rows, int n,
     if (first == n && (v == most || v != v)) first = i;
   }
 #if LANES > 1
-  SHARED(int, places, LANES);
-  first = earliest(first, places);
+  SHARED(int, positions, LANES);
+  first = earliest(first, positions);
 #endif
   for (int i = lane; i < n; i += LANES) STORE(TYPE, y, i * inner, i == first ? 1 : 0);
 #else

@@ -2,7 +2,7 @@
 // The k greatest (BEFORE is >) or smallest (<) elements of [outer][n][inner] along n, sorted, and their indices. TYPE is
 // the element type. Each work item counts the elements of its row that come before its own in sorted order; the count is
 // its element's position in the result.
-kernel void top_k(GLOBAL const S(TYPE)* x, GLOBAL S(TYPE)* y, GLOBAL long* places, int rows, int n, int inner, int k) {
+kernel void top_k(GLOBAL const S(TYPE)* x, GLOBAL S(TYPE)* y, GLOBAL long* indices, int rows, int n, int inner, int k) {
   const int i = (int)get_global_id(0), row = (int)get_global_id(1);
   if (i >= n || row >= rows) return;
   x += (size_t)(row / inner) * n * inner + row % inner;
@@ -18,5 +18,5 @@ kernel void top_k(GLOBAL const S(TYPE)* x, GLOBAL S(TYPE)* y, GLOBAL long* place
   if (rank >= k) return;
   const size_t at = ((size_t)(row / inner) * k + rank) * inner + row % inner;
   STORE(TYPE, y, at, mine);
-  places[at] = i;
+  indices[at] = i;
 }

@@ -106,21 +106,21 @@ kernel void winograd_output(GLOBAL const float* restrict m, GLOBAL const float* 
     float even[VECTOR], odd[VECTOR];
     WRITE(rows[i][0] + rows[i][1] + rows[i][2] + shift, even, 0);
     WRITE(rows[i][1] - rows[i][2] - rows[i][3] + shift, odd, 0);
-    const int place = (ty * 2 + i) * ow + 2 * tx, at = plane * oh * ow + place;
+    const int position = (ty * 2 + i) * ow + 2 * tx, at = plane * oh * ow + position;
     if (2 * tx + 2 * VECTOR <= ow) {
       // Computes all results before storing any, so that the loops vectorize.
       C(OUT) results[2 * VECTOR];
 #pragma unroll
       for (int l = 0; l < 2 * VECTOR; ++l) {
         const float sum = l % 2 ? odd[l / 2] : even[l / 2];
-        results[l] = ENDED(sum, at + l, map, place + l);
+        results[l] = ENDED(sum, at + l, map, position + l);
       }
 #pragma unroll
       for (int l = 0; l < 2 * VECTOR; ++l) STORE(OUT, y, at + l, results[l]);
     } else {
       for (int l = 0; 2 * tx + l < ow; ++l) {
         const float sum = l % 2 ? odd[l / 2] : even[l / 2];
-        STORE(OUT, y, at + l, ENDED(sum, at + l, map, place + l));
+        STORE(OUT, y, at + l, ENDED(sum, at + l, map, position + l));
       }
     }
   }

@@ -314,12 +314,12 @@ void emit_top_k(Emit& e, std::string_view) {
   shape[axis] = k;
   const Rows rows = rows_of(e.caps(), x.shape, axis, axis + 1);
   const Tensor y = e.has_output(0) ? e.output(0, shape) : e.scratch(x.dtype, shape);
-  const Tensor places = e.has_output(1) ? e.output(1, shape) : e.scratch(BP_DTYPE_INT64, shape);
+  const Tensor indices = e.has_output(1) ? e.output(1, shape) : e.scratch(BP_DTYPE_INT64, shape);
   e.launch("top_k", "top_k", "-DTYPE=" + Emit::type(x),
            std::string("#define BEFORE ") + (e.node.int_attribute("largest", 1) != 0 ? ">\n" : "<\n"))
       .in(x)
       .out(y)
-      .out(places)
+      .out(indices)
       .arg(rows.count())
       .arg(rows.n)
       .arg(rows.inner)

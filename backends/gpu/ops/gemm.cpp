@@ -33,8 +33,8 @@ struct Columns {
 // One line of all positions from the first window to the last, including positions past the ends of y's rows.
 Columns flattened(const Product& p) {
   if (p.window == nullptr) return {1, p.n, 1, false};
-  const Spatial out = p.window->out, places = p.window->places();
-  const int64_t all = ((out[0] - 1) * places[1] + out[1] - 1) * places[2] + out[2];
+  const Spatial out = p.window->out, positions = p.window->positions();
+  const int64_t all = ((out[0] - 1) * positions[1] + out[1] - 1) * positions[2] + out[2];
   return {1, all, 1, all != p.n};
 }
 
@@ -116,8 +116,8 @@ void emit_in_tiles(Emit& e, const Product& product) {
   launch.in(p.a).in(panels ? panels : p.b).in(p.bias ? p.bias : p.a).out(p.y);
   launch.arg(p.m).arg(columns.count()).arg(p.k).arg(p.a_count).arg(p.b_count);
   if (p.window != nullptr) {
-    const Spatial places = p.window->places();
-    launch.arg(places[0] * places[1] * places[2]).arg(places[1] * places[2]).arg(places[2]);
+    const Spatial positions = p.window->positions();
+    launch.arg(positions[0] * positions[1] * positions[2]).arg(positions[1] * positions[2]).arg(positions[2]);
     launch.arg(columns.gaps ? p.window->out[1] : columns.lines_of_slice);
     launch.arg(columns.gaps ? p.window->out[2] : columns.line).arg(p.n);
   }

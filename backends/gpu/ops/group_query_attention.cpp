@@ -26,7 +26,7 @@ enum Slot : uint32_t {
   kSinks
 };
 
-// The call's numbers, and the places of its new tokens.
+// The call's numbers, and the positions of its new tokens.
 struct Call {
   int64_t heads, kv_heads, batch, queries, size;
   int64_t capacity, past;  // numbers of positions in the caches after and before the call

@@ -10,7 +10,7 @@ namespace {
 
 // The input position for position i of an axis with n elements, where i may be outside [0, n). Returns -1 for the fill
 // value.
-int64_t place_of(int64_t i, int64_t n, std::string_view mode) {
+int64_t position_of(int64_t i, int64_t n, std::string_view mode) {
   if (i >= 0 && i < n) return i;
   if (mode == "constant") return -1;
   if (mode == "edge") return std::clamp<int64_t>(i, 0, n - 1);
@@ -36,8 +36,8 @@ Taps padded(size_t axis, int64_t n, int64_t before, int64_t after, std::string_v
                                               " leave none of " + std::to_string(n) + " elements for mode '" +
                                               std::string(mode) + "'; only mode 'constant' needs none");
   for (int64_t i = 0; i < taps.to; ++i) {
-    const int64_t place = place_of(i - std::max<int64_t>(before, 0), rest, mode);
-    taps.places.push_back(static_cast<int32_t>(place < 0 ? place : first + place));
+    const int64_t position = position_of(i - std::max<int64_t>(before, 0), rest, mode);
+    taps.positions.push_back(static_cast<int32_t>(position < 0 ? position : first + position));
   }
   return taps;
 }

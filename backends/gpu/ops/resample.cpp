@@ -22,16 +22,24 @@ void emit_resample(Emit& e, const std::vector<Taps>& tables, const Tensor& fill)
     Shape shape = x.shape;
     shape[t.axis] = t.to;
     const Tensor y = i + 1 == tables.size() ? e.output(0, shape) : e.scratch(x.dtype, shape);
-    const Tensor places = e.table(BP_DTYPE_INT32, {static_cast<int64_t>(t.places.size())}, t.places);
+    const Tensor positions = e.table(BP_DTYPE_INT32, {static_cast<int64_t>(t.positions.size())}, t.positions);
     const Tensor weights =
-        t.count == 1 ? places : e.table(BP_DTYPE_FLOAT, {static_cast<int64_t>(t.weights.size())}, t.weights);
+        t.count == 1 ? positions : e.table(BP_DTYPE_FLOAT, {static_cast<int64_t>(t.weights.size())}, t.weights);
     const int64_t outer = elements(shape, 0, t.axis), inner = elements(shape, t.axis + 1, shape.size());
     const int64_t run = e.caps().kind == BP_DEVICE_CPU && inner >= kLeastRun ? kLongestRun : 1;
     LaunchBuilder launch = e.launch("resample", run == 1 ? "resample" : "resample_runs",
                                     "-DTYPE=" + std::string(t.count == 1 ? word_name(x.dtype) : type_name(x.dtype)) +
                                         " -DTAPS=" + std::to_string(t.count) + (inner == 1 ? " -DINNERMOST" : "") +
                                         (run == 1 ? "" : " -DRUN=" + std::to_string(run)));
-    launch.in(x).in(fill ? fill : x).in(places).in(weights).out(y).arg(outer).arg(x.shape[t.axis]).arg(t.to).arg(inner);
+    launch.in(x)
+        .in(fill ? fill : x)
+        .in(positions)
+        .in(weights)
+        .out(y)
+        .arg(outer)
+        .arg(x.shape[t.axis])
+        .arg(t.to)
+        .arg(inner);
     inner == 1 ? launch.range(t.to, outer) : launch.range((inner + run - 1) / run, t.to, outer);
     x = y;
   }

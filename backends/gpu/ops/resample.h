@@ -11,7 +11,7 @@ namespace backplane::gpu {
 struct Taps {
   size_t axis = 0;
   int64_t to = 0, count = 1;
-  std::vector<int32_t> places;
+  std::vector<int32_t> positions;
   std::vector<float> weights;  // unused if `count` is 1
 };
 

@@ -73,30 +73,30 @@ Taps taps_of(size_t dimension, const Axis& axis, const Method& method) {
   if (!nearest) taps.count = 2 * reach;
   if (static_cast<double>(taps.count) * static_cast<double>(axis.to) > static_cast<double>(kMaxTaps))
     throw sdk::Error(BP_UNSUPPORTED, "a scale of " + std::to_string(axis.scale) + " needs too many neighbors");
-  const auto inside = [&](double place) {
-    return static_cast<int32_t>(std::clamp(place, 0.0, static_cast<double>(axis.from - 1)));
+  const auto inside = [&](double source) {
+    return static_cast<int32_t>(std::clamp(source, 0.0, static_cast<double>(axis.from - 1)));
   };
   for (int64_t i = 0; i < axis.to; ++i) {
     const double x = position(axis, method, i);
     if (!std::isfinite(x) ||
         (method.coordinates == "tf_crop_and_resize" && (x < 0 || x > static_cast<double>(axis.from - 1)))) {
-      taps.places.insert(taps.places.end(), static_cast<size_t>(taps.count), -1);
+      taps.positions.insert(taps.positions.end(), static_cast<size_t>(taps.count), -1);
       taps.weights.insert(taps.weights.end(), static_cast<size_t>(taps.count), 0);
       continue;
     }
     if (nearest) {
-      taps.places.push_back(inside(nearest_of(x, method.nearest)));
+      taps.positions.push_back(inside(nearest_of(x, method.nearest)));
       continue;
     }
     std::vector<double> weights;
     double sum = 0;
     const double low = std::floor(x);
     for (int64_t k = 1 - reach; k <= reach; ++k) {
-      const double place = low + static_cast<double>(k);
-      const bool counts = !method.exclude_outside || (place >= 0 && place < static_cast<double>(axis.from));
-      weights.push_back(counts ? weight_of((place - x) * squeeze, method) : 0);
+      const double source = low + static_cast<double>(k);
+      const bool counts = !method.exclude_outside || (source >= 0 && source < static_cast<double>(axis.from));
+      weights.push_back(counts ? weight_of((source - x) * squeeze, method) : 0);
       sum += weights.back();
-      taps.places.push_back(inside(place));
+      taps.positions.push_back(inside(source));
     }
     const double whole = (method.antialias || method.exclude_outside) && sum != 0 ? sum : 1;
     for (const double weight : weights) taps.weights.push_back(static_cast<float>(weight / whole));

@@ -25,14 +25,14 @@ Verdict same_types(const Node& node) {
 Verdict known_on_host(const Node& node, uint32_t slot) {
   const Value value = node.input(slot);
   if (!value || value.weight() != nullptr) return accept();
-  const std::string place = "input " + std::to_string(slot);
+  const std::string input = "input " + std::to_string(slot);
   if (is_computed_on_host(table(), value)) return accept();
   if (value.raw().producer != BP_NONE)
-    return sdk::no(BP_REASON_CONSTANT, place + " is not a constant, and does not follow from extents through at most " +
+    return sdk::no(BP_REASON_CONSTANT, input + " is not a constant, and does not follow from extents through at most " +
                                            std::to_string(kMostFollowed) + " nodes whose integers the host computes");
   for (uint32_t i = 0; i < node.output_count(); ++i) {
     if (node.output(i) && !node.output(i).has_static_shape())
-      return sdk::no(BP_REASON_CONSTANT, "the extents of output " + std::to_string(i) + " depend on " + place +
+      return sdk::no(BP_REASON_CONSTANT, "the extents of output " + std::to_string(i) + " depend on " + input +
                                              ", which is not a constant");
   }
   return accept();

@@ -11,14 +11,14 @@ Spatial Window::phases() const {
   return count;
 }
 
-Spatial Window::places() const {
+Spatial Window::positions() const {
   Spatial count;
   for (size_t d = 0; d < 3; ++d) count[d] = out[d] + (reach(d) - 1) / stride[d];
   return count;
 }
 
 bool Window::in_place() const {
-  return phases() == Spatial{1, 1, 1} && stride == Spatial{1, 1, 1} && begin == Spatial{0, 0, 0} && places() == in;
+  return phases() == Spatial{1, 1, 1} && stride == Spatial{1, 1, 1} && begin == Spatial{0, 0, 0} && positions() == in;
 }
 
 namespace {

@@ -13,7 +13,7 @@ using sdk::supports_window;
 struct Window : sdk::Window {
   // The layout of kernels/polyphase.cl: the number of phases that the window uses, and the number of positions in each.
   Spatial phases() const;
-  Spatial places() const;
+  Spatial positions() const;
   // Whether the input already has this layout.
   bool in_place() const;
   // " -DKERNEL_D=… -DPAD_W=…": the window as macros. PAD_* is the padding before each axis.

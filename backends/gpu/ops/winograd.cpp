@@ -18,7 +18,7 @@ Window tiles_of(const Window& w) {
 
 // The number of tiles, including the unused ones between two lines (kernels/winograd.cl).
 int64_t count_of(const Window& tiles) {
-  return (tiles.out[1] - 1) * tiles.places()[2] + tiles.out[2];
+  return (tiles.out[1] - 1) * tiles.positions()[2] + tiles.out[2];
 }
 
 Tensor transformed_weights(Emit& e, const Tensor& k) {
@@ -43,10 +43,10 @@ constexpr double kWorth = 0.9;
 
 bool is_faster(const DeviceCaps& caps, const Window& w, int64_t batch, int64_t maps, int64_t channels) {
   const Window tiles = tiles_of(w);
-  const int64_t count = count_of(tiles), places = (w.out[1] - 1) * (w.out[2] + 2) + w.out[2];
+  const int64_t count = count_of(tiles), positions = (w.out[1] - 1) * (w.out[2] + 2) + w.out[2];
   const auto images = static_cast<double>(batch);
   const double weights = 4.0 * static_cast<double>(maps * channels) / caps.throughput.bandwidth;
-  const double direct = images * operations(caps, maps, places, channels * 9) / caps.winograd.flops + 9 * weights;
+  const double direct = images * operations(caps, maps, positions, channels * 9) / caps.winograd.flops + 9 * weights;
   const double transformed = images * (16 * operations(caps, maps, count, channels) / caps.winograd.flops +
                                        static_cast<double>(16 * (maps + channels) * count) / caps.winograd.elements) +
                              16 * weights + 2 * caps.throughput.launch_seconds;
@@ -67,7 +67,7 @@ bool suits_winograd(Emit& e, const Window& w, const Tensor& x, const Tensor& k) 
 void emit_winograd(Emit& e, const Window& w, const Tensor& x, const Tensor& k, const Tensor& bias, const Tensor& y) {
   const Window tiles = tiles_of(w);
   const int64_t maps = k.shape[0], channels = k.shape[1], batch = x.shape[0], count = count_of(tiles);
-  const Spatial places = tiles.places();
+  const Spatial positions = tiles.positions();
   const WinogradCut cut = winograd_cut(e.caps(), maps, count, tiles.out[2]);
   const Tensor u = transformed_weights(e, k), phases = to_polyphase(e, tiles, x);
   const Tensor v = e.scratch(x.dtype, {batch, 16, channels, cut.columns()});
@@ -76,8 +76,8 @@ void emit_winograd(Emit& e, const Window& w, const Tensor& x, const Tensor& k, c
       .out(v)
       .arg(channels)
       .arg(count)
-      .arg(places[1] * places[2])
-      .arg(places[2])
+      .arg(positions[1] * positions[2])
+      .arg(positions[2])
       .range((cut.columns() + cut.vector - 1) / cut.vector, channels, batch);
 
   const Tensor m = e.scratch(x.dtype, {batch, 16, maps, count});
@@ -93,7 +93,7 @@ void emit_winograd(Emit& e, const Window& w, const Tensor& x, const Tensor& k, c
                    .in_panels = cut.panel != 0});
 
   LaunchBuilder launch = e.launch("winograd", "winograd_output", cut.output_options(static_cast<bool>(bias)));
-  launch.in(m).in(bias ? bias : m).out(y).arg(maps).arg(count).arg(places[2]).arg(w.out[1]).arg(w.out[2]);
+  launch.in(m).in(bias ? bias : m).out(y).arg(maps).arg(count).arg(positions[2]).arg(w.out[1]).arg(w.out[2]);
   launch.range((tiles.out[2] + cut.lanes - 1) / cut.lanes, tiles.out[1], batch * maps);
   launch.allow_epilogue(y, maps, w.out_size());
 }

@@ -58,13 +58,13 @@ struct Window {
 std::optional<Window> make_window(const WindowAttributes& attributes, const Shape& input,
                                   std::span<const int64_t> kernel, std::string* error);
 
-// For each tap t (a position of the window) of an output position, calls tap(t, position) if it reads that position of
-// the image, or miss(t) if it is in the padding.
+// For each tap t (a position of the window) of output position `position`, calls tap(t, at) if it reads position `at`
+// of the image, or miss(t) if it is in the padding.
 template <class Tap, class Miss>
-void each_tap(const Window& w, int64_t place, const Tap& tap, const Miss& miss) {
-  const int64_t z0 = place / (w.out[1] * w.out[2]) * w.stride[0] - w.begin[0];
-  const int64_t y0 = place / w.out[2] % w.out[1] * w.stride[1] - w.begin[1];
-  const int64_t x0 = place % w.out[2] * w.stride[2] - w.begin[2];
+void each_tap(const Window& w, int64_t position, const Tap& tap, const Miss& miss) {
+  const int64_t z0 = position / (w.out[1] * w.out[2]) * w.stride[0] - w.begin[0];
+  const int64_t y0 = position / w.out[2] % w.out[1] * w.stride[1] - w.begin[1];
+  const int64_t x0 = position % w.out[2] * w.stride[2] - w.begin[2];
   int64_t t = 0;
   for (int64_t kz = 0; kz < w.kernel[0]; ++kz) {
     const int64_t z = z0 + kz * w.dilation[0];
@@ -82,16 +82,16 @@ void each_tap(const Window& w, int64_t place, const Tap& tap, const Miss& miss) 
   }
 }
 
-// Like each_tap, but for several taps along the last axis at a time: calls run(t, count, position) for taps from t on
-// that read adjacent positions, and miss(t, count).
+// Like each_tap, but for several taps along the last axis at a time: calls run(t, count, at) for taps from t on that
+// read adjacent positions, and miss(t, count).
 template <class Run, class Miss>
-void each_run(const Window& w, int64_t place, const Run& run, const Miss& miss) {
+void each_run(const Window& w, int64_t position, const Run& run, const Miss& miss) {
   if (w.dilation[2] != 1)
     return each_tap(
-        w, place, [&](int64_t t, int64_t at) { run(t, 1, at); }, [&](int64_t t) { miss(t, 1); });
-  const int64_t z0 = place / (w.out[1] * w.out[2]) * w.stride[0] - w.begin[0];
-  const int64_t y0 = place / w.out[2] % w.out[1] * w.stride[1] - w.begin[1];
-  const int64_t x0 = place % w.out[2] * w.stride[2] - w.begin[2], taps = w.kernel[2];
+        w, position, [&](int64_t t, int64_t at) { run(t, 1, at); }, [&](int64_t t) { miss(t, 1); });
+  const int64_t z0 = position / (w.out[1] * w.out[2]) * w.stride[0] - w.begin[0];
+  const int64_t y0 = position / w.out[2] % w.out[1] * w.stride[1] - w.begin[1];
+  const int64_t x0 = position % w.out[2] * w.stride[2] - w.begin[2], taps = w.kernel[2];
   const int64_t first = std::clamp<int64_t>(-x0, 0, taps), last = std::clamp(w.in[2] - x0, first, taps);
   int64_t t = 0;
   for (int64_t kz = 0; kz < w.kernel[0]; ++kz) {

@@ -87,27 +87,27 @@ TileRows rows_of(const Window& w) {
           .out_width = w.out[2]};
 }
 
-std::vector<TilePlace> cut_row(const Window& w) {
-  const int64_t lanes = channel_block(), most = max_tile_places(lanes);
+std::vector<RowTile> cut_row(const Window& w) {
+  const int64_t lanes = channel_block(), most = max_tile_positions(lanes);
   const int64_t width = is_flat(w) ? w.out_size() : w.out[2], stride = is_flat(w) ? 1 : w.stride[2];
   const int64_t count = (width + most - 1) / most;
-  std::vector<TilePlace> tiles;
+  std::vector<RowTile> tiles;
   for (int64_t t = 0; t < count; ++t) {
-    const int64_t first = t * width / count, places = (t + 1) * width / count - first;
-    const int64_t left = first * stride - w.begin[2], right = left + (places - 1) * stride;
-    TilePlace tile{first, left, 0, 0, {}};
+    const int64_t first = t * width / count, positions = (t + 1) * width / count - first;
+    const int64_t left = first * stride - w.begin[2], right = left + (positions - 1) * stride;
+    RowTile tile{first, left, 0, 0, {}};
     for (int64_t k = 0; k < w.kernel[2] && !is_flat(w); ++k) {
       tile.front += left + k * w.dilation[2] < 0;
       tile.back += right + k * w.dilation[2] >= w.in[2];
     }
-    for (int64_t b = 0; b < 2; ++b) tile.kernels[b] = conv_tile_kernel(lanes, b + 1, places, stride);
+    for (int64_t b = 0; b < 2; ++b) tile.kernels[b] = conv_tile_kernel(lanes, b + 1, positions, stride);
     tiles.push_back(tile);
   }
   return tiles;
 }
 
 // Returns the offset in an image, in floats, of each input channel after the channel shuffle; empty without a shuffle.
-std::vector<int32_t> places_of_channels(const ConvPlan& conv) {
+std::vector<int32_t> offsets_of_channels(const ConvPlan& conv) {
   const int64_t lanes = channel_block(), block = conv.window.in_size() * lanes;
   std::vector<int32_t> at;
   if (conv.shuffled_groups == 1) return at;
@@ -149,20 +149,20 @@ Plan plan_blocked_conv(const PlanContext& context, const ConvPlan& conv, std::sp
   TiledWork work{.size = conv.size,
                  .taps = w.kernel_size(),
                  .columns = w.kernel[2],
-                 .in_places = w.in_size(),
-                 .out_places = w.out_size(),
+                 .in_positions = w.in_size(),
+                 .out_positions = w.out_size(),
                  .rows = rows_of(w),
                  .tiles = cut_row(w),
                  .x_row = w.dilation[1] * w.in[2] * lanes,
                  .x_column = w.dilation[2] * lanes,
-                 .x_place = lanes,
+                 .x_position = lanes,
                  .x_block = w.in_size() * lanes,
-                 .y_place = lanes,
+                 .y_position = lanes,
                  .y_block = w.out_size() * lanes,
                  .blocked = true,
                  .transposed = false,
                  .post_ops = conv.post_ops,
-                 .channel_at = places_of_channels(conv)};
+                 .channel_at = offsets_of_channels(conv)};
   if (needs_copy(image)) {
     work.copy = {.width = w.in[2],
                  .given = image.in[2],

@@ -19,14 +19,14 @@ namespace {
 
 constexpr int64_t kLineFloats = 16;  // floats in a cache line
 
-// The shape of a tile. Neighboring positions of the tile read input positions that are kStride apart, or x_place floats
-// apart if kStride is 0. kAvx2 selects the AVX2 assembly, for 16 registers of 8 lanes.
-template <int kLanes_, int kBlocks_, int kPlaces_, int kStride_, bool kAvx2_ = false>
+// The shape of a tile. Neighboring positions of the tile read input positions that are kStride apart, or x_position
+// floats apart if kStride is 0. kAvx2 selects the AVX2 assembly, for 16 registers of 8 lanes.
+template <int kLanes_, int kBlocks_, int kPositions_, int kStride_, bool kAvx2_ = false>
 struct Kind {
-  static constexpr int kLanes = kLanes_, kBlocks = kBlocks_, kPlaces = kPlaces_, kStride = kStride_;
+  static constexpr int kLanes = kLanes_, kBlocks = kBlocks_, kPositions = kPositions_, kStride = kStride_;
   static constexpr bool kAvx2 = kAvx2_;
   using Lanes = typename LanesOf<kLanes>::type;
-  using Sums = Lanes[kBlocks * kPlaces];
+  using Sums = Lanes[kBlocks * kPositions];
 };
 
 // How a tile reads its input channels: whole blocks, parts of blocks, or by a list of offsets.
@@ -38,8 +38,8 @@ enum class Taps { kAny, kOne };
 // The two or three instructions for one position, in an order that needs only one input register. GCC 12 would move the
 // loads up until registers run out, and then spend a quarter of all instructions on copying sums.
 template <class K>
-[[gnu::always_inline]] inline void add_place(const float* x, const typename K::Lanes* weights, typename K::Lanes& sum,
-                                             typename K::Lanes& second) {
+[[gnu::always_inline]] inline void add_position(const float* x, const typename K::Lanes* weights,
+                                                typename K::Lanes& sum, typename K::Lanes& second) {
   typename K::Lanes input;
   if constexpr (K::kBlocks == 1) {
     asm volatile("vbroadcastss %2, %1\n\tvfmadd231ps %1, %3, %0" : "+x"(sum), "=&x"(input) : "m"(*x), "x"(weights[0]));
@@ -62,15 +62,15 @@ template <class K, int kFirst, int kLast>
   for (int b = 0; b < K::kBlocks; ++b) weights[b] = *reinterpret_cast<const Lanes*>(w + b * K::kLanes);
 #pragma GCC unroll 16
   for (int p = kFirst; p < kLast; ++p) {
-    const float* input = x + (K::kStride == 0 ? p * t.x_place : p * K::kStride * K::kLanes);
+    const float* input = x + (K::kStride == 0 ? p * t.x_position : p * K::kStride * K::kLanes);
 #ifdef AVX2_ASSEMBLY
     if constexpr (K::kAvx2) {
-      add_place<K>(input, weights, sums[p], sums[(K::kBlocks - 1) * K::kPlaces + p]);
+      add_position<K>(input, weights, sums[p], sums[(K::kBlocks - 1) * K::kPositions + p]);
       continue;
     }
 #endif
 #pragma GCC unroll 2
-    for (int b = 0; b < K::kBlocks; ++b) sums[b * K::kPlaces + p] += weights[b] * *input;
+    for (int b = 0; b < K::kBlocks; ++b) sums[b * K::kPositions + p] += weights[b] * *input;
   }
 }
 
@@ -81,7 +81,7 @@ template <class K, Channels kChannels, int kFirst, int kLast>
                                            const int32_t* channel_at, int64_t count, const float* w,
                                            const float*& ahead) {
   constexpr int64_t kWeights = K::kBlocks * K::kLanes;
-  if constexpr (kChannels == Channels::kWhole && kFirst == 0 && kLast == K::kPlaces) {
+  if constexpr (kChannels == Channels::kWhole && kFirst == 0 && kLast == K::kPositions) {
     for (int64_t i = 0; i < K::kLanes * t.ahead_step; i += kLineFloats) __builtin_prefetch(ahead + i);
     ahead += K::kLanes * t.ahead_step;
 #pragma GCC unroll 8
@@ -100,7 +100,7 @@ template <class K, Channels kChannels>
 [[gnu::always_inline]] inline void add_taps(const ConvTile& t, typename K::Sums& sums, const float* x,
                                             const int32_t* channel_at, int64_t count, const float* w,
                                             const float*& ahead) {
-  constexpr int kPlaces = K::kPlaces;
+  constexpr int kPositions = K::kPositions;
   const int64_t step = count * K::kBlocks * K::kLanes;
   // In the columns of taps from `low` to `high`, the first and last positions are both inside the input, or both
   // outside.
@@ -109,19 +109,19 @@ template <class K, Channels kChannels>
     const float *from = x + row * t.x_row, *weights = w + row * t.columns * step;
     int64_t column = 0;
     for (; column < low; ++column)
-      add_tap<K, kChannels, 1, kPlaces>(t, sums, from + column * t.x_column, channel_at, count, weights + column * step,
-                                        ahead);
+      add_tap<K, kChannels, 1, kPositions>(t, sums, from + column * t.x_column, channel_at, count,
+                                           weights + column * step, ahead);
     if (high == t.front) {
       for (; column < high; ++column)
-        add_tap<K, kChannels, 1, kPlaces - 1>(t, sums, from + column * t.x_column, channel_at, count,
-                                              weights + column * step, ahead);
+        add_tap<K, kChannels, 1, kPositions - 1>(t, sums, from + column * t.x_column, channel_at, count,
+                                                 weights + column * step, ahead);
     }
     for (; column < high; ++column)
-      add_tap<K, kChannels, 0, kPlaces>(t, sums, from + column * t.x_column, channel_at, count, weights + column * step,
-                                        ahead);
+      add_tap<K, kChannels, 0, kPositions>(t, sums, from + column * t.x_column, channel_at, count,
+                                           weights + column * step, ahead);
     for (; column < t.columns; ++column)
-      add_tap<K, kChannels, 0, kPlaces - 1>(t, sums, from + column * t.x_column, channel_at, count,
-                                            weights + column * step, ahead);
+      add_tap<K, kChannels, 0, kPositions - 1>(t, sums, from + column * t.x_column, channel_at, count,
+                                               weights + column * step, ahead);
   }
 }
 
@@ -133,7 +133,7 @@ template <class K, Channels kChannels, Taps kTaps>
 [[gnu::always_inline]] inline void add_blocks(const ConvTile& t, typename K::Sums& sums) {
   const float *ahead = t.ahead, *w = t.weights;
   if constexpr (kTaps == Taps::kOne && kChannels == Channels::kListed) {
-    add_tap<K, kChannels, 0, K::kPlaces>(t, sums, t.x, t.channel_at + t.first, t.last - t.first, w, ahead);
+    add_tap<K, kChannels, 0, K::kPositions>(t, sums, t.x, t.channel_at + t.first, t.last - t.first, w, ahead);
     return;
   }
   for (int64_t c = t.first, count = 0; c < t.last; c += count) {
@@ -141,7 +141,7 @@ template <class K, Channels kChannels, Taps kTaps>
     const bool listed = kChannels == Channels::kListed;
     const float* x = listed ? t.x : t.x + c / K::kLanes * t.x_block + c % K::kLanes;
     if constexpr (kTaps == Taps::kOne)
-      add_tap<K, kChannels, 0, K::kPlaces>(t, sums, x, nullptr, count, w, ahead);
+      add_tap<K, kChannels, 0, K::kPositions>(t, sums, x, nullptr, count, w, ahead);
     else
       add_taps<K, kChannels>(t, sums, x, listed ? t.channel_at + c : nullptr, count, w, ahead);
     w += (kTaps == Taps::kOne ? 1 : t.taps) * count * K::kBlocks * K::kLanes;
@@ -151,42 +151,42 @@ template <class K, Channels kChannels, Taps kTaps>
 template <class K, Channels kChannels, Taps kTaps>
 [[gnu::always_inline]] inline void convolve(const ConvTile& t) {
   using Lanes = typename K::Lanes;
-  constexpr int kPlaces = K::kPlaces;
+  constexpr int kPositions = K::kPositions;
   typename K::Sums sums;
 #pragma GCC unroll 32
-  for (int i = 0; i < K::kBlocks * kPlaces; ++i) {
-    const int64_t at = i / kPlaces * t.y_block + i % kPlaces * t.y_place;
+  for (int i = 0; i < K::kBlocks * kPositions; ++i) {
+    const int64_t at = i / kPositions * t.y_block + i % kPositions * t.y_position;
     const float* from = t.begins ? t.add : t.y;
     sums[i] = from == nullptr ? Lanes{} : *reinterpret_cast<const Lanes*>(from + at);
-    if (t.begins) sums[i] += *reinterpret_cast<const Lanes*>(t.compensation + i / kPlaces * K::kLanes);
+    if (t.begins) sums[i] += *reinterpret_cast<const Lanes*>(t.compensation + i / kPositions * K::kLanes);
   }
   add_blocks<K, kChannels, kTaps>(t, sums);
 #pragma GCC unroll 32
-  for (int i = 0; i < K::kBlocks * kPlaces; ++i) {
+  for (int i = 0; i < K::kBlocks * kPositions; ++i) {
     Lanes sum = sums[i];
-    if (t.bias != nullptr) sum += *reinterpret_cast<const Lanes*>(t.bias + i / kPlaces * K::kLanes);
+    if (t.bias != nullptr) sum += *reinterpret_cast<const Lanes*>(t.bias + i / kPositions * K::kLanes);
     if (t.rectify) sum = sum < 0 ? Lanes{} : sum;
-    *reinterpret_cast<Lanes*>(t.y + i / kPlaces * t.y_block + i % kPlaces * t.y_place) = sum;
+    *reinterpret_cast<Lanes*>(t.y + i / kPositions * t.y_block + i % kPositions * t.y_position) = sum;
   }
 }
 
 // The most positions whose sums, for 2 blocks, fit in registers together with the weights and an input. There are 32
 // registers of 16 lanes, or 16 of 8 lanes.
 template <int kLanes>
-inline constexpr int kMaxPlaces = kLanes == 16 ? 14 : 6;
+inline constexpr int kMaxPositions = kLanes == 16 ? 14 : 6;
 
 // Compute a tile with AVX-512, AVX2 or baseline instructions.
-template <int kBlocks, int kPlaces, int kStride, Channels kChannels, Taps kTaps>
+template <int kBlocks, int kPositions, int kStride, Channels kChannels, Taps kTaps>
 FOR_AVX512 void convolve_16(const ConvTile& t) {
-  convolve<Kind<16, kBlocks, kPlaces, kStride>, kChannels, kTaps>(t);
+  convolve<Kind<16, kBlocks, kPositions, kStride>, kChannels, kTaps>(t);
 }
-template <int kBlocks, int kPlaces, int kStride, Channels kChannels, Taps kTaps>
+template <int kBlocks, int kPositions, int kStride, Channels kChannels, Taps kTaps>
 FOR_AVX2 void convolve_8(const ConvTile& t) {
-  convolve<Kind<8, kBlocks, kPlaces, kStride, true>, kChannels, kTaps>(t);
+  convolve<Kind<8, kBlocks, kPositions, kStride, true>, kChannels, kTaps>(t);
 }
-template <int kBlocks, int kPlaces, int kStride, Channels kChannels, Taps kTaps>
+template <int kBlocks, int kPositions, int kStride, Channels kChannels, Taps kTaps>
 void convolve_baseline(const ConvTile& t) {
-  convolve<Kind<8, kBlocks, kPlaces, kStride>, kChannels, kTaps>(t);
+  convolve<Kind<8, kBlocks, kPositions, kStride>, kChannels, kTaps>(t);
 }
 
 // Whether the tile has exactly one tap, inside the input at every position. This is always so with kStride 0.
@@ -197,59 +197,59 @@ bool has_one_tap(const ConvTile& t) {
 
 // There is a function for each way of reading channels and taps: in a shared one, GCC would copy sums between registers
 // from loop to loop.
-template <int kBlocks, int kPlaces, int kStride, Taps kTaps>
+template <int kBlocks, int kPositions, int kStride, Taps kTaps>
 void run_16(const ConvTile& t) {
   constexpr Channels kListed = kStride == 1 ? Channels::kListed : Channels::kSome;
-  if (t.channel_at != nullptr) return convolve_16<kBlocks, kPlaces, kStride, kListed, kTaps>(t);
-  convolve_16<kBlocks, kPlaces, kStride, Channels::kSome, kTaps>(t);
+  if (t.channel_at != nullptr) return convolve_16<kBlocks, kPositions, kStride, kListed, kTaps>(t);
+  convolve_16<kBlocks, kPositions, kStride, Channels::kSome, kTaps>(t);
 }
-template <int kBlocks, int kPlaces, int kStride, Taps kTaps>
+template <int kBlocks, int kPositions, int kStride, Taps kTaps>
 void run_8(const ConvTile& t) {
   constexpr Channels kListed = kStride == 1 ? Channels::kListed : Channels::kSome;
-  if (t.channel_at != nullptr) return convolve_8<kBlocks, kPlaces, kStride, kListed, kTaps>(t);
-  if (t.first % 8 == 0 && t.last % 8 == 0) return convolve_8<kBlocks, kPlaces, kStride, Channels::kWhole, kTaps>(t);
-  convolve_8<kBlocks, kPlaces, kStride, Channels::kSome, kTaps>(t);
+  if (t.channel_at != nullptr) return convolve_8<kBlocks, kPositions, kStride, kListed, kTaps>(t);
+  if (t.first % 8 == 0 && t.last % 8 == 0) return convolve_8<kBlocks, kPositions, kStride, Channels::kWhole, kTaps>(t);
+  convolve_8<kBlocks, kPositions, kStride, Channels::kSome, kTaps>(t);
 }
-template <int kBlocks, int kPlaces, int kStride>
+template <int kBlocks, int kPositions, int kStride>
 void run_baseline(const ConvTile& t) {
   constexpr Channels kListed = kStride == 1 ? Channels::kListed : Channels::kSome;
   constexpr Taps kTaps = kStride == 0 ? Taps::kOne : Taps::kAny;
-  if (t.channel_at != nullptr) return convolve_baseline<kBlocks, kPlaces, kStride, kListed, kTaps>(t);
-  convolve_baseline<kBlocks, kPlaces, kStride, Channels::kSome, kTaps>(t);
+  if (t.channel_at != nullptr) return convolve_baseline<kBlocks, kPositions, kStride, kListed, kTaps>(t);
+  convolve_baseline<kBlocks, kPositions, kStride, Channels::kSome, kTaps>(t);
 }
-template <int kBlocks, int kPlaces, int kStride>
+template <int kBlocks, int kPositions, int kStride>
 void run_16(const ConvTile& t) {
-  if (has_one_tap<kStride>(t)) return run_16<kBlocks, kPlaces, kStride, Taps::kOne>(t);
-  if constexpr (kStride != 0) run_16<kBlocks, kPlaces, kStride, Taps::kAny>(t);
+  if (has_one_tap<kStride>(t)) return run_16<kBlocks, kPositions, kStride, Taps::kOne>(t);
+  if constexpr (kStride != 0) run_16<kBlocks, kPositions, kStride, Taps::kAny>(t);
 }
-template <int kBlocks, int kPlaces, int kStride>
+template <int kBlocks, int kPositions, int kStride>
 void run_8(const ConvTile& t) {
-  if (has_one_tap<kStride>(t)) return run_8<kBlocks, kPlaces, kStride, Taps::kOne>(t);
-  if constexpr (kStride != 0) run_8<kBlocks, kPlaces, kStride, Taps::kAny>(t);
+  if (has_one_tap<kStride>(t)) return run_8<kBlocks, kPositions, kStride, Taps::kOne>(t);
+  if constexpr (kStride != 0) run_8<kBlocks, kPositions, kStride, Taps::kAny>(t);
 }
 
 template <int kBlocks, int kStride, int... kLess>
-ConvTileKernel kernel_of(int64_t lanes, bool avx2, int64_t places, std::integer_sequence<int, kLess...>) {
-  constexpr int kMost8 = kMaxPlaces<8>;
+ConvTileKernel kernel_of(int64_t lanes, bool avx2, int64_t positions, std::integer_sequence<int, kLess...>) {
+  constexpr int kMost8 = kMaxPositions<8>;
   static constexpr ConvTileKernel k16[] = {run_16<kBlocks, kLess + 1, kStride>...};
   static constexpr ConvTileKernel k8[] = {run_8<kBlocks, std::min(kLess + 1, kMost8), kStride>...};
   static constexpr ConvTileKernel kBaseline[] = {run_baseline<kBlocks, std::min(kLess + 1, kMost8), kStride>...};
-  return (lanes == 16 ? k16 : avx2 ? k8 : kBaseline)[places - 1];
+  return (lanes == 16 ? k16 : avx2 ? k8 : kBaseline)[positions - 1];
 }
 
 }  // namespace
 
-int64_t max_tile_places(int64_t lanes) {
-  return lanes == 16 ? kMaxPlaces<16> : kMaxPlaces<8>;
+int64_t max_tile_positions(int64_t lanes) {
+  return lanes == 16 ? kMaxPositions<16> : kMaxPositions<8>;
 }
 
-ConvTileKernel conv_tile_kernel(int64_t lanes, int64_t blocks, int64_t places, int64_t stride) {
-  constexpr std::make_integer_sequence<int, kMaxPlaces<16>> kLess{};
+ConvTileKernel conv_tile_kernel(int64_t lanes, int64_t blocks, int64_t positions, int64_t stride) {
+  constexpr std::make_integer_sequence<int, kMaxPositions<16>> kLess{};
   const bool avx2 = processor().has(Instructions::kAvx2);
   auto of = [&]<int kBlocks>(std::integral_constant<int, kBlocks>) {
-    return stride == 0   ? kernel_of<kBlocks, 0>(lanes, avx2, places, kLess)
-           : stride == 1 ? kernel_of<kBlocks, 1>(lanes, avx2, places, kLess)
-                         : kernel_of<kBlocks, 2>(lanes, avx2, places, kLess);
+    return stride == 0   ? kernel_of<kBlocks, 0>(lanes, avx2, positions, kLess)
+           : stride == 1 ? kernel_of<kBlocks, 1>(lanes, avx2, positions, kLess)
+                         : kernel_of<kBlocks, 2>(lanes, avx2, positions, kLess);
   };
   return blocks == 1 ? of(std::integral_constant<int, 1>{}) : of(std::integral_constant<int, 2>{});
 }

@@ -20,10 +20,10 @@ struct Transposed {
 // Calls f(input position, output position) for each pair that position k of the kernel connects.
 template <class F>
 void each_overlap(const Window& w, int64_t k, const F& f) {
-  Spatial place{k / (w.kernel[1] * w.kernel[2]), k / w.kernel[2] % w.kernel[1], k % w.kernel[2]};
+  Spatial position{k / (w.kernel[1] * w.kernel[2]), k / w.kernel[2] % w.kernel[1], k % w.kernel[2]};
   Spatial first, last, shift;
   for (size_t d = 0; d < kSpatial; ++d) {
-    shift[d] = place[d] * w.dilation[d] - w.begin[d];  // the output position is input · stride + shift
+    shift[d] = position[d] * w.dilation[d] - w.begin[d];  // the output position is input · stride + shift
     first[d] = shift[d] >= 0 ? 0 : (-shift[d] + w.stride[d] - 1) / w.stride[d];
     last[d] = std::min(w.in[d], w.out[d] - shift[d] <= 0 ? 0 : (w.out[d] - shift[d] + w.stride[d] - 1) / w.stride[d]);
   }

@@ -20,29 +20,29 @@ namespace {
 
 // Neighboring positions of a row, and a block of channels. Their sums stay in registers.
 struct Tile {
-  const float* x;                 // what the first tap of the first position reads
-  int64_t x_row, x_tap, x_place;  // floats from one row of taps, tap, or position to the next
-  int64_t rows, taps;             // rows of taps, and taps of a row
-  const float* weights;           // a block of channels for each tap
-  const float* shift;             // a block of channels, added to the sums
-  const float* add;               // as y, or null
+  const float* x;                    // what the first tap of the first position reads
+  int64_t x_row, x_tap, x_position;  // floats from one row of taps, tap, or position to the next
+  int64_t rows, taps;                // rows of taps, and taps of a row
+  const float* weights;              // a block of channels for each tap
+  const float* shift;                // a block of channels, added to the sums
+  const float* add;                  // as y, or null
   float* y;
 };
 
-template <class Lanes, int kPlaces>
+template <class Lanes, int kPositions>
 CLONED void compute_tile(const Tile& tile) {
-  Lanes sums[kPlaces];
-  for (int p = 0; p < kPlaces; ++p) sums[p] = Lanes::all(0);
+  Lanes sums[kPositions];
+  for (int p = 0; p < kPositions; ++p) sums[p] = Lanes::all(0);
   const float* weights = tile.weights;
   for (int64_t r = 0; r < tile.rows; ++r) {
     const float* x = tile.x + r * tile.x_row;
     for (int64_t k = 0; k < tile.taps; ++k, x += tile.x_tap, weights += Lanes::kCount) {
       const Lanes weight = Lanes::load(weights);
-      for (int p = 0; p < kPlaces; ++p) sums[p] = sums[p] + Lanes::load(x + p * tile.x_place) * weight;
+      for (int p = 0; p < kPositions; ++p) sums[p] = sums[p] + Lanes::load(x + p * tile.x_position) * weight;
     }
   }
   const Lanes shift = Lanes::load(tile.shift);
-  for (int p = 0; p < kPlaces; ++p) {
+  for (int p = 0; p < kPositions; ++p) {
     Lanes y = sums[p] + shift;
     if (tile.add != nullptr) y = y + Lanes::load(tile.add + p * Lanes::kCount);
     y.store(tile.y + p * Lanes::kCount);
@@ -50,19 +50,19 @@ CLONED void compute_tile(const Tile& tile) {
 }
 
 using TileKernel = void (*)(const Tile& tile);
-constexpr int kMostPlaces = 16;
+constexpr int kMostPositions = 16;
 
-template <int... kPlaces>
-constexpr std::array<TileKernel, sizeof...(kPlaces)> list_kernels(std::integer_sequence<int, kPlaces...>) {
-  return {clone_of<compute_tile<FloatLanes<64, 1>, kPlaces + 1>, compute_tile<FloatLanes<32, 1>, kPlaces + 1>,
-                   compute_tile<FloatLanes<16, 2>, kPlaces + 1>>...};
+template <int... kPositions>
+constexpr std::array<TileKernel, sizeof...(kPositions)> list_kernels(std::integer_sequence<int, kPositions...>) {
+  return {clone_of<compute_tile<FloatLanes<64, 1>, kPositions + 1>, compute_tile<FloatLanes<32, 1>, kPositions + 1>,
+                   compute_tile<FloatLanes<16, 2>, kPositions + 1>>...};
 }
 // For each number of positions. Vectors have channel_block() floats.
-constexpr auto kKernels = list_kernels(std::make_integer_sequence<int, kMostPlaces>());
+constexpr auto kKernels = list_kernels(std::make_integer_sequence<int, kMostPositions>());
 
 // As many positions as registers have room for.
-int64_t most_places() {
-  if (processor().has(Instructions::kAvx512)) return kMostPlaces;
+int64_t most_positions() {
+  if (processor().has(Instructions::kAvx512)) return kMostPositions;
   return processor().has(Instructions::kAvx2) ? 8 : 4;
 }
 
@@ -79,7 +79,7 @@ int64_t reach_of(const Window& w) {
 
 // Floats of a row that a tile reads.
 int64_t row_floats_of(const Window& w) {
-  return ((most_places() - 1) * w.stride[2] + reach_of(w)) * channel_block();
+  return ((most_positions() - 1) * w.stride[2] + reach_of(w)) * channel_block();
 }
 
 class DepthwiseConv final : public Step {
@@ -89,7 +89,7 @@ class DepthwiseConv final : public Step {
         window_(conv.window),
         lanes_(channel_block()),
         blocks_((size_.in_channels + lanes_ - 1) / lanes_),
-        tiles_((window_.out[2] + most_places() - 1) / most_places()),
+        tiles_((window_.out[2] + most_positions() - 1) / most_positions()),
         threads_(context.threads),
         row_floats_(row_floats_of(window_)) {
     const bool has_bias = inputs.size() > 2 && inputs[2].present();
@@ -116,14 +116,14 @@ class DepthwiseConv final : public Step {
     auto* y = out[0].as<float>();
     const float* add = summand_ < 0 ? nullptr : in[static_cast<size_t>(summand_)].as<float>();
     const int64_t rows = window_.out[1], width = window_.out[2];
-    const int64_t grain = 1 + kGrain / (most_places() * window_.kernel_size());
+    const int64_t grain = 1 + kGrain / (most_positions() * window_.kernel_size());
     parallel(size_.batch * blocks_ * rows * tiles_, grain, [&](int64_t begin, int64_t end) {
       auto* copy = reinterpret_cast<float*>(static_cast<std::byte*>(scratch) + thread_index() * align_up(copy_bytes()));
       for (int64_t task = begin; task < end; ++task) {
         const int64_t tile = task % tiles_, row = task / tiles_ % rows, plane = task / tiles_ / rows;
-        const int64_t first = tile * width / tiles_, places = (tile + 1) * width / tiles_ - first;
+        const int64_t first = tile * width / tiles_, positions = (tile + 1) * width / tiles_ - first;
         const int64_t at = ((plane * rows + row) * width + first) * lanes_;
-        compute(x + plane * window_.in_size() * lanes_, plane % blocks_, row, first, places,
+        compute(x + plane * window_.in_size() * lanes_, plane % blocks_, row, first, positions,
                 add == nullptr ? nullptr : add + at, y + at, copy);
       }
     });
@@ -150,13 +150,13 @@ class DepthwiseConv final : public Step {
 
   int64_t copy_bytes() const { return window_.kernel[1] * row_floats_ * int64_t{sizeof(float)}; }
 
-  // Computes positions [first, first + places) of a row from a plane, which is a block of channels of an image. `copy`
-  // is memory for what they read, if that is partly outside.
-  void compute(const float* plane, int64_t block, int64_t row, int64_t first, int64_t places, const float* add,
+  // Computes positions [first, first + positions) of a row from a plane, which is a block of channels of an image.
+  // `copy` is memory for what they read, if that is partly outside.
+  void compute(const float* plane, int64_t block, int64_t row, int64_t first, int64_t positions, const float* add,
                float* y, float* copy) const {
     const Window& w = window_;
     const int64_t width = w.in[2], left = first * w.stride[2] - w.begin[2];
-    const int64_t end = left + (places - 1) * w.stride[2] + reach_of(w);
+    const int64_t end = left + (positions - 1) * w.stride[2] + reach_of(w);
     // Rows of taps [above, below) read rows of the image from `top` on; the others are padding.
     const int64_t step = w.dilation[1], start = row * w.stride[1] - w.begin[1];
     const int64_t above = start >= 0 ? 0 : std::min(w.kernel[1], (step - 1 - start) / step);
@@ -178,20 +178,20 @@ class DepthwiseConv final : public Step {
       from += left * lanes_;
     }
     const float* weights = reinterpret_cast<const float*>(pack_.get()) + block * w.kernel_size() * lanes_;
-    kKernels[static_cast<size_t>(places - 1)]({.x = from,
-                                               .x_row = x_row,
-                                               .x_tap = w.dilation[2] * lanes_,
-                                               .x_place = w.stride[2] * lanes_,
-                                               .rows = below - above,
-                                               .taps = w.kernel[2],
-                                               .weights = weights + above * w.kernel[2] * lanes_,
-                                               .shift = shift_.data() + block * lanes_,
-                                               .add = add,
-                                               .y = y});
+    kKernels[static_cast<size_t>(positions - 1)]({.x = from,
+                                                  .x_row = x_row,
+                                                  .x_tap = w.dilation[2] * lanes_,
+                                                  .x_position = w.stride[2] * lanes_,
+                                                  .rows = below - above,
+                                                  .taps = w.kernel[2],
+                                                  .weights = weights + above * w.kernel[2] * lanes_,
+                                                  .shift = shift_.data() + block * lanes_,
+                                                  .add = add,
+                                                  .y = y});
     if (activations_.empty()) return;
-    for (const Activation& activation : activations_) activate(activation, y, places * lanes_);
+    for (const Activation& activation : activations_) activate(activation, y, positions * lanes_);
     const int64_t channels = std::min(lanes_, size_.in_channels - block * lanes_);
-    for (int64_t p = 0; channels < lanes_ && p < places; ++p)
+    for (int64_t p = 0; channels < lanes_ && p < positions; ++p)
       std::fill(y + p * lanes_ + channels, y + (p + 1) * lanes_, 0.0f);
   }
 

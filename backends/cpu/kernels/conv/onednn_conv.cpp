@@ -344,9 +344,9 @@ class OnednnConv final : public Step {
   }
 
   // Bytes of a strip with these channels and positions.
-  static int64_t strip_bytes(int64_t channels, int64_t places) {
+  static int64_t strip_bytes(int64_t channels, int64_t positions) {
     const int64_t lanes = channel_block();
-    return product({(channels + lanes - 1) / lanes * lanes, places, int64_t{sizeof(float)}});
+    return product({(channels + lanes - 1) / lanes * lanes, positions, int64_t{sizeof(float)}});
   }
 
   // Copies the strip's rows of each block of input channels to scratch memory, with zeros for rows outside the image,

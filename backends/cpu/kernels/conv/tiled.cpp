@@ -13,7 +13,7 @@ namespace backplane::cpu {
 namespace {
 
 // Positions per strip. A strip's input stays in a core's caches while all output blocks are computed.
-constexpr int64_t kStripPlaces = 56;
+constexpr int64_t kStripPositions = 56;
 // Minimum work of a task, in microseconds at the nominal rate of multiply-adds.
 constexpr double kTaskTime = 2.048;
 // Minimum floats of a task that copies.
@@ -66,7 +66,7 @@ class TiledStep final : public Step {
     }
     const auto groups = static_cast<int64_t>(panels_.blocks().size());
     const int64_t units = strips_ * groups;
-    const int64_t each = panels_.count() * work_.out_places / units;
+    const int64_t each = panels_.count() * work_.out_positions / units;
     parallel(work_.size.batch * units, 1 + processor().multiply_adds(kTaskTime) / std::max<int64_t>(1, each),
              [&](int64_t begin, int64_t end) {
                for (int64_t i = begin; i < end; ++i) {
@@ -85,9 +85,9 @@ class TiledStep final : public Step {
   // positions. All threads then read all of the smaller operand, but only a part of the larger one.
   void share_out(int64_t threads) {
     const auto groups = static_cast<int64_t>(panels_.blocks().size()), tiles = tile_count();
-    by_channels_ = panels_.count() > work_.size.in_channels * work_.in_places;
+    by_channels_ = panels_.count() > work_.size.in_channels * work_.in_positions;
     if (!by_channels_)
-      strips_ = std::min(tiles, (work_.out_places + kStripPlaces - 1) / kStripPlaces);
+      strips_ = std::min(tiles, (work_.out_positions + kStripPositions - 1) / kStripPositions);
     else if (groups % threads != 0 && groups < 8 * threads)
       strips_ = std::min<int64_t>(tiles, 2);  // so that the threads' amounts of work differ less
   }
@@ -95,7 +95,7 @@ class TiledStep final : public Step {
   int64_t tile_count() const { return work_.rows.count * static_cast<int64_t>(work_.tiles.size()); }
 
   // Returns the first position of a tile in the image; for tile_count(), the end of the last tile.
-  int64_t place_of(int64_t tile) const {
+  int64_t position_of(int64_t tile) const {
     const auto in_row = static_cast<int64_t>(work_.tiles.size());
     return tile / in_row * work_.rows.out_width + work_.tiles[static_cast<size_t>(tile % in_row)].y_at;
   }
@@ -115,10 +115,10 @@ class TiledStep final : public Step {
   bool is_ragged(const OutBlocks& b) const { return !work_.blocked && columns_of(b) < b.count * channel_block(); }
   int64_t ragged_floats() const {
     const OutBlocks& last = panels_.blocks().back();
-    return is_ragged(last) ? product({work_.out_places, last.count * channel_block()}) : 0;
+    return is_ragged(last) ? product({work_.out_positions, last.count * channel_block()}) : 0;
   }
   // Floats of an image as tiles read it.
-  int64_t image_floats() const { return blocks_of(work_.size.in_channels) * channel_block() * work_.in_places; }
+  int64_t image_floats() const { return blocks_of(work_.size.in_channels) * channel_block() * work_.in_positions; }
 
   void copy_image(const float* x, float* to) const {
     const TileCopy& c = work_.copy;
@@ -149,17 +149,17 @@ class TiledStep final : public Step {
     const int64_t tiles = tile_count();
     const int64_t begin = strip * tiles / strips_, end = (strip + 1) * tiles / strips_;
     const float* x = images + image * image_floats();
-    const int64_t at = image * blocks_of(w.size.out_channels) * channel_block() * w.out_places + b.block * w.y_block;
+    const int64_t at = image * blocks_of(w.size.out_channels) * channel_block() * w.out_positions + b.block * w.y_block;
     float* y = out[0].as<float>() + at;
     const float* add = summand_ < 0 ? nullptr : in[static_cast<size_t>(summand_)].as<float>() + at;
     float* const result = y;
-    int64_t y_place = w.y_place;
-    const int64_t first_place = place_of(begin), last_place = place_of(end);
+    int64_t y_position = w.y_position;
+    const int64_t first_position = position_of(begin), last_position = position_of(end);
     if (is_ragged(b)) {
       y = own;
-      y_place = b.count * channel_block();
-      for (int64_t row = first_place; add != nullptr && row < last_place; ++row)
-        std::copy_n(add + row * w.y_place, columns_of(b), own + row * y_place);
+      y_position = b.count * channel_block();
+      for (int64_t row = first_position; add != nullptr && row < last_position; ++row)
+        std::copy_n(add + row * w.y_position, columns_of(b), own + row * y_position);
       add = add == nullptr ? nullptr : own;
     }
     const auto* all = reinterpret_cast<const float*>(pack_.get());
@@ -169,11 +169,11 @@ class TiledStep final : public Step {
     tile.channel_at = w.channel_at.empty() ? nullptr : w.channel_at.data();
     tile.x_row = w.x_row;
     tile.x_column = w.x_column;
-    tile.x_place = w.x_place;
+    tile.x_position = w.x_position;
     tile.taps = w.taps;
     tile.columns = w.columns;
     tile.y_block = w.y_block;
-    tile.y_place = y_place;
+    tile.y_position = y_position;
     for (int64_t first = b.first; first < b.last; first = tile.last) {
       tile.first = first;
       tile.last = panels_.chunk_end(b, first);
@@ -188,34 +188,34 @@ class TiledStep final : public Step {
       const bool more = panel < all + panels_.count();
       tile.ahead_step = more ? (b.count * channel_block() + end - begin - 1) / (end - begin) : 0;
       for (int64_t t = begin; t < end; ++t) {
-        const TilePlace& place = w.tiles[static_cast<size_t>(t % tiles_in_row)];
+        const RowTile& position = w.tiles[static_cast<size_t>(t % tiles_in_row)];
         const int64_t row = t / tiles_in_row, top = w.rows.first + row * w.rows.stride;
-        const int64_t y_at = (row * w.rows.out_width + place.y_at) * y_place;
-        tile.x = x + (top * w.rows.in_width + place.x_at) * w.x_place;
+        const int64_t y_at = (row * w.rows.out_width + position.y_at) * y_position;
+        tile.x = x + (top * w.rows.in_width + position.x_at) * w.x_position;
         tile.y = y + y_at;
         tile.add = add == nullptr ? nullptr : add + y_at;
         tile.row_first = taps_above(-top);
         tile.row_last = taps_above(w.rows.in_count - top);
-        tile.front = place.front;
-        tile.back = place.back;
+        tile.front = position.front;
+        tile.back = position.back;
         tile.ahead = more ? panel + (t - begin) * tile.ahead_step * steps : tile.weights;
-        place.kernels[b.count - 1](tile);
+        position.kernels[b.count - 1](tile);
       }
     }
-    finish(b, y, y_place, result, first_place, last_place);
+    finish(b, y, y_position, result, first_position, last_position);
   }
 
   // Applies the activations to the rows [first, last) of `y`, and copies them to `result` if they are not there.
-  void finish(const OutBlocks& b, float* y, int64_t y_place, float* result, int64_t first, int64_t last) const {
+  void finish(const OutBlocks& b, float* y, int64_t y_position, float* result, int64_t first, int64_t last) const {
     if (work_.blocked) {
       for (int64_t block = 0; block < b.count && !later_.empty(); ++block)
-        finish_rows(later_, y + block * work_.y_block + first * y_place, 0, 1, (last - first) * y_place, nullptr);
+        finish_rows(later_, y + block * work_.y_block + first * y_position, 0, 1, (last - first) * y_position, nullptr);
       return;
     }
     const int64_t columns = columns_of(b);
     for (int64_t row = first; row < last; ++row) {
-      if (!later_.empty()) finish_rows(later_, y + row * y_place, 0, 1, columns, nullptr);
-      if (is_ragged(b)) std::copy_n(y + row * y_place, columns, result + row * work_.y_place);
+      if (!later_.empty()) finish_rows(later_, y + row * y_position, 0, 1, columns, nullptr);
+      if (is_ragged(b)) std::copy_n(y + row * y_position, columns, result + row * work_.y_position);
     }
   }
 

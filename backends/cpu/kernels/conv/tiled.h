@@ -12,7 +12,7 @@
 namespace backplane::cpu {
 
 // The position of a tile in its row, and how many taps are outside the input there (see ConvTile).
-struct TilePlace {
+struct RowTile {
   int64_t y_at, x_at;  // the tile's first position in the output row, and what its first tap reads in the input row
   int64_t front, back;
   ConvTileKernel kernels[2];  // for one and two blocks of output channels
@@ -39,13 +39,13 @@ struct TileCopy {
 
 struct TiledWork {
   ConvSize size;
-  int64_t taps, columns;          // number of taps in the window, and in each of its rows
-  int64_t in_places, out_places;  // positions of an image; of the input, in its copy
+  int64_t taps, columns;                // number of taps in the window, and in each of its rows
+  int64_t in_positions, out_positions;  // positions of an image; of the input, in its copy
   TileRows rows;
-  std::vector<TilePlace> tiles;                                 // tiles of one row, in order of position
-  int64_t x_row, x_column, x_place, x_block, y_place, y_block;  // see ConvTile
-  bool blocked;                                                 // whether the result is blocked
-  bool transposed;                                              // the weights are [input channel][output channel]
+  std::vector<RowTile> tiles;                                         // tiles of one row, in order of position
+  int64_t x_row, x_column, x_position, x_block, y_position, y_block;  // see ConvTile
+  bool blocked;                                                       // whether the result is blocked
+  bool transposed;                                                    // the weights are [input channel][output channel]
   std::span<const PostOp> post_ops;      // affine ones come first and become part of weights and bias
   std::vector<int32_t> channel_at = {};  // see ConvTile; empty if channels are not shuffled
   TileCopy copy = {};

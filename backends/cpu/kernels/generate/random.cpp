@@ -144,33 +144,35 @@ std::unique_ptr<Kernel> create_multinomial(const Node& node) {
     const Shape shape = inputs[0].shape;
     if (shape.rank() != 2 || shape[1] < 1)
       return fail("the input of Multinomial must be [batch, classes], but has shape " + to_string(shape));
-    return make_plan(
-        {{shape[0], samples}},
-        [=](Tensors in, Tensors out) {
-          const Random random(seed);
-          dispatch<Floats>(in[0].dtype, [&](auto tag) {
-            using T = typename decltype(tag)::type;
-            std::vector<double> cumulative(static_cast<size_t>(shape[1]));
-            Pace pace;
-            for (int64_t b = 0; b < shape[0]; ++b) {
-              pace.spend(8 * (shape[1] + samples));
-              const T* logits = in[0].as<T>() + b * shape[1];
-              double largest = static_cast<double>(logits[0]), sum = 0;
-              for (int64_t c = 1; c < shape[1]; ++c) largest = std::max(largest, static_cast<double>(logits[c]));
-              for (int64_t c = 0; c < shape[1]; ++c)
-                cumulative[static_cast<size_t>(c)] = sum += std::exp(static_cast<double>(logits[c]) - largest);
-              for (int64_t i = b * samples; i < (b + 1) * samples; ++i) {
-                const auto place = std::ranges::upper_bound(cumulative, random.uniform(i) * sum) - cumulative.begin();
-                const int64_t chosen = std::min<int64_t>(place, shape[1] - 1);
-                if (out[0].dtype == BP_DTYPE_INT32)
-                  out[0].as<int32_t>()[i] = static_cast<int32_t>(chosen);
-                else
-                  out[0].as<int64_t>()[i] = chosen;
-              }
-            }
-          });
-        },
-        {.pure = seed.has_value()});
+    return make_plan({{shape[0], samples}},
+                     [=](Tensors in, Tensors out) {
+                       const Random random(seed);
+                       dispatch<Floats>(in[0].dtype, [&](auto tag) {
+                         using T = typename decltype(tag)::type;
+                         std::vector<double> cumulative(static_cast<size_t>(shape[1]));
+                         Pace pace;
+                         for (int64_t b = 0; b < shape[0]; ++b) {
+                           pace.spend(8 * (shape[1] + samples));
+                           const T* logits = in[0].as<T>() + b * shape[1];
+                           double largest = static_cast<double>(logits[0]), sum = 0;
+                           for (int64_t c = 1; c < shape[1]; ++c)
+                             largest = std::max(largest, static_cast<double>(logits[c]));
+                           for (int64_t c = 0; c < shape[1]; ++c)
+                             cumulative[static_cast<size_t>(c)] = sum +=
+                                 std::exp(static_cast<double>(logits[c]) - largest);
+                           for (int64_t i = b * samples; i < (b + 1) * samples; ++i) {
+                             const auto position =
+                                 std::ranges::upper_bound(cumulative, random.uniform(i) * sum) - cumulative.begin();
+                             const int64_t chosen = std::min<int64_t>(position, shape[1] - 1);
+                             if (out[0].dtype == BP_DTYPE_INT32)
+                               out[0].as<int32_t>()[i] = static_cast<int32_t>(chosen);
+                             else
+                               out[0].as<int64_t>()[i] = chosen;
+                           }
+                         }
+                       });
+                     },
+                     {.pure = seed.has_value()});
   });
 }
 

@@ -80,8 +80,8 @@ double distance(Floats draws, const std::function<double(double)>& share_below) 
   const auto n = static_cast<double>(draws.size());
   double worst = 0;
   for (size_t i = 0; i < draws.size(); ++i) {
-    const double share = share_below(double{draws[i]}), place = static_cast<double>(i);
-    worst = std::max({worst, std::abs(share - place / n), std::abs(share - (place + 1) / n)});
+    const double share = share_below(double{draws[i]}), position = static_cast<double>(i);
+    worst = std::max({worst, std::abs(share - position / n), std::abs(share - (position + 1) / n)});
   }
   return worst * std::sqrt(n);
 }

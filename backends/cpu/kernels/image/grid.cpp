@@ -158,9 +158,9 @@ void sample_floats(const Sampler& sampler, const Shape& image, int64_t results, 
     for (int64_t task = begin; task < end; ++task) {
       const int64_t batch = task / chunks, first = task % chunks * kChunk, n = std::min(kChunk, results - first);
       for (int64_t i = 0; i < n; ++i) {
-        const float* place = grid + (batch * results + first + i) * 2;
-        const Taps across = taps_of(sampler, static_cast<double>(place[0]), width),
-                   down = taps_of(sampler, static_cast<double>(place[1]), height);
+        const float* at = grid + (batch * results + first + i) * 2;
+        const Taps across = taps_of(sampler, static_cast<double>(at[0]), width),
+                   down = taps_of(sampler, static_cast<double>(at[1]), height);
         for (int k = 0; k < 4; ++k) {
           const int64_t row = down.index[k / 2], column = across.index[k % 2];
           const bool inside = row >= 0 && column >= 0;

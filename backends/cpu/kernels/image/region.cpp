@@ -35,9 +35,10 @@ struct Bilinear {
     const auto top = static_cast<int64_t>(y), left = static_cast<int64_t>(x);
     const int64_t bottom = std::min(top + 1, height - 1), right = std::min(left + 1, width - 1);
     const double dy = y - static_cast<double>(top), dx = x - static_cast<double>(left);
-    const int64_t places[] = {top * width + left, top * width + right, bottom * width + left, bottom * width + right};
+    const int64_t positions[] = {top * width + left, top * width + right, bottom * width + left,
+                                 bottom * width + right};
     const double weights[] = {(1 - dy) * (1 - dx), (1 - dy) * dx, dy * (1 - dx), dy * dx};
-    std::copy_n(places, 4, at);
+    std::copy_n(positions, 4, at);
     std::copy_n(weights, 4, weight);
   }
 };

@@ -159,7 +159,7 @@ class Filtering {
     const double x = original_position(axis_, i, coordinates_);
     return coordinates_ == Coordinates::kTfCrop && !(x >= 0 && x <= static_cast<double>(axis_.from - 1));
   }
-  int64_t nearest_index(int64_t i) const { return within(nearest(place(i), rounding_)); }
+  int64_t nearest_index(int64_t i) const { return within(nearest(source_position(i), rounding_)); }
 
   // The taps of result position `i`.
   struct Window {
@@ -168,7 +168,7 @@ class Filtering {
     double sum;       // by which weights are divided
   };
   Window window(int64_t i, Pace& pace) const {
-    const double x = place(i), low = std::floor(x);
+    const double x = source_position(i), low = std::floor(x);
     Window window{x - low, static_cast<int64_t>(low), 1};
     if (!normalizes_) return window;
     double sum = 0;
@@ -183,7 +183,7 @@ class Filtering {
   float weight(const Window& window, int64_t k) const { return static_cast<float>(raw_weight(window, k) / window.sum); }
 
  private:
-  double place(int64_t i) const {
+  double source_position(int64_t i) const {
     const double x = original_position(axis_, i, coordinates_);
     return std::isnan(x) ? 0 : std::clamp(x, -0x1p40, 0x1p40);
   }

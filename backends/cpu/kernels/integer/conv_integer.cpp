@@ -21,7 +21,7 @@ namespace backplane::cpu {
 namespace {
 
 constexpr size_t kX = 0, kW = 1, kXZero = 2, kWZero = 3, kScale = 4, kBias = 5;
-constexpr int64_t kPlacesTogether = 32;  // output positions that a depthwise convolution computes at a time
+constexpr int64_t kPositionsTogether = 32;  // output positions that a depthwise convolution computes at a time
 
 CLONED void add_bias(const uint32_t* bias, uint32_t* sums, int64_t n) {
   for (int64_t i = 0; i < n; ++i) sums[i] += bias[i];
@@ -44,9 +44,9 @@ struct ConvIntegerWork {
   }
 
   // Stores sums [positions, n] in one image y, where column 0 of the sums is output channel `first` and row 0 is
-  // position `place`. If `scaled`, adds the bias if there is one, scales them and applies the post-operations before
+  // position `position`. If `scaled`, adds the bias if there is one, scales them and applies the post-operations before
   // that. Reads only the given rows and columns.
-  void finish(int32_t* sums, int64_t n, int64_t first, int64_t place, Range rows, Range columns, Tensors in,
+  void finish(int32_t* sums, int64_t n, int64_t first, int64_t position, Range rows, Range columns, Tensors in,
               uint32_t* y) const {
     const int64_t count = columns.last - columns.first;
     if (scaled) {
@@ -61,26 +61,27 @@ struct ConvIntegerWork {
     }
     const auto* words = reinterpret_cast<const uint32_t*>(sums);
     if (blocked)
-      store_blocks(words, n, first, place, rows, columns, y);
+      store_blocks(words, n, first, position, rows, columns, y);
     else
-      store_planes(words, n, first, place, rows, columns, y);
+      store_planes(words, n, first, position, rows, columns, y);
   }
 
  private:
-  void store_planes(const uint32_t* sums, int64_t n, int64_t first, int64_t place, Range rows, Range columns,
+  void store_planes(const uint32_t* sums, int64_t n, int64_t first, int64_t position, Range rows, Range columns,
                     uint32_t* y) const {
     constexpr int64_t kTogether = 16;  // columns at a time, so that each cache line is read once
     const int64_t out = window.out_size();
     for (int64_t c = columns.first; c < columns.last; c += kTogether) {
       const int64_t last = std::min(columns.last, c + kTogether);
       for (int64_t i = rows.first; i < rows.last; ++i) {
-        for (int64_t column = c; column < last; ++column) y[(first + column) * out + place + i] = sums[i * n + column];
+        for (int64_t column = c; column < last; ++column)
+          y[(first + column) * out + position + i] = sums[i * n + column];
       }
     }
   }
 
   // Also stores the zeros after the last channel.
-  void store_blocks(const uint32_t* sums, int64_t n, int64_t first, int64_t place, Range rows, Range columns,
+  void store_blocks(const uint32_t* sums, int64_t n, int64_t first, int64_t position, Range rows, Range columns,
                     uint32_t* y) const {
     const int64_t block = channel_block();
     int64_t count = 0;
@@ -88,7 +89,7 @@ struct ConvIntegerWork {
       const int64_t channel = first + c, lane = channel % block;
       count = std::min(block - lane, columns.last - c);
       const int64_t zeros = channel + count == size.out_channels ? block - lane - count : 0;
-      uint32_t* to = y + (channel / block * window.out_size() + place) * block + lane;
+      uint32_t* to = y + (channel / block * window.out_size() + position) * block + lane;
       for (int64_t i = rows.first; i < rows.last; ++i) {
         const uint32_t* from = sums + i * n + c;
         if (count == 16)
@@ -114,7 +115,7 @@ CLONED void add_unsigned(const uint8_t* x, const int32_t* w, uint32_t* sums, int
 }
 
 void run_depthwise(const ConvIntegerWork& conv, Tensors in, const Tensor& y, void* scratch) {
-  const int64_t n = conv.size.out_channels, places = conv.window.out_size();
+  const int64_t n = conv.size.out_channels, positions = conv.window.out_size();
   const bool x_signed = in[kX].dtype == BP_DTYPE_INT8, w_signed = in[kW].dtype == BP_DTYPE_INT8;
   const ZeroPointVector x_zero(at(in, kXZero)), w_zero(at(in, kWZero));
   auto* weights = static_cast<int32_t*>(scratch);  // [tap][channel]
@@ -127,14 +128,14 @@ void run_depthwise(const ConvIntegerWork& conv, Tensors in, const Tensor& y, voi
     }
   }
   int32_t* buffers = weights + conv.taps() * n;
-  const int64_t pieces = (places + kPlacesTogether - 1) / kPlacesTogether;
-  const int64_t grain = 1 + kCheapGrain / (1 + kPlacesTogether * n * conv.taps());
+  const int64_t pieces = (positions + kPositionsTogether - 1) / kPositionsTogether;
+  const int64_t grain = 1 + kCheapGrain / (1 + kPositionsTogether * n * conv.taps());
   parallel(conv.size.batch * pieces, grain, [&](int64_t begin, int64_t end) {
-    int32_t* sums = buffers + thread_index() * kPlacesTogether * n;
+    int32_t* sums = buffers + thread_index() * kPositionsTogether * n;
     Pace pace;
     for (int64_t piece = begin; piece < end; ++piece) {
-      const int64_t image = piece / pieces, first = piece % pieces * kPlacesTogether;
-      const int64_t count = std::min(kPlacesTogether, places - first);
+      const int64_t image = piece / pieces, first = piece % pieces * kPositionsTogether;
+      const int64_t count = std::min(kPositionsTogether, positions - first);
       const auto* x = in[kX].as<uint8_t>() + image * conv.window.in_size() * n;
       std::fill_n(sums, count * n, 0);
       for (int64_t i = 0; i < count; ++i) {
@@ -163,14 +164,14 @@ void run_products(const ConvIntegerWork& conv, const IntegerGemm& products, Tens
   const int64_t channels = conv.size.in_channels, each = conv.in_group(), n = conv.out_group();
   const ZeroPointVector x_zero(at(in, kXZero)), w_zero(at(in, kWZero));
   auto* sums = static_cast<int32_t*>(scratch);
-  const auto row_at = [&](int64_t product, int64_t place, uint8_t* buffer) -> const uint8_t* {
+  const auto row_at = [&](int64_t product, int64_t position, uint8_t* buffer) -> const uint8_t* {
     const int64_t image = product / conv.size.groups, group = product % conv.size.groups;
     const auto* x = in[kX].as<uint8_t>() + image * conv.window.in_size() * channels + group * each;
     const uint8_t* only = buffer;
     each_run(
-        conv.window, place,
-        [&](int64_t t, int64_t count, int64_t position) {
-          const uint8_t* from = x + position * channels;
+        conv.window, position,
+        [&](int64_t t, int64_t count, int64_t at) {
+          const uint8_t* from = x + at * channels;
           if (conv.taps() == 1)
             only = from;
           else if (each == channels)
@@ -232,7 +233,7 @@ class ConvInteger final : public Kernel {
   }
 
   static Plan plan_depthwise(const PlanContext& context, const ConvIntegerWork& conv) {
-    const int64_t words = (conv.taps() + context.threads * kPlacesTogether) * conv.size.out_channels;
+    const int64_t words = (conv.taps() + context.threads * kPositionsTogether) * conv.size.out_channels;
     return make_plan({shape_of(conv)},
                      [conv](Tensors in, Tensors out, void* scratch) { run_depthwise(conv, in, out[0], scratch); },
                      {.scratch_bytes = words * int64_t{sizeof(int32_t)}});

@@ -133,7 +133,7 @@ struct IntegerGemm::Product {
   bool a_signed;
   std::span<const int32_t> a_zeros;
   int64_t a_row;  // first row of A, counted over all matrices of the batch
-  Places places;
+  ScratchAreas areas;
 };
 
 IntegerGemm::IntegerGemm(int threads, MatMulSize size)
@@ -202,7 +202,7 @@ void IntegerGemm::pack_matrix(const void* b, bool is_signed, uint32_t* matrix) c
 
 void IntegerGemm::prepare_rows(const Product& p, int64_t first_tile, int64_t last_tile) const {
   const int32_t offset = a_offset(kernels_.bytes, p.a_signed);
-  uint8_t* buffer = p.places.buffers + thread_index() * align_up(size_.k);
+  uint8_t* buffer = p.areas.buffers + thread_index() * align_up(size_.k);
   for (int64_t tile = first_tile; tile < last_tile; ++tile) {
     const int64_t first = first_row(tile), rows = first_row(tile + 1) - first;
     for (int64_t row = first; row < first + rows; ++row) {
@@ -212,12 +212,12 @@ void IntegerGemm::prepare_rows(const Product& p, int64_t first_tile, int64_t las
                                 : clone_of<sum_of_unsigned>(unsigned_row, size_.k);
       sum += static_cast<uint32_t>(offset) * static_cast<uint32_t>(size_.k);
       const auto zero = static_cast<uint32_t>(zero_of(p.a_zeros, p.a_row + row) + offset);
-      p.places.row_zero[row] = zero;
-      p.places.row_rest[row] = zero * static_cast<uint32_t>(size_.k) - sum;
+      p.areas.row_zero[row] = zero;
+      p.areas.row_rest[row] = zero * static_cast<uint32_t>(size_.k) - sum;
       if (amx_)
-        store_row(unsigned_row, p.a_signed, 1, p.places.rows + row * groups_);
+        store_row(unsigned_row, p.a_signed, 1, p.areas.rows + row * groups_);
       else
-        store_row(unsigned_row, p.a_signed, rows, p.places.rows + first * groups_ + row - first);
+        store_row(unsigned_row, p.a_signed, rows, p.areas.rows + first * groups_ + row - first);
     }
   }
 }
@@ -237,7 +237,7 @@ void IntegerGemm::store_row(const void* a, bool is_signed, int64_t step, uint32_
   }
 }
 
-void IntegerGemm::multiply(const Places& places, const uint32_t* matrix, int32_t* all, int64_t first_tile,
+void IntegerGemm::multiply(const ScratchAreas& areas, const uint32_t* matrix, int32_t* all, int64_t first_tile,
                            int64_t last_tile, int64_t first_block, int64_t last_block) const {
   constexpr int64_t kMaxSums = kMaxAmxRows * 2 * 16;
   const int64_t lanes = kernels_.lanes, n = size_.n;
@@ -256,13 +256,13 @@ void IntegerGemm::multiply(const Places& places, const uint32_t* matrix, int32_t
       const int64_t first = first_row(tile), rows = first_row(tile + 1) - first;
       pace.spend(rows * blocks * lanes * groups_);
       auto* sums = reinterpret_cast<uint32_t*>(all) + first * n + column;
-      const IntegerTile work{.a = places.rows + first * groups_,
+      const IntegerTile work{.a = areas.rows + first * groups_,
                              .b = matrix + (blocks_ + block * groups_) * lanes,
                              .b_block = groups_ * lanes,
                              .groups = groups_,
-                             .row_zero = places.row_zero + first,
-                             .row_rest = places.row_rest + first,
-                             .column_zero = places.column_zero + column,
+                             .row_zero = areas.row_zero + first,
+                             .row_rest = areas.row_rest + first,
+                             .column_zero = areas.column_zero + column,
                              .column_sum = matrix + column,
                              .y = at_edge ? edge : sums,
                              .y_row = at_edge ? blocks * lanes : n};
@@ -276,53 +276,53 @@ void IntegerGemm::multiply(const Places& places, const uint32_t* matrix, int32_t
   }
 }
 
-IntegerGemm::Places IntegerGemm::places_in(void* scratch) const {
-  Places places;
-  places.rows = static_cast<uint32_t*>(scratch);
-  places.row_zero = places.rows + size_.m * groups_;
-  places.row_rest = places.row_zero + align_up(size_.m);
-  places.column_zero = places.row_rest + align_up(size_.m);
-  places.matrix = places.column_zero + blocks_ * kernels_.lanes;
-  places.buffers = reinterpret_cast<uint8_t*>(places.matrix + (pack_ ? 0 : matrix_words()));
-  return places;
+IntegerGemm::ScratchAreas IntegerGemm::areas_in(void* scratch) const {
+  ScratchAreas areas;
+  areas.rows = static_cast<uint32_t*>(scratch);
+  areas.row_zero = areas.rows + size_.m * groups_;
+  areas.row_rest = areas.row_zero + align_up(size_.m);
+  areas.column_zero = areas.row_rest + align_up(size_.m);
+  areas.matrix = areas.column_zero + blocks_ * kernels_.lanes;
+  areas.buffers = reinterpret_cast<uint8_t*>(areas.matrix + (pack_ ? 0 : matrix_words()));
+  return areas;
 }
 
-void IntegerGemm::set_column_zeros(const Operands& operands, int64_t matrix, const Places& places) const {
+void IntegerGemm::set_column_zeros(const Operands& operands, int64_t matrix, const ScratchAreas& areas) const {
   const int64_t n = size_.n;
   const int32_t offset = b_offset(kernels_.bytes, operands.b.dtype == BP_DTYPE_INT8);
   for (int64_t j = 0; j < n; ++j)
-    places.column_zero[j] = static_cast<uint32_t>(zero_of(operands.zeros.b, matrix * n + j) + offset);
-  std::fill(places.column_zero + n, places.column_zero + blocks_ * kernels_.lanes, 0);
+    areas.column_zero[j] = static_cast<uint32_t>(zero_of(operands.zeros.b, matrix * n + j) + offset);
+  std::fill(areas.column_zero + n, areas.column_zero + blocks_ * kernels_.lanes, 0);
 }
 
 void IntegerGemm::prepare(const Operands& operands, int64_t matrix, const Caller& caller, void* scratch) const {
-  const Places places = places_in(scratch);
-  set_column_zeros(operands, matrix, places);
-  prepare_rows({caller, 0, operands.a_signed, operands.zeros.a, 0, places}, 0, tiles_);
+  const ScratchAreas areas = areas_in(scratch);
+  set_column_zeros(operands, matrix, areas);
+  prepare_rows({caller, 0, operands.a_signed, operands.zeros.a, 0, areas}, 0, tiles_);
 }
 
 void IntegerGemm::multiply(int64_t matrix, int32_t* sums, void* scratch, int64_t first, int64_t last) const {
-  multiply(places_in(scratch), matrix_at(pack_, matrix), sums, 0, tiles_, first, last);
+  multiply(areas_in(scratch), matrix_at(pack_, matrix), sums, 0, tiles_, first, last);
 }
 
 void IntegerGemm::run(const Operands& operands, const Caller& caller, void* scratch) const {
   const int64_t m = size_.m, n = size_.n, k = size_.k;
   if (m == 0 || n == 0) return;
-  const Places places = places_in(scratch);
+  const ScratchAreas areas = areas_in(scratch);
   const int64_t pairs = ceil_div(blocks_, 2);
   for (int64_t i = 0; i < size_.a_offsets.size(); ++i) {
     const int64_t which = size_.b_offsets[i];
     if (!pack_)
-      pack_matrix(operands.b.as<std::byte>() + which * k * n, operands.b.dtype == BP_DTYPE_INT8, places.matrix);
-    set_column_zeros(operands, which, places);
-    const uint32_t* matrix = pack_ ? matrix_at(pack_, which) : places.matrix;
+      pack_matrix(operands.b.as<std::byte>() + which * k * n, operands.b.dtype == BP_DTYPE_INT8, areas.matrix);
+    set_column_zeros(operands, which, areas);
+    const uint32_t* matrix = pack_ ? matrix_at(pack_, which) : areas.matrix;
     int32_t* sums = operands.sums + i * operands.sums_step;
     const Product p{.caller = caller,
                     .index = i,
                     .a_signed = operands.a_signed,
                     .a_zeros = operands.zeros.a,
                     .a_row = size_.a_offsets[i] * m,
-                    .places = places};
+                    .areas = areas};
     const auto finish = [&](const SumsPart& part) { caller.finish(caller.finish_function, part); };
     // Threads compute either different rows, and each reads all of B, or different columns, and each reads all of A. On
     // AMX, reading takes longer than multiplying, so threads compute different columns if B is larger than A.
@@ -331,7 +331,7 @@ void IntegerGemm::run(const Operands& operands, const Caller& caller, void* scra
         for (int64_t tile = begin; tile < end; tile += kTogether) {
           const int64_t last = std::min(end, tile + kTogether);
           prepare_rows(p, tile, last);
-          multiply(places, matrix, sums, tile, last, 0, blocks_);
+          multiply(areas, matrix, sums, tile, last, 0, blocks_);
           finish({i, first_row(tile), first_row(last), 0, n});
         }
       });
@@ -339,7 +339,7 @@ void IntegerGemm::run(const Operands& operands, const Caller& caller, void* scra
       parallel(tiles_, 1 + kRowGrain / (1 + max_tile_rows_ * k),
                [&](int64_t begin, int64_t end) { prepare_rows(p, begin, end); });
       parallel(pairs, 1 + kGrain / (1 + 2 * kernels_.lanes * m * k), [&](int64_t begin, int64_t end) {
-        multiply(places, matrix, sums, 0, tiles_, 2 * begin, std::min(blocks_, 2 * end));
+        multiply(areas, matrix, sums, 0, tiles_, 2 * begin, std::min(blocks_, 2 * end));
         finish({i, 0, m, begin * 2 * kernels_.lanes, std::min(n, end * 2 * kernels_.lanes)});
       });
     }

@@ -106,7 +106,7 @@ class IntegerGemm {
     const void* finish_function;
   };
   // The start of each part of scratch memory.
-  struct Places {
+  struct ScratchAreas {
     uint32_t *rows, *row_zero, *row_rest, *column_zero, *matrix;  // `rows` are in the order that the tiles need
     uint8_t* buffers;                                             // one of k bytes for each thread
   };
@@ -116,8 +116,8 @@ class IntegerGemm {
   static const void* row_function(const void* f, int64_t product, int64_t row, uint8_t* buffer) {
     return (*static_cast<const RowAt*>(f))(product, row, buffer);
   }
-  Places places_in(void* scratch) const;
-  void set_column_zeros(const Operands& operands, int64_t matrix, const Places& places) const;
+  ScratchAreas areas_in(void* scratch) const;
+  void set_column_zeros(const Operands& operands, int64_t matrix, const ScratchAreas& areas) const;
   void prepare(const Operands& operands, int64_t matrix, const Caller& caller, void* scratch) const;
   void run(const Operands& operands, const Caller& caller, void* scratch) const;
   PackedWeights::Pack allocate_matrices(int64_t count) const;
@@ -125,7 +125,7 @@ class IntegerGemm {
   void pack_matrix(const void* b, bool is_signed, uint32_t* matrix) const;
   void prepare_rows(const Product& product, int64_t first_tile, int64_t last_tile) const;
   void store_row(const void* a, bool is_signed, int64_t step, uint32_t* to) const;
-  void multiply(const Places& places, const uint32_t* matrix, int32_t* sums, int64_t first_tile, int64_t last_tile,
+  void multiply(const ScratchAreas& areas, const uint32_t* matrix, int32_t* sums, int64_t first_tile, int64_t last_tile,
                 int64_t first_block, int64_t last_block) const;
 
   int64_t first_row(int64_t tile) const { return tile * size_.m / tiles_; }

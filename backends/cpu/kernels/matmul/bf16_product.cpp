@@ -101,7 +101,7 @@ class Bf16ProductStep final : public Step {
     std::vector<float> line(static_cast<size_t>(transposed ? k_ : kBf16Columns));
     std::vector<uint16_t> rounded(line.size());
     const int64_t first = block * kBf16Columns, columns = std::min(kBf16Columns, n_ - first);
-    const auto place = [&](int64_t row, int64_t column) -> uint16_t& {
+    const auto element = [&](int64_t row, int64_t column) -> uint16_t& {
       return to[row / 2 * 2 * kBf16Columns + column * 2 + row % 2];
     };
     const auto round = [&](int64_t at, int64_t count, const auto& scale_of) {
@@ -113,13 +113,13 @@ class Bf16ProductStep final : public Step {
     if (transposed) {
       for (int64_t column = 0; column < columns; ++column) {
         round((first + column) * k_, k_, [&](int64_t) { return first + column; });
-        for (int64_t row = 0; row < k_; ++row) place(row, column) = rounded[static_cast<size_t>(row)];
+        for (int64_t row = 0; row < k_; ++row) element(row, column) = rounded[static_cast<size_t>(row)];
       }
       return;
     }
     for (int64_t row = 0; row < k_; ++row) {
       round(row * n_ + first, columns, [&](int64_t i) { return first + i; });
-      for (int64_t column = 0; column < columns; ++column) place(row, column) = rounded[static_cast<size_t>(column)];
+      for (int64_t column = 0; column < columns; ++column) element(row, column) = rounded[static_cast<size_t>(column)];
     }
   }
 

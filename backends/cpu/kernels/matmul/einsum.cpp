@@ -157,9 +157,9 @@ class Contractions {
 
   void run(Tensors in, float* y, float* scratch) const {
     static constexpr float kOne = 1;
-    const auto data = [&](const Place& place) -> const float* {
-      if (place.input == kNowhere) return &kOne;
-      return place.input == kScratch ? scratch + place.at : in[static_cast<size_t>(place.input)].as<float>();
+    const auto data = [&](const Location& location) -> const float* {
+      if (location.input == kNowhere) return &kOne;
+      return location.input == kScratch ? scratch + location.at : in[static_cast<size_t>(location.input)].as<float>();
     };
     for (const Stage& stage : stages_)
       stage.contraction.run(data(stage.a), data(stage.b), &stage == &stages_.back() ? y : scratch + stage.y,
@@ -168,17 +168,17 @@ class Contractions {
 
  private:
   static constexpr int kScratch = -1, kNowhere = -2;
-  struct Place {
+  struct Location {
     int input;
     int64_t at;
   };
   struct Operand {
-    Place place;
+    Location location;
     std::vector<int64_t> strides;  // one per label
   };
   struct Stage {
     Contraction contraction;
-    Place a, b;
+    Location a, b;
     int64_t y, scratch;
   };
   static inline const Operand kNone{{kNowhere, 0}, {}};
@@ -216,7 +216,7 @@ class Contractions {
     Contraction contraction(std::move(kept), std::move(summed));
     scratch_ += align_up(elements, kAlignment);
     const int64_t own = contraction.scratch_floats();
-    stages_.push_back({std::move(contraction), a.place, b.place, result.place.at, scratch_});
+    stages_.push_back({std::move(contraction), a.location, b.location, result.location.at, scratch_});
     scratch_ += align_up(own, kAlignment);
     return result;
   }

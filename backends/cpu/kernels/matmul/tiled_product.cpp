@@ -18,20 +18,20 @@ Plan plan_tiled_product(const PlanContext& context, const KnownProduct& p, std::
   TiledWork work{.size = {1, 1, p.k, p.n},
                  .taps = 1,
                  .columns = 1,
-                 .in_places = p.m,
-                 .out_places = p.m,
+                 .in_positions = p.m,
+                 .out_positions = p.m,
                  .rows = {.in_width = p.m, .out_width = p.m},
                  .tiles = {},
                  .x_row = 0,
                  .x_column = 0,
-                 .x_place = p.k,
+                 .x_position = p.k,
                  .x_block = lanes,
-                 .y_place = p.n,
+                 .y_position = p.n,
                  .y_block = lanes,
                  .blocked = false,
                  .transposed = !p.b_transposed,
                  .post_ops = p.post_ops};
-  const int64_t tiles = (p.m + max_tile_places(lanes) - 1) / max_tile_places(lanes);
+  const int64_t tiles = (p.m + max_tile_positions(lanes) - 1) / max_tile_positions(lanes);
   for (int64_t t = 0; t < tiles; ++t) {
     const int64_t first = t * p.m / tiles, rows = (t + 1) * p.m / tiles - first;
     const ConvTileKernel one = conv_tile_kernel(lanes, 1, rows, 0), two = conv_tile_kernel(lanes, 2, rows, 0);

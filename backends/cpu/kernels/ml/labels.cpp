@@ -82,7 +82,7 @@ Value default_of(const Node& node, bp_dtype_t dtype) {
 }
 
 struct Dictionary {
-  std::unordered_map<std::string, int64_t> places;  // index of each key in `values`
+  std::unordered_map<std::string, int64_t> indices;  // index of each key in `values`
   Value values;
   Value fallback;
 
@@ -94,8 +94,8 @@ struct Dictionary {
       Texts known(values.tensor), other(fallback.tensor);
       for (const std::string& key : keys) {
         pace.spend(32 + static_cast<int64_t>(key.size()));
-        auto found = places.find(key);
-        texts.push_back(found == places.end() ? other[0] : known[found->second]);
+        auto found = indices.find(key);
+        texts.push_back(found == indices.end() ? other[0] : known[found->second]);
       }
       return make_texts(x.shape, texts);
     }
@@ -103,9 +103,9 @@ struct Dictionary {
     int64_t to = 0;
     for (const std::string& key : keys) {
       pace.spend(32 + static_cast<int64_t>(key.size()));
-      auto found = places.find(key);
-      const Value& from = found == places.end() ? fallback : values;
-      copy_elements(values.tensor.dtype, from.tensor.data, found == places.end() ? 0 : found->second,
+      auto found = indices.find(key);
+      const Value& from = found == indices.end() ? fallback : values;
+      copy_elements(values.tensor.dtype, from.tensor.data, found == indices.end() ? 0 : found->second,
                     result.tensor.data, to++, 1);
     }
     return result;
@@ -114,8 +114,8 @@ struct Dictionary {
 
 std::unique_ptr<Kernel> make_look_up(const Value& keys, Value values, Value fallback) {
   Dictionary dictionary{{}, std::move(values), std::move(fallback)};
-  int64_t place = 0;
-  for (std::string& key : keys_of(keys.tensor)) dictionary.places.insert_or_assign(std::move(key), place++);
+  int64_t index = 0;
+  for (std::string& key : keys_of(keys.tensor)) dictionary.indices.insert_or_assign(std::move(key), index++);
   return make_value_kernel([dictionary = std::move(dictionary)](Values in, Values out) -> Failed {
     out[0] = dictionary.look_up(in[0].tensor);
     return std::nullopt;

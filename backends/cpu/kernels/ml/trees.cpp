@@ -181,30 +181,31 @@ Forest read_old_forest(const Node& node, std::string_view leaf_prefix) {
   expect_length(prefix + "_weights", weights.size(), leaf_trees.size());
 
   Forest forest;
-  std::map<std::pair<int64_t, int64_t>, int64_t> places;  // by (tree, node): the index of a branch, or ~index of a leaf
-  std::vector<size_t> sources;                            // by branch: its index in the attributes' lists
+  std::map<std::pair<int64_t, int64_t>, int64_t>
+      indices;                  // by (tree, node): the index of a branch, or ~index of a leaf
+  std::vector<size_t> sources;  // by branch: its index in the attributes' lists
   for (size_t i = 0; i < count; ++i) {
     bool is_leaf = modes[i] == kModes.back();
-    int64_t place = is_leaf ? ~static_cast<int64_t>(forest.leaves.size()) : static_cast<int64_t>(sources.size());
+    int64_t index = is_leaf ? ~static_cast<int64_t>(forest.leaves.size()) : static_cast<int64_t>(sources.size());
     if (is_leaf)
       forest.leaves.emplace_back();
     else
       sources.push_back(i);
-    if (!places.emplace(std::pair(trees[i], ids[i]), place).second)
+    if (!indices.emplace(std::pair(trees[i], ids[i]), index).second)
       mismatch("tree " + std::to_string(trees[i]) + " has node " + std::to_string(ids[i]) + " twice");
   }
   auto find = [&](int64_t tree, int64_t id) {
-    auto found = places.find({tree, id});
-    if (found == places.end()) mismatch("tree " + std::to_string(tree) + " has no node " + std::to_string(id));
+    auto found = indices.find({tree, id});
+    if (found == indices.end()) mismatch("tree " + std::to_string(tree) + " has no node " + std::to_string(id));
     return found->second;
   };
   std::vector<bool> is_child_branch(sources.size()), is_child_leaf(forest.leaves.size());
-  auto adopt = [&](int64_t place) {
-    if (place >= 0)
-      is_child_branch[static_cast<size_t>(place)] = true;
+  auto adopt = [&](int64_t index) {
+    if (index >= 0)
+      is_child_branch[static_cast<size_t>(index)] = true;
     else
-      is_child_leaf[static_cast<size_t>(~place)] = true;
-    return place;
+      is_child_leaf[static_cast<size_t>(~index)] = true;
+    return index;
   };
   for (size_t i : sources) {
     auto mode = std::ranges::find(kModes, modes[i]);
@@ -214,13 +215,13 @@ Forest read_old_forest(const Node& node, std::string_view leaf_prefix) {
   }
   // Roots are the nodes that are not children of another node, in the order of the attributes' lists.
   for (size_t i = 0; i < count; ++i) {
-    int64_t place = find(trees[i], ids[i]);
-    if (place >= 0 ? !is_child_branch[static_cast<size_t>(place)] : !is_child_leaf[static_cast<size_t>(~place)])
-      forest.roots.push_back(place);
+    int64_t index = find(trees[i], ids[i]);
+    if (index >= 0 ? !is_child_branch[static_cast<size_t>(index)] : !is_child_leaf[static_cast<size_t>(~index)])
+      forest.roots.push_back(index);
   }
   for (size_t i = 0; i < leaf_trees.size(); ++i) {
-    int64_t place = find(leaf_trees[i], leaf_nodes[i]);
-    if (place < 0) forest.leaves[static_cast<size_t>(~place)].push_back({targets[i], weights[i]});
+    int64_t index = find(leaf_trees[i], leaf_nodes[i]);
+    if (index < 0) forest.leaves[static_cast<size_t>(~index)].push_back({targets[i], weights[i]});
   }
   return forest;
 }

@@ -122,16 +122,16 @@ Groups group(int64_t n, bool sorted, const Compare& compare) {
     ++groups.counts.back();
   }
   if (sorted) return groups;
-  std::vector<int64_t> by_first(groups.first.size()), place(by_first);
+  std::vector<int64_t> by_first(groups.first.size()), position(by_first);
   std::iota(by_first.begin(), by_first.end(), 0);
   std::ranges::sort(by_first, {}, [&](int64_t g) { return groups.first[static_cast<size_t>(g)]; });
   Groups result;
   for (int64_t g : by_first) {
-    place[static_cast<size_t>(g)] = static_cast<int64_t>(result.first.size());
+    position[static_cast<size_t>(g)] = static_cast<int64_t>(result.first.size());
     result.first.push_back(groups.first[static_cast<size_t>(g)]);
     result.counts.push_back(groups.counts[static_cast<size_t>(g)]);
   }
-  for (int64_t g : groups.inverse) result.inverse.push_back(place[static_cast<size_t>(g)]);
+  for (int64_t g : groups.inverse) result.inverse.push_back(position[static_cast<size_t>(g)]);
   return result;
 }
 

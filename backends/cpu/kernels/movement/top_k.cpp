@@ -67,8 +67,8 @@ CLONED bool any_above(const int32_t* keys, int64_t n, int32_t threshold) {
 // Returns a rank for element i that is larger the earlier the element comes in the result: the key in the upper 32
 // bits, and the complement of the index in the lower 32.
 uint64_t ranked(int32_t key, int64_t i) {
-  const uint32_t place = static_cast<uint32_t>(key) ^ 0x80000000u;
-  return uint64_t{place} << 32 | (UINT32_MAX - static_cast<uint32_t>(i));
+  const uint32_t ordered = static_cast<uint32_t>(key) ^ 0x80000000u;
+  return uint64_t{ordered} << 32 | (UINT32_MAX - static_cast<uint32_t>(i));
 }
 
 // Writes the k highest ranks of a row to `best`, in descending order. Skips pieces that have no key above the

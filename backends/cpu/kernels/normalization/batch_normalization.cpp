@@ -126,21 +126,21 @@ Plan plan_known(const Normalization& b, std::span<const PostOp> post_ops, Tensor
   for (const PostOp& op : post_ops) {
     if (op.kind == PostOp::kActivation) activations.push_back(op.activation);
   }
-  const int64_t places = x.elements(2, x.rank());
+  const int64_t positions = x.elements(2, x.rank());
   Plan plan = make_plan({x},
                         [=, batch = x[0]](Tensors in, Tensors out) {
                           // Strips are small enough to stay in the L1 cache until the activations are applied.
                           constexpr int64_t kStrip = 4096;
                           const int64_t strip = std::max<int64_t>(1, kStrip / lanes);
-                          const int64_t strips = (places + strip - 1) / strip;
-                          const int64_t grain = 1 + kCheapGrain / (1 + std::min(strip, places) * lanes);
+                          const int64_t strips = (positions + strip - 1) / strip;
+                          const int64_t grain = 1 + kCheapGrain / (1 + std::min(strip, positions) * lanes);
                           parallel(batch * rows * strips, grain, [&](int64_t begin, int64_t end) {
                             for (int64_t task = begin; task < end; ++task) {
                               const int64_t row = task / strips, first = task % strips * strip;
-                              const int64_t count = std::min(strip, places - first);
+                              const int64_t count = std::min(strip, positions - first);
                               const auto channel = static_cast<size_t>(row % rows * lanes);
-                              float* y = out[0].as<float>() + (row * places + first) * lanes;
-                              affine(in[0].as<float>() + (row * places + first) * lanes, y, count, lanes,
+                              float* y = out[0].as<float>() + (row * positions + first) * lanes;
+                              affine(in[0].as<float>() + (row * positions + first) * lanes, y, count, lanes,
                                      &scale[channel], &shift[channel]);
                               for (const Activation& a : activations) activate(a, y, count * lanes);
                             }

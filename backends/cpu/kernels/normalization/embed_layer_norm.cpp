@@ -41,10 +41,11 @@ struct Extents {
 
 // The lookups in the order in which their rows are added.
 std::vector<Lookup> lookups_of(const Extents& e, Tensors in) {
-  const Tensor places = at(in, kPositionIds);
-  std::vector<Lookup> all = {{"input_ids", in[kWords], in[kWordIds].as<int32_t>(), e.length},
-                             {"position_ids", in[kPositions], places.present() ? places.as<int32_t>() : nullptr,
-                              places.present() && places.shape[0] == e.batch ? e.length : 0, true}};
+  const Tensor position_ids = at(in, kPositionIds);
+  std::vector<Lookup> all = {
+      {"input_ids", in[kWords], in[kWordIds].as<int32_t>(), e.length},
+      {"position_ids", in[kPositions], position_ids.present() ? position_ids.as<int32_t>() : nullptr,
+       position_ids.present() && position_ids.shape[0] == e.batch ? e.length : 0, true}};
   if (in[kSegments].present())
     all.push_back(
         {"segment_ids", in[kSegments], in[kSegmentIds].present() ? in[kSegmentIds].as<int32_t>() : nullptr, e.length});
@@ -135,8 +136,8 @@ Plan plan(const PlanContext& context, float epsilon, Tensors in) {
   if (in[kSegments].present() && !fits_table(kSegments)) return mismatch(kSegments, "segment_embedding");
   if (!(in[kGamma].shape == Shape{e.width})) return mismatch(kGamma, "gamma");
   if (!(in[kBeta].shape == Shape{e.width})) return mismatch(kBeta, "beta");
-  if (const Shape& places = at(in, kPositionIds).shape; at(in, kPositionIds).present()) {
-    if (!(places == ids) && !(places == Shape{1, e.length})) return mismatch(kPositionIds, "position_ids");
+  if (const Shape& position_ids = at(in, kPositionIds).shape; at(in, kPositionIds).present()) {
+    if (!(position_ids == ids) && !(position_ids == Shape{1, e.length})) return mismatch(kPositionIds, "position_ids");
   }
   const Shape y{e.batch, e.length, e.width};
   return make_plan({y, Shape{e.batch}, y}, [e, epsilon, plain = context.reference](Tensors inputs, Tensors outputs) {

@@ -67,9 +67,9 @@ CLONED void run_strip(const Lrn& lrn, const T* __restrict x, T* __restrict y, in
   }
 }
 
-// Places of a blocked tensor that are normalized together. A window reads across the vectors that were stored last:
-// with many places, these have reached the cache by then.
-constexpr int64_t kPlaces = 16;
+// Positions of a blocked tensor that are normalized together. A window reads across the vectors that were stored last:
+// with many positions, these have reached the cache by then.
+constexpr int64_t kPositions = 16;
 
 // sums[c] = squares[c] + … + squares[c + others]. Inlined with `others` as a constant, all loads are of one loop.
 [[gnu::always_inline]] inline void sum_windows(const float* __restrict squares, float* __restrict sums,
@@ -90,12 +90,12 @@ constexpr int64_t kPlaces = 16;
   }
 }
 
-// Normalizes `count` adjacent places of a blocked tensor whose blocks are `step` elements apart. `squares` and `sums`
-// have room for channels + before + after floats for each place. The squares of a place's channels are there with zeros
-// on both sides, so that windows need no bounds checks.
+// Normalizes `count` adjacent positions of a blocked tensor whose blocks are `step` elements apart. `squares` and
+// `sums` have room for channels + before + after floats for each position. The squares of a position's channels are
+// there with zeros on both sides, so that windows need no bounds checks.
 template <int64_t kLanes>
-CLONED void run_places(const Lrn& lrn, const float* __restrict x, float* __restrict y, int64_t blocks, int64_t step,
-                       int64_t count, float* __restrict squares, float* __restrict sums) {
+CLONED void run_positions(const Lrn& lrn, const float* __restrict x, float* __restrict y, int64_t blocks, int64_t step,
+                          int64_t count, float* __restrict squares, float* __restrict sums) {
   const int64_t channels = blocks * kLanes;
   const int64_t before = lrn.before(channels), others = before + lrn.after(channels), row = channels + others;
   for (int64_t b = 0; b < blocks; ++b) {
@@ -123,20 +123,20 @@ CLONED void run_places(const Lrn& lrn, const float* __restrict x, float* __restr
 }
 
 Plan plan_blocked(const Lrn& lrn, const Shape& x) {
-  const int64_t lanes = channel_block(), blocks = (x[1] + lanes - 1) / lanes, places = x.elements(2, x.rank());
+  const int64_t lanes = channel_block(), blocks = (x[1] + lanes - 1) / lanes, positions = x.elements(2, x.rank());
   Plan plan = make_plan({x}, [=, batch = x[0]](Tensors in, Tensors out) {
-    parallel(batch * places, 1 + kMathGrain / (blocks * lanes), [&](int64_t begin, int64_t end) {
+    parallel(batch * positions, 1 + kMathGrain / (blocks * lanes), [&](int64_t begin, int64_t end) {
       const int64_t channels = blocks * lanes, others = lrn.before(channels) + lrn.after(channels);
-      const int64_t most = std::min(kPlaces, end - begin);
+      const int64_t most = std::min(kPositions, end - begin);
       require_memory(2 * most * (channels + others), sizeof(float));
       std::vector<float> squares(static_cast<size_t>(most * (channels + others))), sums(squares.size());
       Pace pace;
       for (int64_t i = begin, count; i < end; i += count) {
-        count = std::min({kPlaces, end - i, places - i % places});
+        count = std::min({kPositions, end - i, positions - i % positions});
         pace.spend(count * channels * (others + 1));
-        const int64_t at = (i / places * blocks * places + i % places) * lanes;
-        clone_of<run_places<16>, run_places<8>>(lrn, in[0].as<float>() + at, out[0].as<float>() + at, blocks,
-                                                places * lanes, count, squares.data(), sums.data());
+        const int64_t at = (i / positions * blocks * positions + i % positions) * lanes;
+        clone_of<run_positions<16>, run_positions<8>>(lrn, in[0].as<float>() + at, out[0].as<float>() + at, blocks,
+                                                      positions * lanes, count, squares.data(), sums.data());
       }
     });
     clear_padding(out[0]);  // with a bias of 0, the padding is 0 / 0

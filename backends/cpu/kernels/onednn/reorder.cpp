@@ -18,23 +18,23 @@ namespace {
 constexpr int64_t kFewFloats = 4096;
 
 template <int64_t kLanes>
-void to_blocked(const float* from, float* to, int64_t channels, int64_t places) {
-  for (int64_t c = 0; c < channels; c += kLanes, from += kLanes * places, to += kLanes * places) {
+void to_blocked(const float* from, float* to, int64_t channels, int64_t positions) {
+  for (int64_t c = 0; c < channels; c += kLanes, from += kLanes * positions, to += kLanes * positions) {
     const int64_t count = std::min(kLanes, channels - c);
-    for (int64_t p = 0; p < places; ++p) {
+    for (int64_t p = 0; p < positions; ++p) {
       float lanes[kLanes] = {};
-      for (int64_t l = 0; l < count; ++l) lanes[l] = from[l * places + p];
+      for (int64_t l = 0; l < count; ++l) lanes[l] = from[l * positions + p];
       for (int64_t l = 0; l < kLanes; ++l) to[p * kLanes + l] = lanes[l];
     }
   }
 }
 
 template <int64_t kLanes>
-void to_dense(const float* from, float* to, int64_t channels, int64_t places) {
-  for (int64_t c = 0; c < channels; c += kLanes, from += kLanes * places, to += kLanes * places) {
+void to_dense(const float* from, float* to, int64_t channels, int64_t positions) {
+  for (int64_t c = 0; c < channels; c += kLanes, from += kLanes * positions, to += kLanes * positions) {
     const int64_t count = std::min(kLanes, channels - c);
     for (int64_t l = 0; l < count; ++l) {
-      for (int64_t p = 0; p < places; ++p) to[l * places + p] = from[p * kLanes + l];
+      for (int64_t p = 0; p < positions; ++p) to[l * positions + p] = from[p * kLanes + l];
     }
   }
 }
@@ -46,21 +46,21 @@ class Reorder final : public Step {
   Reorder(const Shape& shape, Format from, Format to) : from_(from), to_(to), alias_(same_bytes(shape) ? 0 : -1) {
     batch_ = shape[0];
     channels_ = shape[1];
-    places_ = shape.elements(2, shape.rank());
+    positions_ = shape.elements(2, shape.rank());
     blocks_ = (channels_ + channel_block() - 1) / channel_block();
   }
   int alias() const override { return alias_; }
 
   std::optional<std::string> run(Tensors in, Tensors out, void*) const override {
     const int64_t block = channel_block();
-    parallel(batch_ * blocks_, 1 + kCheapGrain / (block * places_), [&](int64_t begin, int64_t end) {
+    parallel(batch_ * blocks_, 1 + kCheapGrain / (block * positions_), [&](int64_t begin, int64_t end) {
       while (begin < end) {
         int64_t image = begin / blocks_;
         int64_t first = begin % blocks_;
         int64_t last = std::min(blocks_, first + end - begin);
         int64_t channels = std::min(channels_, last * block) - first * block;
-        int64_t dense = (image * channels_ + first * block) * places_;
-        int64_t blocked = begin * block * places_;
+        int64_t dense = (image * channels_ + first * block) * positions_;
+        int64_t blocked = begin * block * positions_;
         const float* from = in[0].as<float>() + (from_ == Format::kDense ? dense : blocked);
         float* to = out[0].as<float>() + (to_ == Format::kDense ? dense : blocked);
         reorder(from, to, channels);
@@ -72,19 +72,21 @@ class Reorder final : public Step {
 
  private:
   void reorder(const float* from, float* to, int64_t channels) const {
-    if (channels * places_ > kFewFloats) {
-      const dnnl::memory::dims dims{1, channels, places_};
+    if (channels * positions_ > kFewFloats) {
+      const dnnl::memory::dims dims{1, channels, positions_};
       onednn_reorder(layout_of(dims, from_), from, layout_of(dims, to_), to);
     } else if (to_ == Format::kBlocked) {
-      channel_block() == 16 ? to_blocked<16>(from, to, channels, places_) : to_blocked<8>(from, to, channels, places_);
+      channel_block() == 16 ? to_blocked<16>(from, to, channels, positions_)
+                            : to_blocked<8>(from, to, channels, positions_);
     } else {
-      channel_block() == 16 ? to_dense<16>(from, to, channels, places_) : to_dense<8>(from, to, channels, places_);
+      channel_block() == 16 ? to_dense<16>(from, to, channels, positions_)
+                            : to_dense<8>(from, to, channels, positions_);
     }
   }
 
   Format from_, to_;
   int alias_;
-  int64_t batch_, channels_, places_, blocks_;
+  int64_t batch_, channels_, positions_, blocks_;
 };
 
 // Interleaves three channels, as of an RGB image.
@@ -104,29 +106,29 @@ class ByteReorder final : public Step {
       : to_last_(from == Format::kDense),
         batch_(shape[0]),
         channels_(shape[1]),
-        places_(shape.elements(2, shape.rank())) {}
-  int alias() const override { return channels_ == 1 || places_ == 1 ? 0 : -1; }
+        positions_(shape.elements(2, shape.rank())) {}
+  int alias() const override { return channels_ == 1 || positions_ == 1 ? 0 : -1; }
 
   std::optional<std::string> run(Tensors in, Tensors out, void*) const override {
     constexpr int64_t kStrip = 256;
-    const int64_t strips = (places_ + kStrip - 1) / kStrip;
+    const int64_t strips = (positions_ + kStrip - 1) / kStrip;
     parallel(batch_ * strips, 1 + kCheapGrain / (kStrip * channels_), [&](int64_t begin, int64_t end) {
       for (int64_t task = begin; task < end; ++task) {
-        const int64_t image = task / strips * channels_ * places_;
-        const int64_t first = task % strips * kStrip, last = std::min(places_, first + kStrip);
+        const int64_t image = task / strips * channels_ * positions_;
+        const int64_t first = task % strips * kStrip, last = std::min(positions_, first + kStrip);
         const uint8_t* from = in[0].as<uint8_t>() + image;
         uint8_t* to = out[0].as<uint8_t>() + image;
         if (to_last_ && channels_ == 3) {
-          clone_of<interleave_3>(from + first, from + places_ + first, from + 2 * places_ + first, to + first * 3,
+          clone_of<interleave_3>(from + first, from + positions_ + first, from + 2 * positions_ + first, to + first * 3,
                                  last - first);
           continue;
         }
         for (int64_t p = first; p < last; ++p) {
           for (int64_t c = 0; c < channels_; ++c) {
             if (to_last_)
-              to[p * channels_ + c] = from[c * places_ + p];
+              to[p * channels_ + c] = from[c * positions_ + p];
             else
-              to[c * places_ + p] = from[p * channels_ + c];
+              to[c * positions_ + p] = from[p * channels_ + c];
           }
         }
       }
@@ -136,7 +138,7 @@ class ByteReorder final : public Step {
 
  private:
   bool to_last_;
-  int64_t batch_, channels_, places_;
+  int64_t batch_, channels_, positions_;
 };
 
 }  // namespace

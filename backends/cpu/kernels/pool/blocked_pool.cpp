@@ -17,11 +17,11 @@ std::vector<Reach> reaches(const Window& w, size_t d) {
   for (int64_t o = 0; o < w.out[d]; ++o) {
     int64_t start = o * w.stride[d] - w.begin[d];
     int64_t skipped = start >= 0 ? 0 : (-start + w.dilation[d] - 1) / w.dilation[d];
-    auto places_before = [&](int64_t limit) {
+    auto positions_before = [&](int64_t limit) {
       return std::clamp<int64_t>((limit - start + w.dilation[d] - 1) / w.dilation[d], 0, w.kernel[d]);
     };
-    all.push_back({start + skipped * w.dilation[d], std::max<int64_t>(0, places_before(w.in[d]) - skipped),
-                   places_before(w.in[d] + w.end[d])});
+    all.push_back({start + skipped * w.dilation[d], std::max<int64_t>(0, positions_before(w.in[d]) - skipped),
+                   positions_before(w.in[d] + w.end[d])});
   }
   return all;
 }
@@ -53,9 +53,10 @@ CLONED void pool_row(const RowTask& t, float* y) {
       }
     }
     if constexpr (!kMaximum) {
-      const float places = t.counts_padding ? static_cast<float>(t.padded_rows) * static_cast<float>(reach.padded_count)
-                                            : static_cast<float>(t.row_count * reach.count);
-      joined = joined * Lanes::all(1.0f / (places > 1 ? places : 1.0f));
+      const float positions = t.counts_padding
+                                  ? static_cast<float>(t.padded_rows) * static_cast<float>(reach.padded_count)
+                                  : static_cast<float>(t.row_count * reach.count);
+      joined = joined * Lanes::all(1.0f / (positions > 1 ? positions : 1.0f));
     }
     joined.store(y);
   }

@@ -25,7 +25,7 @@ using PoolTypes = TypeList<float, double, Half, BFloat16, int8_t, uint8_t>;
 struct Cell {
   Spatial start;  // the first input position
   Spatial count;  // positions along each dimension
-  double padded_places = 1;
+  double padded_positions = 1;
 };
 
 // Calls f(output element, cell) for all elements of a plane. Computes the reaches along each dimension once for all.
@@ -33,7 +33,7 @@ template <class F>
 void each_cell(const Window& w, const F& f) {
   const std::array all{reaches(w, 0), reaches(w, 1), reaches(w, 2)};
   Cell cell;
-  const auto place = [&](size_t d, int64_t o) {
+  const auto position = [&](size_t d, int64_t o) {
     const Reach& reach = all[d][static_cast<size_t>(o)];
     cell.start[d] = reach.first;
     cell.count[d] = reach.count;
@@ -42,11 +42,11 @@ void each_cell(const Window& w, const F& f) {
   int64_t o = 0;
   Pace pace;
   for (int64_t z = 0; z < w.out[0]; ++z) {
-    const int64_t deep = place(0, z);
+    const int64_t deep = position(0, z);
     for (int64_t y = 0; y < w.out[1]; ++y) {
-      const int64_t high = place(1, y);
+      const int64_t high = position(1, y);
       for (int64_t x = 0; x < w.out[2]; ++x) {
-        cell.padded_places = static_cast<double>(deep * high) * static_cast<double>(place(2, x));
+        cell.padded_positions = static_cast<double>(deep * high) * static_cast<double>(position(2, x));
         pace.spend(cell.count[0] * cell.count[1] * cell.count[2]);
         f(o++, cell);
       }
@@ -55,7 +55,7 @@ void each_cell(const Window& w, const F& f) {
 }
 
 template <class F>
-void each_place(const Window& w, const Cell& cell, const F& f) {
+void each_position(const Window& w, const Cell& cell, const F& f) {
   for (int64_t z = 0; z < cell.count[0]; ++z) {
     int64_t iz = cell.start[0] + z * w.dilation[0];
     for (int64_t y = 0; y < cell.count[1]; ++y) {
@@ -90,20 +90,20 @@ void max_pool(const Window& w, int64_t planes, bool column_major, Tensors in, Te
   each_plane(w, planes, [&](int64_t x0, int64_t y0) {
     each_cell(w, [&](int64_t o, const Cell& cell) {
       T best = lowest<T>();
-      int64_t best_place = -1;
-      each_place(w, cell, [&](int64_t i) {
-        if (best_place >= 0 && !(static_cast<compute_t<T>>(x[x0 + i]) > static_cast<compute_t<T>>(best))) return;
+      int64_t best_position = -1;
+      each_position(w, cell, [&](int64_t i) {
+        if (best_position >= 0 && !(static_cast<compute_t<T>>(x[x0 + i]) > static_cast<compute_t<T>>(best))) return;
         best = x[x0 + i];
-        best_place = i;
+        best_position = i;
       });
       y[y0 + o] = best;
       if (indices == nullptr) return;
-      int64_t place = std::max<int64_t>(best_place, 0);
+      int64_t position = std::max<int64_t>(best_position, 0);
       if (column_major) {
-        int64_t iz = place / (w.in[1] * w.in[2]), iy = place / w.in[2] % w.in[1], ix = place % w.in[2];
-        place = iz + w.in[0] * (iy + w.in[1] * ix);
+        int64_t iz = position / (w.in[1] * w.in[2]), iy = position / w.in[2] % w.in[1], ix = position % w.in[2];
+        position = iz + w.in[0] * (iy + w.in[1] * ix);
       }
-      indices[y0 + o] = x0 + place;
+      indices[y0 + o] = x0 + position;
     });
   });
 }
@@ -114,9 +114,9 @@ void average_pool(const Window& w, int64_t planes, bool count_padding, Tensors i
   each_plane(w, planes, [&, x = in[0].as<T>(), y = out[0].as<T>()](int64_t x0, int64_t y0) {
     each_cell(w, [&](int64_t o, const Cell& cell) {
       C sum = 0;
-      each_place(w, cell, [&](int64_t i) { sum += static_cast<C>(x[x0 + i]); });
+      each_position(w, cell, [&](int64_t i) { sum += static_cast<C>(x[x0 + i]); });
       const auto inside = static_cast<double>(cell.count[0] * cell.count[1] * cell.count[2]);
-      y[y0 + o] = static_cast<T>(sum / static_cast<C>(std::max(1.0, count_padding ? cell.padded_places : inside)));
+      y[y0 + o] = static_cast<T>(sum / static_cast<C>(std::max(1.0, count_padding ? cell.padded_positions : inside)));
     });
   });
 }
@@ -127,7 +127,7 @@ void lp_pool(const Window& w, int64_t planes, int64_t p, Tensors in, Tensors out
   each_plane(w, planes, [&, x = in[0].as<T>(), y = out[0].as<T>()](int64_t x0, int64_t y0) {
     each_cell(w, [&](int64_t o, const Cell& cell) {
       C sum = 0;
-      each_place(w, cell, [&](int64_t i) {
+      each_position(w, cell, [&](int64_t i) {
         C v = std::abs(static_cast<C>(x[x0 + i]));
         sum += p == 2 ? v * v : p == 1 ? v : std::pow(v, static_cast<C>(p));
       });

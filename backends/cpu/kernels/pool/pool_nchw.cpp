@@ -124,7 +124,7 @@ class PaddedRow {
       }
     }
   }
-  const float* place(int64_t j) const {
+  const float* position(int64_t j) const {
     const int64_t stride = w_.stride[2], offset = j * w_.dilation[2];
     return stride == 1 ? row_.data() + offset : parts_.data() + offset % stride * part_length_ + offset / stride;
   }
@@ -160,7 +160,7 @@ Plan plan_pool_nchw(const BlockedPool& pool, const Window& w, const Shape& input
       std::vector<PaddedRow> together(
           static_cast<size_t>(std::min(std::clamp<int64_t>((1 << 15) / row_length(w), 1, 8), end - begin)),
           PaddedRow(w, pool.maximum ? kLowest : 0));
-      std::vector<const float*> sources, places(static_cast<size_t>(w.kernel[2]));
+      std::vector<const float*> sources, positions(static_cast<size_t>(w.kernel[2]));
       for (int64_t first = begin; first < end; first += static_cast<int64_t>(together.size())) {
         const std::span<PaddedRow> part(together.data(), std::min(together.size(), static_cast<size_t>(end - first)));
         int64_t task = first;
@@ -184,9 +184,9 @@ Plan plan_pool_nchw(const BlockedPool& pool, const Window& w, const Shape& input
         for (PaddedRow& row : part) row.split();
         task = first;
         for (const PaddedRow& row : part) {
-          for (int64_t j = 0; j < w.kernel[2]; ++j) places[static_cast<size_t>(j)] = row.place(j);
+          for (int64_t j = 0; j < w.kernel[2]; ++j) positions[static_cast<size_t>(j)] = row.position(j);
           float* result = out[0].as<float>() + task * n;
-          join(places.data(), w.kernel[2], result, n);
+          join(positions.data(), w.kernel[2], result, n);
           const Reach& z = depth[static_cast<size_t>(task % rows / w.out[1])];
           const Reach& y = height[static_cast<size_t>(task % w.out[1])];
           const int64_t read = pool.counts_padding ? z.padded_count * y.padded_count : z.count * y.count;

@@ -89,7 +89,7 @@ class Q8ConvStep final : public Step {
     const Window& w = problem.window;
     source_image_ = size_.in_channels * w.in_size();
     result_image_ = size_.out_channels * w.out_size();
-    places_ = w.out_size();
+    positions_ = w.out_size();
     described_ = cut(w, product, steps);
     if (!described_) return;
     PackedWeights::Layouts layouts;
@@ -139,7 +139,7 @@ class Q8ConvStep final : public Step {
         execution.add(DNNL_ARG_DST, part.layouts.result, target);
         execution.add(DNNL_ARG_SCRATCHPAD, part.layouts.scratchpad, scratchpad);
         execution.run(part.primitive);
-        for (int64_t p = 0; narrow_bytes_ != 0 && p < places_; ++p)
+        for (int64_t p = 0; narrow_bytes_ != 0 && p < positions_; ++p)
           std::memcpy(to + p * size_.out_channels, static_cast<uint8_t*>(target) + p * part.channels,
                       static_cast<size_t>(part.channels));
       }
@@ -166,7 +166,7 @@ class Q8ConvStep final : public Step {
         const int64_t first = i * blocks / count * kChannelBlock;
         const int64_t last = i + 1 == count ? size_.out_channels : (i + 1) * blocks / count * kChannelBlock;
         if (!add_part(w, product, steps, 0, rows, first, last - first)) return false;
-        narrow_bytes_ = std::max(narrow_bytes_, align_up((last - first) * places_));
+        narrow_bytes_ = std::max(narrow_bytes_, align_up((last - first) * positions_));
       }
       return true;
     }
@@ -265,7 +265,7 @@ class Q8ConvStep final : public Step {
   bool described_ = false;
   std::vector<Part> parts_;
   PackedWeights::Pack pack_;
-  int64_t source_image_ = 0, result_image_ = 0, places_ = 0;
+  int64_t source_image_ = 0, result_image_ = 0, positions_ = 0;
   int64_t weight_bytes_ = 0, scratchpad_bytes_ = 0, narrow_bytes_ = 0;
 };
 

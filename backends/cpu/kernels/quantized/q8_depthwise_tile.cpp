@@ -12,7 +12,7 @@ namespace {
 
 using namespace q8_lanes;
 
-template <int kRows, int kPlaces, int kWidth, bool kSigned>
+template <int kRows, int kPositions, int kWidth, bool kSigned>
 struct Kind {
   using Bytes = typename Vectors<kWidth>::Bytes;
   using Int16s = typename Vectors<kWidth>::Int16s;
@@ -25,7 +25,7 @@ struct Kind {
   }
   [[gnu::always_inline]] static inline Quads quads_at(const uint8_t* x, int64_t column) {
     const Bytes x0 = unsigned_at(x), x1 = unsigned_at(x + column), x2 = unsigned_at(x + 2 * column);
-    const Bytes x3 = kPlaces == 2 ? unsigned_at(x + 3 * column) : x2;
+    const Bytes x3 = kPositions == 2 ? unsigned_at(x + 3 * column) : x2;
     const Bytes low01 = punpcklbw(x0, x1), high01 = punpckhbw(x0, x1);
     const Bytes low23 = punpcklbw(x2, x3), high23 = punpckhbw(x2, x3);
     return {punpcklwd(low01, low23), punpckhwd(low01, low23), punpcklwd(high01, high23), punpckhwd(high01, high23)};
@@ -38,9 +38,9 @@ struct Kind {
   };
   // Computes the results at one position. A quad holds four input columns of a channel; q0 to q2 are the quads of the
   // three rows of the window, w0 to w2 their weights.
-  [[gnu::always_inline]] static inline Int32s place(const Constants& c, const Bytes& q0, const Bytes& q1,
-                                                    const Bytes& q2, const Bytes& w0, const Bytes& w1,
-                                                    const Bytes& w2) {
+  [[gnu::always_inline]] static inline Int32s position(const Constants& c, const Bytes& q0, const Bytes& q1,
+                                                       const Bytes& q2, const Bytes& w0, const Bytes& w1,
+                                                       const Bytes& w2) {
     Int32s sum = c.start;
     add_products(sum, q0, w0);
     add_products(sum, q1, w1);
@@ -53,25 +53,25 @@ struct Kind {
                                                  Int32s& y11) {
     const Constants c{load<Int32s>(pack), load<Floats>(pack + 4 * kWidth), load<Floats>(pack + 8 * kWidth)};
     const std::byte* weights = pack + 12 * kWidth;
-    constexpr int64_t kPlace = 4 * kWidth, kRow = kPlaces * kPlace;
+    constexpr int64_t kPosition = 4 * kWidth, kRow = kPositions * kPosition;
     y00 = y01 = y10 = y11 = c.start;
     const Bytes w0 = load<Bytes>(weights), w1 = load<Bytes>(weights + kRow), w2 = load<Bytes>(weights + 2 * kRow);
-    y00 = place(c, q0, q1, q2, w0, w1, w2);
-    if (kRows == 2) y10 = place(c, q1, q2, q3, w0, w1, w2);
-    if (kPlaces == 1) return;
-    const Bytes v0 = load<Bytes>(weights + kPlace), v1 = load<Bytes>(weights + kPlace + kRow);
-    const Bytes v2 = load<Bytes>(weights + kPlace + 2 * kRow);
-    y01 = place(c, q0, q1, q2, v0, v1, v2);
-    if (kRows == 2) y11 = place(c, q1, q2, q3, v0, v1, v2);
+    y00 = position(c, q0, q1, q2, w0, w1, w2);
+    if (kRows == 2) y10 = position(c, q1, q2, q3, w0, w1, w2);
+    if (kPositions == 1) return;
+    const Bytes v0 = load<Bytes>(weights + kPosition), v1 = load<Bytes>(weights + kPosition + kRow);
+    const Bytes v2 = load<Bytes>(weights + kPosition + 2 * kRow);
+    y01 = position(c, q0, q1, q2, v0, v1, v2);
+    if (kRows == 2) y11 = position(c, q1, q2, q3, v0, v1, v2);
   }
 
   [[gnu::always_inline]] static inline void run(const DepthwiseTile& t) {
     const auto requantization = Requantization<kWidth>::of(t.zero, t.low, t.high, t.result_signed);
     const uint8_t *x0 = t.rows[0], *x1 = t.rows[1], *x2 = t.rows[2], *x3 = kRows == 2 ? t.rows[3] : t.rows[2];
-    const int64_t column = t.x_column, x_step = t.x_step, y_place = t.y_place, y_row = t.y_row;
+    const int64_t column = t.x_column, x_step = t.x_step, y_position = t.y_position, y_row = t.y_row;
     const std::byte* const pack = t.pack;
     uint8_t* y = t.y;
-    for (int64_t i = 0; i < t.count; ++i, y += kPlaces * y_place) {
+    for (int64_t i = 0; i < t.count; ++i, y += kPositions * y_position) {
       const Quads q0 = quads_at(x0, column), q1 = quads_at(x1, column);
       const Quads q2 = quads_at(x2, column);
       const Quads q3 = kRows == 2 ? quads_at(x3, column) : q2;
@@ -83,10 +83,10 @@ struct Kind {
       part(q0.c, q1.c, q2.c, q3.c, pack + 2 * kWidth, a00, a01, a10, a11);
       part(q0.d, q1.d, q2.d, q3.d, pack + 3 * kWidth, b00, b01, b10, b11);
       store(y, requantization.to_bytes(y00, requantization.to_int16s(a00, b00)));
-      if (kPlaces == 2) store(y + y_place, requantization.to_bytes(y01, requantization.to_int16s(a01, b01)));
+      if (kPositions == 2) store(y + y_position, requantization.to_bytes(y01, requantization.to_int16s(a01, b01)));
       if (kRows == 2) store(y + y_row, requantization.to_bytes(y10, requantization.to_int16s(a10, b10)));
-      if (kRows == 2 && kPlaces == 2)
-        store(y + y_row + y_place, requantization.to_bytes(y11, requantization.to_int16s(a11, b11)));
+      if (kRows == 2 && kPositions == 2)
+        store(y + y_row + y_position, requantization.to_bytes(y11, requantization.to_int16s(a11, b11)));
       x0 += x_step;
       x1 += x_step;
       x2 += x_step;
@@ -95,22 +95,22 @@ struct Kind {
   }
 };
 
-template <int kPlaces, int kWidth, bool kSigned>
+template <int kPositions, int kWidth, bool kSigned>
 FOR_AVX512 void convolve(const DepthwiseTile& t) {
-  Kind<kPlaces, kPlaces, kWidth, kSigned>::run(t);
+  Kind<kPositions, kPositions, kWidth, kSigned>::run(t);
 }
 
-template <int kPlaces>
+template <int kPositions>
 DepthwiseKernel kernel_of(int64_t width, bool is_signed) {
-  if (is_signed) return width == 64 ? convolve<kPlaces, 64, true> : convolve<kPlaces, 32, true>;
-  return width == 64 ? convolve<kPlaces, 64, false> : convolve<kPlaces, 32, false>;
+  if (is_signed) return width == 64 ? convolve<kPositions, 64, true> : convolve<kPositions, 32, true>;
+  return width == 64 ? convolve<kPositions, 64, false> : convolve<kPositions, 32, false>;
 }
 
 }  // namespace
 
-DepthwiseKernel depthwise_kernel(int64_t places, int64_t width, bool is_signed) {
+DepthwiseKernel depthwise_kernel(int64_t positions, int64_t width, bool is_signed) {
   if (!processor().vnni) return nullptr;
-  return places == 1 ? kernel_of<1>(width, is_signed) : kernel_of<2>(width, is_signed);
+  return positions == 1 ? kernel_of<1>(width, is_signed) : kernel_of<2>(width, is_signed);
 }
 
 #else

@@ -21,16 +21,16 @@ struct DepthwiseTile {
   // columns], 0 for a column that the position does not read.
   const std::byte* pack;
   uint8_t* y;
-  int64_t y_place, y_row;   // bytes from one output column, and from one output row, to the next
-  int32_t zero, low, high;  // the result's zero point; results are clamped to [low, high]
+  int64_t y_position, y_row;  // bytes from one output column, and from one output row, to the next
+  int32_t zero, low, high;    // the result's zero point; results are clamped to [low, high]
   bool result_signed;
 };
 
 using DepthwiseKernel = void (*)(const DepthwiseTile& tile);
 
-// Returns the kernel for tiles of `places` × `places` positions (1 or 2) and `width` channels (32 or 64). `is_signed`
-// describes the inputs. Returns null if the processor or the compiler lacks AVX-512 VNNI.
-DepthwiseKernel depthwise_kernel(int64_t places, int64_t width, bool is_signed);
+// Returns the kernel for tiles of `positions` × `positions` positions (1 or 2) and `width` channels (32 or 64).
+// `is_signed` describes the inputs. Returns null if the processor or the compiler lacks AVX-512 VNNI.
+DepthwiseKernel depthwise_kernel(int64_t positions, int64_t width, bool is_signed);
 
 // Returns the channel at index i of a pack of `width` channels. Channels are not in sequence, because bytes are
 // unpacked within 16-byte lanes (simd/q8_lanes.h).

@@ -56,9 +56,9 @@ CLONED void widen_signed(const int8_t* __restrict x, int64_t n, int32_t zero, fl
 }
 
 // Computes kLanes channels of one output position: the sum of products of x and w over `taps`, which are pairs of
-// places in x and in w.
-CLONED void multiply_place(const float* x, const float* w, const int64_t* taps, int64_t count, const Requantize& r,
-                           uint8_t* y) {
+// positions in x and in w.
+CLONED void multiply_position(const float* x, const float* w, const int64_t* taps, int64_t count, const Requantize& r,
+                              uint8_t* y) {
   using Vector = FloatLanes<32, 1>;
   constexpr int64_t kVectors = kLanes / Vector::kCount;
   Vector sums[kVectors] = {};
@@ -113,16 +113,16 @@ class Q8ProductStep final : public Q8IntegerStep {
   int64_t scratch_bytes() const override { return sums_bytes() + products_.scratch_bytes(); }
 
   std::optional<std::string> run(Tensors in, Tensors out, void* scratch) const override {
-    const int64_t each = work_.size.in_channels, n = products_.size().n, places = products_.size().m;
+    const int64_t each = work_.size.in_channels, n = products_.size().n, positions = products_.size().m;
     const int32_t x_zero = work_.source.zero, w_zero = work_.weight_zero;
     auto* sums = static_cast<int32_t*>(scratch);
     const bool is_flat = taps_ == 1 && work_.window.stride == Spatial{1, 1, 1} && work_.window.in == work_.window.out;
-    const auto row_at = [&](int64_t image, int64_t place, uint8_t* buffer) -> const uint8_t* {
+    const auto row_at = [&](int64_t image, int64_t position, uint8_t* buffer) -> const uint8_t* {
       const auto* x = in[0].as<const uint8_t>() + image * work_.window.in_size() * each;
-      if (is_flat) return x + place * each;
+      if (is_flat) return x + position * each;
       const uint8_t* only = buffer;
       each_tap(
-          work_.window, place,
+          work_.window, position,
           [&](int64_t t, int64_t at) {
             if (taps_ == 1)
               only = x + at * each;
@@ -134,7 +134,7 @@ class Q8ProductStep final : public Q8IntegerStep {
     };
     products_.run({work_.source.is_signed(), in[1], {{&x_zero, 1}, {&w_zero, 1}}, sums, 0}, row_at,
                   static_cast<std::byte*>(scratch) + sums_bytes(), [&](const SumsPart& part) {
-                    uint8_t* y = out[0].as<uint8_t>() + part.batch * places * n;
+                    uint8_t* y = out[0].as<uint8_t>() + part.batch * positions * n;
                     const Requantize r = requantize(part.first_column);
                     for (int64_t i = part.first_row; i < part.last_row; ++i) {
                       const int64_t at = i * n + part.first_column;
@@ -177,12 +177,12 @@ class Q8DepthwiseFloatStep final : public Q8IntegerStep {
   int64_t scratch_bytes() const override { return image() * int64_t{sizeof(float)}; }
 
   std::optional<std::string> run(Tensors in, Tensors out, void* scratch) const override {
-    const int64_t n = work_.size.out_channels, places = work_.window.out_size();
+    const int64_t n = work_.size.out_channels, positions = work_.window.out_size();
     auto* floats = static_cast<float*>(scratch);
     const auto* weights = reinterpret_cast<const float*>(pack_.get());
     for (int64_t b = 0; b < work_.size.batch; ++b) {
       const auto* x = in[0].as<const uint8_t>() + b * image();
-      uint8_t* y = out[0].as<uint8_t>() + b * places * n;
+      uint8_t* y = out[0].as<uint8_t>() + b * positions * n;
       parallel(image(), kFloatGrain, [&](int64_t begin, int64_t end) {
         if (work_.source.is_signed())
           clone_of<widen_signed>(reinterpret_cast<const int8_t*>(x) + begin, end - begin, work_.source.zero,
@@ -190,22 +190,22 @@ class Q8DepthwiseFloatStep final : public Q8IntegerStep {
         else
           clone_of<widen_unsigned>(x + begin, end - begin, work_.source.zero, floats + begin);
       });
-      parallel(places, 1 + kDepthwiseGrain / (taps_ * n), [&](int64_t begin, int64_t end) {
+      parallel(positions, 1 + kDepthwiseGrain / (taps_ * n), [&](int64_t begin, int64_t end) {
         std::vector<int64_t> at(static_cast<size_t>(2 * taps_));
-        for (int64_t place = begin; place < end; ++place) {
+        for (int64_t position = begin; position < end; ++position) {
           int64_t taps = 0;
           each_tap(
-              work_.window, place,
-              [&](int64_t t, int64_t position) {
-                at[static_cast<size_t>(2 * taps)] = position * n;
+              work_.window, position,
+              [&](int64_t t, int64_t from) {
+                at[static_cast<size_t>(2 * taps)] = from * n;
                 at[static_cast<size_t>(2 * taps + 1)] = t * n;
                 ++taps;
               },
               [](int64_t) {});
           for (int64_t c = 0; c < n; c += kLanes) {
             const int64_t first = std::min(c, n - kLanes);  // the last vectors may overlap those before them
-            clone_of<multiply_place>(floats + first, weights + first, at.data(), taps, requantize(first),
-                                     y + place * n + first);
+            clone_of<multiply_position>(floats + first, weights + first, at.data(), taps, requantize(first),
+                                        y + position * n + first);
           }
         }
       });

@@ -25,13 +25,13 @@ constexpr int64_t kTaskWork = int64_t{1} << 19;
 // Rows of output positions whose inputs are evenly spaced.
 struct Rows {
   int64_t count, width;  // rows of the output, and positions in each
-  int64_t x_place;       // input positions from one output position to the next
+  int64_t x_position;    // input positions from one output position to the next
 
   explicit Rows(const Window& w) {
     const bool flat = w.stride == Spatial{1, 1, 1} && w.in == w.out;
     count = flat ? 1 : w.out[0] * w.out[1];
     width = flat ? w.out_size() : w.out[2];
-    x_place = flat ? 1 : w.stride[2];
+    x_position = flat ? 1 : w.stride[2];
   }
 };
 
@@ -44,7 +44,7 @@ class PointwiseStep final : public Step {
         out_channels_(work_.size.out_channels),
         chunks_((out_channels_ + kChunk - 1) / kChunk),
         pack_chunk_(kChunk * (3 * int64_t{sizeof(float)} + in_channels_)),
-        in_row_((rows_.width + kMaxPointwisePlaces - 1) / kMaxPointwisePlaces),
+        in_row_((rows_.width + kMaxPointwisePositions - 1) / kMaxPointwisePositions),
         kernels_(all_kernels(work_.sum.has_value(), work_.source.is_signed())) {
     if (work_.sum) sum_ = pointwise_sum(work_);
     share_out(threads);
@@ -127,11 +127,11 @@ class PointwiseStep final : public Step {
     const int64_t begin = section * whole / sections_;
     const int64_t end = section == sections_ - 1 ? chunks_ : (section + 1) * whole / sections_;
     PointwiseTile tile{.x = nullptr,
-                       .x_place = rows_.x_place * in_channels_,
+                       .x_position = rows_.x_position * in_channels_,
                        .groups = in_channels_ / kGroup,
                        .pack = nullptr,
                        .y = nullptr,
-                       .y_place = out_channels_,
+                       .y_position = out_channels_,
                        .zero = work_.result.zero,
                        .low = work_.low(),
                        .high = work_.high(),
@@ -154,20 +154,20 @@ class PointwiseStep final : public Step {
       tile.ahead_step = more ? (kGroup * kChunk + last - first - 1) / (last - first) : 0;
       for (int64_t t = first; t < last; ++t) {
         const int64_t row = t / in_row_, in_row = t % in_row_;
-        const int64_t place = in_row * rows_.width / in_row_, next = (in_row + 1) * rows_.width / in_row_;
+        const int64_t position = in_row * rows_.width / in_row_, next = (in_row + 1) * rows_.width / in_row_;
         const int64_t from = row / w.out[1] * w.stride[0] * w.in[1] * w.in[2] + row % w.out[1] * w.stride[1] * w.in[2] +
-                             place * rows_.x_place;
+                             position * rows_.x_position;
         tile.x = x + from * in_channels_;
-        const int64_t at = (row * rows_.width + place) * out_channels_ + first_channel(c);
+        const int64_t at = (row * rows_.width + position) * out_channels_ + first_channel(c);
         tile.y = y + at;
         if (work_.sum) tile.other = other + at;
         tile.ahead = more ? tile.pack + pack_chunk_ + (t - first) * tile.ahead_step * tile.groups : tile.pack;
-        kernels_[next - place - 1](tile);
+        kernels_[next - position - 1](tile);
       }
     }
   }
 
-  using Kernels = std::array<PointwiseKernel, kMaxPointwisePlaces>;  // indexed by the number of positions minus 1
+  using Kernels = std::array<PointwiseKernel, kMaxPointwisePositions>;  // indexed by the number of positions minus 1
   static Kernels all_kernels(bool adds, bool is_signed) {
     Kernels kernels{};
     for (size_t i = 0; i < kernels.size(); ++i)

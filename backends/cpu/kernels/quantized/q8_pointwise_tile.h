@@ -18,15 +18,15 @@ struct PointwiseSum {
 };
 
 struct PointwiseTile {
-  const uint8_t* x;  // input; signed values are handled as unsigned, with 128 added
-  int64_t x_place;   // bytes from one position's input to the next position's
-  int64_t groups;    // number of groups of four input channels
+  const uint8_t* x;    // input; signed values are handled as unsigned, with 128 added
+  int64_t x_position;  // bytes from one position's input to the next position's
+  int64_t groups;      // number of groups of four input channels
   // Constants and weights, with output channels in the order of `lane_channel` (q8_depthwise_tile.h). First come three
   // arrays with one element per channel: the initial values of the sums (int32_t), the scales and the addends (float).
   // A result is sum · scale + addend. Then come the weights as signed bytes [group][output channel][4 input channels].
   const std::byte* pack;
   uint8_t* y;
-  int64_t y_place;
+  int64_t y_position;
   int32_t zero, low, high;  // the result's zero point; results are clamped to [low, high]
   bool result_signed;
   const PointwiseSum* sum;  // null without an addition; otherwise `zero` to `result_signed` describe the sum
@@ -36,12 +36,12 @@ struct PointwiseTile {
 };
 
 inline constexpr int64_t kPointwiseChannels = 64;
-inline constexpr int64_t kMaxPointwisePlaces = 7;
+inline constexpr int64_t kMaxPointwisePositions = 7;
 
 using PointwiseKernel = void (*)(const PointwiseTile& tile);
 
-// Returns the kernel for `places` positions (1 to 7), with an addition if `adds`. `is_signed` describes the inputs.
+// Returns the kernel for `positions` positions (1 to 7), with an addition if `adds`. `is_signed` describes the inputs.
 // Returns null if the processor or the compiler lacks AVX-512 VNNI.
-PointwiseKernel pointwise_kernel(int64_t places, bool adds, bool is_signed);
+PointwiseKernel pointwise_kernel(int64_t positions, bool adds, bool is_signed);
 
 }  // namespace backplane::cpu

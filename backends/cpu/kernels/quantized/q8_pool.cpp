@@ -77,12 +77,12 @@ CLONED void encode_totals(const float* totals, uint8_t* y, int64_t n, float fact
 
 // Returns the input positions that output position `o` reads; sets `first` to the offset of the first one.
 Taps taps_of(const Window& w, int64_t o, int64_t channels, int64_t* first) {
-  const Spatial place{o / (w.out[1] * w.out[2]), o / w.out[2] % w.out[1], o % w.out[2]};
+  const Spatial position{o / (w.out[1] * w.out[2]), o / w.out[2] % w.out[1], o % w.out[2]};
   Taps taps{};
   *first = 0;
   int64_t step = channels;
   for (size_t d = kSpatial; d-- > 0;) {
-    const int64_t begin = place[d] * w.stride[d] - w.begin[d], dilation = w.dilation[d];
+    const int64_t begin = position[d] * w.stride[d] - w.begin[d], dilation = w.dilation[d];
     const int64_t skipped = begin < 0 ? (-begin + dilation - 1) / dilation : 0;
     const int64_t end = begin >= w.in[d] ? 0 : std::min(w.kernel[d], (w.in[d] - 1 - begin) / dilation + 1);
     taps.counts[d] = std::max<int64_t>(0, end - skipped);
@@ -102,10 +102,10 @@ double each_tap(const Window& w, int64_t o, const F& f) {
   for (int64_t z = 0; z < taps.counts[0]; ++z)
     for (int64_t y = 0; y < taps.counts[1]; ++y)
       for (int64_t x = 0; x < taps.counts[2]; ++x) f(first + z * taps.steps[0] + y * taps.steps[1] + x * taps.steps[2]);
-  const Spatial place{o / (w.out[1] * w.out[2]), o / w.out[2] % w.out[1], o % w.out[2]};
+  const Spatial position{o / (w.out[1] * w.out[2]), o / w.out[2] % w.out[1], o % w.out[2]};
   double padded = 1;
   for (size_t d = 0; d < kSpatial; ++d) {
-    const int64_t room = w.in[d] + w.end[d] + w.begin[d] - place[d] * w.stride[d];
+    const int64_t room = w.in[d] + w.end[d] + w.begin[d] - position[d] * w.stride[d];
     padded *= static_cast<double>(std::clamp<int64_t>((room + w.dilation[d] - 1) / w.dilation[d], 0, w.kernel[d]));
   }
   return padded;
@@ -144,13 +144,13 @@ std::optional<WindowAttributes> attributes_of(const Node& pool) {
 // Plans a step that calls f(input image, output position, y) for each output position, where y points to the channels
 // of the result there.
 template <class F>
-Plan plan_places(const Pooled& p, const F& f) {
-  const int64_t places = p.window.out_size(), channels = p.shape[1], image = channels * p.window.in_size();
+Plan plan_positions(const Pooled& p, const F& f) {
+  const int64_t positions = p.window.out_size(), channels = p.shape[1], image = channels * p.window.in_size();
   const double work = 1 + static_cast<double>(channels) * p.window.reads();
   Plan plan = make_plan({p.shape}, [=, batch = p.shape[0]](Tensors in, Tensors out) {
-    parallel(batch * places, 1 + static_cast<int64_t>(kCheapGrain / work), [&](int64_t begin, int64_t end) {
+    parallel(batch * positions, 1 + static_cast<int64_t>(kCheapGrain / work), [&](int64_t begin, int64_t end) {
       for (int64_t at = begin; at < end; ++at)
-        f(in[0].as<uint8_t>() + at / places * image, at % places, out[0].as<uint8_t>() + at * channels);
+        f(in[0].as<uint8_t>() + at / positions * image, at % positions, out[0].as<uint8_t>() + at * channels);
     });
   });
   plan.input_formats = {Format::kChannelsLast};
@@ -165,11 +165,11 @@ std::unique_ptr<Kernel> make_q8_max_pool(const Node& pool, Quantization quantiza
     std::string error;
     const std::optional<Pooled> p = pooled(attributes, inputs[0].shape, &error);
     if (!p) return fail(error);
-    return plan_places(
-        *p, [w = p->window, channels = p->shape[1], quantization](const uint8_t* x, int64_t place, uint8_t* y) {
+    return plan_positions(
+        *p, [w = p->window, channels = p->shape[1], quantization](const uint8_t* x, int64_t position, uint8_t* y) {
           std::fill_n(y, channels, static_cast<uint8_t>(quantization.low()));
           int64_t first;
-          const Taps taps = taps_of(w, place, channels, &first);
+          const Taps taps = taps_of(w, position, channels, &first);
           (quantization.is_signed() ? kMaxInPlaceSigned : kMaxInPlaceUnsigned)(taps, x + first, y, channels);
         });
   });
@@ -181,7 +181,8 @@ std::unique_ptr<Kernel> make_q8_average_pool(const Node& pool, Quantization sour
     std::string error;
     const std::optional<Pooled> p = pooled(attributes, inputs[0].shape, &error);
     if (!p) return fail(error);
-    return plan_places(*p, [=, w = p->window, channels = p->shape[1]](const uint8_t* x, int64_t place, uint8_t* y) {
+    return plan_positions(*p, [=, w = p->window, channels = p->shape[1]](const uint8_t* x, int64_t position,
+                                                                         uint8_t* y) {
       std::vector<int32_t> sums(static_cast<size_t>(channels));
       std::vector<float> totals(static_cast<size_t>(channels));
       int64_t inside = 0, summed = 0;
@@ -190,7 +191,7 @@ std::unique_ptr<Kernel> make_q8_average_pool(const Node& pool, Quantization sour
         summed = 0;
       };
       Pace pace;
-      const double padded = each_tap(w, place, [&](int64_t at) {
+      const double padded = each_tap(w, position, [&](int64_t at) {
         (source.is_signed() ? clone_of<add_signed> : clone_of<add_unsigned>)(sums.data(), x + at * channels, channels);
         ++inside;
         if (++summed == kSummed) add_to_totals();

@@ -198,14 +198,14 @@ std::unique_ptr<Kernel> create_average_pool(const Node& node) {
       parallel(source.shape[0] * source.shape[1], 1, [&](int64_t begin, int64_t end) {
         for (int64_t plane = begin; plane < end; ++plane) {
           for (int64_t o = 0; o < w.out_size(); ++o) {
-            const Spatial place{o / (w.out[1] * w.out[2]), o / w.out[2] % w.out[1], o % w.out[2]};
+            const Spatial position{o / (w.out[1] * w.out[2]), o / w.out[2] % w.out[1], o % w.out[2]};
             int64_t sum = 0, inside = 0, counted = 0;
             for (int64_t k = 0; k < w.kernel_size(); ++k) {
               const Spatial tap{k / (w.kernel[1] * w.kernel[2]), k / w.kernel[2] % w.kernel[1], k % w.kernel[2]};
               int64_t offset = 0;
               bool in_image = true, in_padding = true;
               for (size_t d = 0; d < kSpatial; ++d) {
-                const int64_t i = place[d] * w.stride[d] - w.begin[d] + tap[d] * w.dilation[d];
+                const int64_t i = position[d] * w.stride[d] - w.begin[d] + tap[d] * w.dilation[d];
                 in_image = in_image && i >= 0 && i < w.in[d];
                 in_padding = in_padding && i < w.in[d] + w.end[d];
                 offset = offset * w.in[d] + i;

@@ -408,15 +408,15 @@ Quantization dynamic_quantization(const float* x, int64_t count) {
 void quantize_blocks(const float* x, uint8_t* y, const Shape& shape, const Quantization& q) {
   constexpr int64_t kStrip = 64;  // positions of a block of channels at a time
   const int64_t block = channel_block(), channels = shape[1], blocks = (channels + block - 1) / block;
-  const int64_t places = shape.elements(2, shape.rank()), strips = (places + kStrip - 1) / kStrip;
+  const int64_t positions = shape.elements(2, shape.rank()), strips = (positions + kStrip - 1) / kStrip;
   parallel(shape[0] * strips, 1 + kCheapGrain / (kStrip * channels), [&](int64_t begin, int64_t end) {
     uint8_t bytes[kStrip * 16];
     for (int64_t task = begin; task < end; ++task) {
-      const int64_t image = task / strips, first = task % strips * kStrip, count = std::min(kStrip, places - first);
+      const int64_t image = task / strips, first = task % strips * kStrip, count = std::min(kStrip, positions - first);
       for (int64_t b = 0; b < blocks; ++b) {
-        const float* from = x + ((image * blocks + b) * places + first) * block;
+        const float* from = x + ((image * blocks + b) * positions + first) * block;
         clone_of<quantize_row>(from, bytes, count * block, q.scale, static_cast<float>(q.zero), 0, 255);
-        uint8_t* to = y + (image * places + first) * channels + b * block;
+        uint8_t* to = y + (image * positions + first) * channels + b * block;
         const int64_t whole = std::min(block, channels - b * block);
         for (int64_t i = 0; i < count; ++i) {
           if (whole == 16)

@@ -64,7 +64,7 @@ Tensor pick(Tensors tensors, int slot) {
 }
 
 // For an element of the result: the indices of the scales and zero points of x, w and y.
-struct Place {
+struct Indices {
   int64_t x, w, y;
 };
 
@@ -80,17 +80,17 @@ class Output {
         zero_(pick(in, slots.y_zero), 0) {}
 
   template <class Sum>
-  void put(const Place& place, int64_t i, Sum sum) const {
+  void put(const Indices& indices, int64_t i, Sum sum) const {
     if (!scaled_) {
       y_.as<int32_t>()[i] = static_cast<int32_t>(sum);
       return;
     }
-    float value = static_cast<float>(sum) * (x_scale_[place.x] * w_scale_[place.w] / y_scale_[place.y]);
+    float value = static_cast<float>(sum) * (x_scale_[indices.x] * w_scale_[indices.w] / y_scale_[indices.y]);
     if ((kBytes >> y_.dtype & 1) == 0) {
-      y_.as<uint8_t>()[i] = encode_bits(y_.dtype, value + zero_[place.y], {});
+      y_.as<uint8_t>()[i] = encode_bits(y_.dtype, value + zero_[indices.y], {});
       return;
     }
-    value = std::nearbyint(value) + zero_[place.y];
+    value = std::nearbyint(value) + zero_[indices.y];
     if (y_.dtype == BP_DTYPE_INT8)
       y_.as<int8_t>()[i] = saturate<int8_t>(value);
     else

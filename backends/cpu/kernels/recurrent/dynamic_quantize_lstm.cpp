@@ -270,7 +270,7 @@ class LstmStep final : public Step {
     const GateRows rows{{m.rows, static_cast<size_t>(e_.batch)}, q.zero, d, zeros};
     r_.prepare(rows, m.r_scratch);
     const GateFunction* functions = layer_.functions_of(d);
-    const RecurrentPlaces places{layer_, e_};
+    const RecurrentOffsets offsets{layer_, e_};
     float* y = at(run.out, 0).as<float>();
     for_blocks(kLstmGates * kUnitBlock * hidden * e_.batch, [&](int64_t begin, int64_t end) {
       r_.multiply(rows, m.sums, m.r_scratch, begin, end);
@@ -284,7 +284,7 @@ class LstmStep final : public Step {
         float *c = m.c + b * units_ + first, *h = m.h + b * units_ + first;
         lstm_cell(layer_, functions, {own, m.peephole == nullptr ? nullptr : m.peephole + first, c, h, units_, n});
         std::copy_n(h, real, m.state + b * hidden + first);
-        if (y != nullptr) std::copy_n(h, real, y + places.y(time(run, d, b, step), b, d) + first);
+        if (y != nullptr) std::copy_n(h, real, y + offsets.y(time(run, d, b, step), b, d) + first);
       }
     });
     for (int64_t b = 0; b < e_.batch; ++b) {

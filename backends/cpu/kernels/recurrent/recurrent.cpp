@@ -232,7 +232,7 @@ void run_layer(const Layer& layer, RecurrentExtents e, Tensors in, Tensors out) 
   using C = compute_t<T>;
   const int64_t hidden = layer.hidden, directions = layer.directions, rows = layer.gates * hidden;
   const int32_t* lengths = at(in, 4).as<int32_t>();
-  const RecurrentPlaces places{layer, e};
+  const RecurrentOffsets offsets{layer, e};
   const Tensor sequence = at(out, 0);
   if (sequence.data != nullptr) std::fill_n(sequence.as<T>(), e.times * directions * e.batch * hidden, T{});
   for (int64_t d = 0; d < directions; ++d) {
@@ -244,17 +244,17 @@ void run_layer(const Layer& layer, RecurrentExtents e, Tensors in, Tensors out) 
     parallel(e.batch, 1, [&](int64_t begin, int64_t end) {
       Pace pace;
       for (int64_t b = begin; b < end; ++b) {
-        const int64_t state = places.state(b, d);
+        const int64_t state = offsets.state(b, d);
         Sequence<C> cell(layer, weights, layer.functions_of(d), converted<C, T>(at(in, 5), state, hidden),
                          converted<C, T>(at(in, 6), state, hidden));
         const int64_t length = lengths == nullptr ? e.times : lengths[b];
         for (int64_t s = 0; s < length; ++s) {
           pace.spend(rows * (e.input + hidden) + hidden);
           const int64_t t = reverse ? length - 1 - s : s;
-          cell.step(converted<C, T>(in[0], places.x(t, b), e.input));
+          cell.step(converted<C, T>(in[0], offsets.x(t, b), e.input));
           if (sequence.data == nullptr) continue;
           for (int64_t i = 0; i < hidden; ++i)
-            sequence.as<T>()[places.y(t, b, d) + i] = static_cast<T>(cell.h()[static_cast<size_t>(i)]);
+            sequence.as<T>()[offsets.y(t, b, d) + i] = static_cast<T>(cell.h()[static_cast<size_t>(i)]);
         }
         for (int64_t i = 0; i < hidden; ++i) {
           if (const Tensor last = at(out, 1); last.data != nullptr)

@@ -37,7 +37,7 @@ struct RecurrentExtents {
 
 // Offsets, in elements, of a time step in X and in Y, and of an initial or final state. `t`: time, `b`: batch, `d`:
 // direction.
-struct RecurrentPlaces {
+struct RecurrentOffsets {
   const Layer& layer;
   RecurrentExtents e;
   int64_t x(int64_t t, int64_t b) const { return (layer.batch_first ? b * e.times + t : t * e.batch + b) * e.input; }

@@ -219,7 +219,7 @@ class RecurrentStep final : public Step {
   }
 
   void follow(const Run& run, const Job& job, State s) const {
-    const RecurrentPlaces places{layer_, e_};
+    const RecurrentOffsets offsets{layer_, e_};
     const Direction& direction = run.directions[static_cast<size_t>(job.direction)];
     const bool reverse = job.direction == 1 || layer_.reverse_first;
     const auto length = [&](int64_t b) { return run.lengths == nullptr ? e_.times : run.lengths[job.first + b]; };
@@ -229,8 +229,8 @@ class RecurrentStep final : public Step {
       float *h = s.h + b * units_, *c = s.c + b * units_;
       std::fill_n(h, units_, 0.0f);
       std::fill_n(c, units_, 0.0f);
-      load(at(run.in, 5), places.state(job.first + b, job.direction), h, layer_.hidden);
-      load(at(run.in, 6), places.state(job.first + b, job.direction), c, layer_.hidden);
+      load(at(run.in, 5), offsets.state(job.first + b, job.direction), h, layer_.hidden);
+      load(at(run.in, 6), offsets.state(job.first + b, job.direction), c, layer_.hidden);
     }
     Pace pace;
     for (int64_t begin = 0; begin < longest; begin += ahead_) {
@@ -240,7 +240,7 @@ class RecurrentStep final : public Step {
         for (int64_t b = 0; b < job.count; ++b) {
           if (step >= length(b)) continue;
           const int64_t t = reverse ? length(b) - 1 - step : step;
-          s.rows[count++] = {run.in[0].as<float>() + places.x(t, job.first + b), direction.bias,
+          s.rows[count++] = {run.in[0].as<float>() + offsets.x(t, job.first + b), direction.bias,
                              gates_of(s, job, step - begin, b)};
         }
       }
@@ -253,15 +253,15 @@ class RecurrentStep final : public Step {
         pace.spend(job.count * layer_.gates * units_ * (1 + e_.input + units_));
         advance(run, job, direction, s, step - begin, [&](int64_t b) -> int64_t {
           if (step >= length(b)) return -1;
-          return places.y(reverse ? length(b) - 1 - step : step, job.first + b, job.direction);
+          return offsets.y(reverse ? length(b) - 1 - step : step, job.first + b, job.direction);
         });
         std::swap(s.h, s.next);
       }
     }
     for (int64_t b = 0; b < job.count; ++b) {
-      const int64_t place = places.state(job.first + b, job.direction);
-      store(s.h + b * units_, at(run.out, 1), place, layer_.hidden);
-      store(s.c + b * units_, at(run.out, 2), place, layer_.hidden);
+      const int64_t offset = offsets.state(job.first + b, job.direction);
+      store(s.h + b * units_, at(run.out, 1), offset, layer_.hidden);
+      store(s.c + b * units_, at(run.out, 2), offset, layer_.hidden);
     }
   }
 
@@ -269,23 +269,24 @@ class RecurrentStep final : public Step {
     return s.gates + (step * job.count + b) * layer_.gates * units_;
   }
 
-  // Computes one time step of a job. `place` returns the offset of a sequence's result in Y, or -1 if the sequence has
-  // ended.
-  template <class Place>
+  // Computes one time step of a job. `offset_of` returns the offset of a sequence's result in Y, or -1 if the sequence
+  // has ended.
+  template <class OffsetOf>
   void advance(const Run& run, const Job& job, const Direction& direction, const State& s, int64_t step,
-               const Place& place) const {
+               const OffsetOf& offset_of) const {
     const bool gru = layer_.cell == Cell::kGru;
     size_t count = 0;
     for (int64_t b = 0; b < job.count; ++b) {
       float* gates = gates_of(s, job, step, b);
-      if (place(b) >= 0) s.rows[count++] = {s.h + b * units_, gates, gates};
+      if (offset_of(b) >= 0) s.rows[count++] = {s.h + b * units_, gates, gates};
     }
     const std::span<GateRow> rows(s.rows, count);
     const GateFunction* f = layer_.functions_of(job.direction);
     const int64_t work = kUnitBlock * layer_.hidden * static_cast<int64_t>(count);
     const auto finish = [&](int64_t first, int64_t last) {
       for (int64_t b = 0; b < job.count; ++b) {
-        const int64_t at = first * kUnitBlock, n = (last - first) * kUnitBlock, own = b * units_ + at, to = place(b);
+        const int64_t at = first * kUnitBlock, n = (last - first) * kUnitBlock, own = b * units_ + at,
+                      to = offset_of(b);
         float* gates = gates_of(s, job, step, b) + at;
         if (to < 0) {
           std::copy_n(s.h + own, n, s.next + own);

@@ -92,9 +92,10 @@ template <int kRadix, class Number>
       Number even_re = re0, even_im = im0, odd_re = {}, odd_im = {};
 #pragma GCC unroll 6
       for (int j = 1; j <= kHalf; ++j) {
-        const int place = j * k % kRadix;
-        const double c = Roots<kRadix>::kCos[(place <= kHalf ? place : kRadix - place) - 1];
-        const double s = place <= kHalf ? Roots<kRadix>::kSin[place - 1] : -Roots<kRadix>::kSin[kRadix - place - 1];
+        const int position = j * k % kRadix;
+        const double c = Roots<kRadix>::kCos[(position <= kHalf ? position : kRadix - position) - 1];
+        const double s =
+            position <= kHalf ? Roots<kRadix>::kSin[position - 1] : -Roots<kRadix>::kSin[kRadix - position - 1];
         even_re += c * sum_re[j - 1];
         even_im += c * sum_im[j - 1];
         odd_re += s * dif_re[j - 1];

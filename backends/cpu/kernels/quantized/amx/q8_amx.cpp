@@ -126,16 +126,16 @@ class AmxStep final : public Step {
 
   const uint8_t* input_of(const uint8_t* x, int64_t position) const {
     const Window& w = work_.window;
-    const int64_t image = position / w.out_size(), place = position % w.out_size();
-    const int64_t z = place / (w.out[1] * w.out[2]) * w.stride[0], y = place / w.out[2] % w.out[1] * w.stride[1];
-    return x + (image * w.in_size() + (z * w.in[1] + y) * w.in[2] + place % w.out[2] * w.stride[2]) * in_channels_;
+    const int64_t image = position / w.out_size(), in_image = position % w.out_size();
+    const int64_t z = in_image / (w.out[1] * w.out[2]) * w.stride[0], y = in_image / w.out[2] % w.out[1] * w.stride[1];
+    return x + (image * w.in_size() + (z * w.in[1] + y) * w.in[2] + in_image % w.out[2] * w.stride[2]) * in_channels_;
   }
 
   void compute(Tensors in, uint8_t* y, uint8_t* buffer, int64_t section, int64_t strip) const {
     const int64_t first_chunk = section * chunks_ / sections_, last_chunk = (section + 1) * chunks_ / sections_;
     const int64_t first_block = strip * blocks_ / strips_, last_block = (strip + 1) * blocks_ / strips_;
     AmxBlock block{.x = {},
-                   .x_place = 0,
+                   .x_position = 0,
                    .tiles = 0,
                    .second = 0,
                    .steps = steps_,
@@ -144,7 +144,7 @@ class AmxStep final : public Step {
                    .first = 0,
                    .last = 0,
                    .y = nullptr,
-                   .y_place = out_channels_,
+                   .y_position = out_channels_,
                    .zero = work_.result.zero,
                    .low = work_.low(),
                    .high = work_.high(),
@@ -194,12 +194,12 @@ class AmxStep final : public Step {
 
   // Sets the tiles of the block that begins at `position`, whose inputs are at `x`. A tile that would begin after
   // position `latest` begins at it instead, so that it does not read beyond the input.
-  void set_tiles(AmxBlock& block, const uint8_t* x, int64_t x_place, int64_t position, int64_t latest) const {
+  void set_tiles(AmxBlock& block, const uint8_t* x, int64_t x_position, int64_t position, int64_t latest) const {
     const int64_t count = std::min(positions_ - position, 2 * tile_);
     const int64_t first = std::min<int64_t>(0, latest - position), second = std::min(tile_, latest - position);
-    block.x_place = x_place;
-    block.x[0] = x + first * x_place;
-    block.x[1] = x + second * x_place;
+    block.x_position = x_position;
+    block.x[0] = x + first * x_position;
+    block.x[1] = x + second * x_position;
     block.tiles = count > tile_ ? 2 : 1;
     block.second = second - first;
     block.first = -first;

@@ -27,7 +27,7 @@ template <class Product, int kTiles, int kParts>
   amx::load_sums<kTiles, kParts>(starts, starts, 0);
   amx::add_products<Product, kTiles, kParts>(
       {{reinterpret_cast<const std::byte*>(b.x[0]), reinterpret_cast<const std::byte*>(b.x[1])},
-       b.x_place,
+       b.x_position,
        {weights, weights + kPartBytes},
        2 * kPartBytes,
        b.steps});
@@ -85,11 +85,11 @@ template <bool kAdds>
   uint8_t* y = b.y;
   const uint8_t* other = b.other;
   sums += b.first * kRowOfSums;
-  for (int64_t place = b.first; place < b.last; ++place, sums += kRowOfSums, y += b.y_place) {
+  for (int64_t position = b.first; position < b.last; ++position, sums += kRowOfSums, y += b.y_position) {
     Four<Floats> others{};
     if constexpr (kAdds) {
       others = floats_of<64>(exchange_groups(load_some(other, mask)) ^ requantization.moved);
-      other += b.y_place;
+      other += b.y_position;
     }
     const Floats v0 = finished<kAdds>(sums, pack, 0, others.a, sum), v1 = finished<kAdds>(sums, pack, 1, others.b, sum);
     const Floats v2 = finished<kAdds>(sums, pack, 2, others.c, sum), v3 = finished<kAdds>(sums, pack, 3, others.d, sum);

@@ -15,7 +15,7 @@ inline constexpr int64_t kAmxChannels = 64, kAmxInputs = 64;  // channels of a b
 // The positions of a block are in one or two tiles of the same number of positions, which may overlap.
 struct AmxBlock {
   const uint8_t* x[2];  // inputs of the first position of each tile; `steps` · kAmxInputs bytes are read at a position
-  int64_t x_place;      // bytes from one position's inputs to the next position's
+  int64_t x_position;   // bytes from one position's inputs to the next position's
   int64_t tiles;
   int64_t second;  // the second tile's first position, counted from the first tile's
   int64_t steps;
@@ -26,7 +26,7 @@ struct AmxBlock {
   int64_t channels;
   int64_t first, last;  // the positions to store, counted from the first tile's first one
   uint8_t* y;           // the results of position `first`
-  int64_t y_place;
+  int64_t y_position;
   int32_t zero, low, high;  // the result's zero point; results are clamped to [low, high]
   bool result_signed;
   const PointwiseSum* sum;  // null without an addition; otherwise `zero` to `result_signed` describe the sum
