@@ -200,8 +200,13 @@ class Child {
     return error;
   }
   void limit(uint64_t memory) const {
-    const rlimit no_core = {0, 0}, own = {memory, memory};
-    prlimit(pid_, RLIMIT_CORE, &no_core, nullptr);
+    // The hard limit stays, because the runtime of a sanitizer, which may start in the child at the same time, aborts
+    // if it cannot write back the hard limit that it has read.
+    rlimit core = {};
+    prlimit(pid_, RLIMIT_CORE, nullptr, &core);
+    core.rlim_cur = 0;
+    prlimit(pid_, RLIMIT_CORE, &core, nullptr);
+    const rlimit own = {memory, memory};
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // sanitizers' shadow memory exceeds any limit
     if (memory != 0) prlimit(pid_, RLIMIT_DATA, &own, nullptr);      // not RLIMIT_AS, because drivers reserve addresses
 #else

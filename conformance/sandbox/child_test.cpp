@@ -8,12 +8,12 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <stop_token>
 #include <thread>
 
 #include "checks/wire.h"
@@ -127,18 +127,16 @@ TEST(Child, ABusyMachineIsNotAHang) {
     if (CPU_ISSET(i, &before)) CPU_SET(i, &one);
   }
   ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);  // inherited by processes that start from here on
-  std::atomic<bool> is_done = false;
-  std::vector<std::thread> others;
+  std::vector<std::jthread> others;
   for (int i = 0; i < 8; ++i)
-    others.emplace_back([&] {
-      while (!is_done) continue;
+    others.emplace_back([](const std::stop_token& stop) {
+      while (!stop.stop_requested()) continue;
     });
   // The scheduler may favour a new process, so that it is not slowed at first.
   std::vector<Result> results;
   for (int attempt = 0; attempt < 5 && (results.empty() || results[0].seconds <= 1.5); ++attempt)
     results = run({"work", "hang", "b"});
-  is_done = true;
-  for (std::thread& other : others) other.join();
+  others.clear();
   sched_setaffinity(0, sizeof before, &before);
   EXPECT_THAT(states(results), ElementsAre("work pass", "hang timeout", "b pass"));
   EXPECT_GT(results[0].seconds, 1.5);  // otherwise the case was not slowed and nothing was tested
