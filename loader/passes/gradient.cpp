@@ -54,7 +54,7 @@ Status unsupported(const Node& node, const std::string& why) {
   return Status(BP_UNSUPPORTED, node.label() + ": " + why).with_node(node.id);
 }
 
-// Calls `visit` with each value that the node or its sub-graphs read.
+// Calls `visit` with each value that the node or its subgraphs read.
 template <class Visit>
 void each_read(const Graph& graph, const Node& node, Visit visit) {
   for (const ValueId input : node.inputs) {
@@ -177,8 +177,8 @@ class Differentiation {
         }
         if (i < named.xs &&
             !(carries(graph_.values[node.inputs[i]].type) && carries(graph_.values[named.values[i]].type))) {
-          return invalid(node, "input " + std::to_string(i) +
-                                   " or the tensor that xs names for it is not a floating-point tensor");
+          return invalid(node, "input " + std::to_string(i) + " or " + in_quotes(graph_.values[named.values[i]].name) +
+                                   ", which xs names for it, is not a floating-point tensor");
         }
       }
       all.push_back(std::move(named));
@@ -283,7 +283,7 @@ class Differentiation {
       if (!depends) continue;
       Node copy = graph_.nodes[n];
       if (!bodies(graph_, copy).empty()) {
-        return unsupported(copy, "has a sub-graph and would have to be computed again for " + find(named.node).label() +
+        return unsupported(copy, "has a subgraph and would have to be computed again for " + find(named.node).label() +
                                      "; pass the tensors that xs and zs name");
       }
       copy.id = model_.next_id++;
@@ -359,7 +359,8 @@ class Differentiation {
     is_expanded = find_cone(made, y, moves, cone);
     BP_TRY(spend(node, cone.size() + 1 + made_by_.size() / 64));
     if (!is_expanded) return {};
-    if (!carries(graph_.values[y].type)) return invalid(node, "its y is not a floating-point tensor");
+    if (!carries(graph_.values[y].type))
+      return invalid(node, "its y, " + in_quotes(graph_.values[y].name) + ", is not a floating-point tensor");
 
     for (const uint32_t n : cone) {
       bool depends = false;
@@ -429,7 +430,7 @@ Status differentiate(Model& model) {
   for (const Function& function : model.functions) {
     BP_TRY(refuse_inside(*function.body, "function " + in_quotes(function.name)));
   }
-  for (const auto& body : model.graph.subgraphs) BP_TRY(refuse_inside(*body, "a sub-graph"));
+  for (const auto& body : model.graph.subgraphs) BP_TRY(refuse_inside(*body, "a subgraph"));
   if (std::none_of(model.graph.nodes.begin(), model.graph.nodes.end(), is_gradient)) return {};
   return Differentiation(model).run();
 }

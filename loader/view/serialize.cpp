@@ -155,7 +155,10 @@ class Serializer {
           Message body;
           BP_TRY(Serializer(*graph_.subgraphs[indices[i]], weights_).write(body, &names_, taken));
           if (body.size() > kMost)
-            return Status(BP_UNSUPPORTED, "a sub-graph takes more than 2 GB, the limit of a protobuf message");
+            return Status(BP_UNSUPPORTED, "the graph of attribute '" + std::string(view(attribute.name)) + "' is " +
+                                              std::to_string(body.size()) +
+                                              " bytes long in one message, more than ONNX's 2 GB; request external "
+                                              "weights");
           std::string bytes = std::move(body.head);
           for (const Message::Tail& tail : body.tails) bytes.append(tail.head).append(tail.bytes);
           writer.add_message(attribute.type == BP_ATTR_GRAPH ? f::kG : f::kGraphs, bytes);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators at the limits of their types and extents. The expected values are those of ONNX's reference implementation,
 // where they are defined.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -11,6 +12,8 @@
 
 namespace backplane::cpu::testing {
 namespace {
+
+using ::testing::HasSubstr;
 
 // Runs a graph whose nodes read weights only, and returns its output y.
 Outcome run_on(GraphBuilder& graph) {
@@ -220,6 +223,35 @@ TEST(Scalars, ThatAreEmptyAreRefused) {
     graph.node(op_type, 14, inputs, {"y"});
     EXPECT_NE(run_on(graph).status, BP_OK) << op_type;
   }
+}
+
+std::string pad_refusal(const std::vector<int64_t>& pads, const std::vector<int64_t>& axes, const char* mode) {
+  const auto count = [](const std::vector<int64_t>& list) { return static_cast<int64_t>(list.size()); };
+  GraphBuilder graph;
+  graph.weight<float>("x", BP_DTYPE_FLOAT, {2, 2}, {1, 2, 3, 4}).weight("pads", BP_DTYPE_INT64, {count(pads)}, pads);
+  graph.weight("axes", BP_DTYPE_INT64, {count(axes)}, axes);
+  graph.node("Pad", 18, {"x", "pads", "", "axes"}, {"y"}, BP_DTYPE_FLOAT, {{"mode", mode}});
+  return run_on(graph).text;
+}
+
+TEST(Pad, SaysWhichAxisAndWhichPadsItRefuses) {
+  EXPECT_THAT(pad_refusal({1, 1}, {7}, "constant"), HasSubstr("axis 7 is out of range for rank 2"));
+  EXPECT_THAT(pad_refusal({1, 1, 1, 1}, {1, -1}, "constant"), HasSubstr("axis -1 is repeated among 2 axes"));
+  EXPECT_THAT(pad_refusal({1}, {1}, "constant"), HasSubstr("pads has 1 elements for 1 axes of shape"));
+  EXPECT_THAT(pad_refusal({-2, 1}, {1}, "reflect"), HasSubstr("pads of -2 and 1 leave no element of axis 1"));
+}
+
+TEST(Split, SaysWhichExtentsItRefuses) {
+  const auto refusal = [](const std::vector<int64_t>& split) {
+    GraphBuilder graph;
+    graph.weight<float>("x", BP_DTYPE_FLOAT, {4}, {1, 2, 3, 4});
+    graph.weight("split", BP_DTYPE_INT64, {static_cast<int64_t>(split.size())}, split);
+    graph.node("Split", 18, {"x", "split"}, {"y", "z"}).output("z");
+    return run_on(graph).text;
+  };
+  EXPECT_THAT(refusal({1, 1, 2}), HasSubstr("split has 3 extents for 2 outputs"));
+  EXPECT_THAT(refusal({-1, 5}), HasSubstr("split contains the extent -1; axis 0 of [4] has 4"));
+  EXPECT_THAT(refusal({1, 2}), HasSubstr("do not add up to 4, the extent of axis 0"));
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ void emit_in_library(Emit& e, const Convolution& c) {
 // ---- the engine's kernels -------------------------------------------------------------------------------------------
 
 std::string winograd_refusal(Emit& e, const Convolution& c) {
-  return suits_winograd(e, c.window, c.x, c.k) ? "" : "not possible, or not expected to be faster";
+  return refuse_winograd(e, c.window, c.x, c.k);
 }
 
 void emit_in_winograd(Emit& e, const Convolution& c) {

@@ -55,13 +55,18 @@ bool is_faster(const DeviceCaps& caps, const Window& w, int64_t batch, int64_t m
 
 }  // namespace
 
-bool suits_winograd(Emit& e, const Window& w, const Tensor& x, const Tensor& k) {
+std::string refuse_winograd(Emit& e, const Window& w, const Tensor& x, const Tensor& k) {
   using Use = WinogradThroughput::Use;
   const DeviceCaps& caps = e.caps();
-  if (caps.winograd.use == Use::kNever || x.dtype != BP_DTYPE_FLOAT || w.dims != 2 || w.kernel != Spatial{1, 3, 3} ||
-      w.stride != Spatial{1, 1, 1} || w.dilation != Spatial{1, 1, 1} || k.shape[1] != x.shape[1] || !e.constant(k))
-    return false;
-  return caps.winograd.use == Use::kAlways || is_faster(caps, w, x.shape[0], k.shape[0], k.shape[1]);
+  if (caps.winograd.use == Use::kNever) return "the device or the option winograd rules it out";
+  if (x.dtype != BP_DTYPE_FLOAT) return "x is not a tensor of FLOAT";
+  if (w.dims != 2 || w.kernel != Spatial{1, 3, 3} || w.stride != Spatial{1, 1, 1} || w.dilation != Spatial{1, 1, 1})
+    return "its window is not 3x3 with strides and dilations of 1";
+  if (k.shape[1] != x.shape[1]) return "it has groups";
+  if (!e.constant(k)) return "its weights are not constant";
+  if (caps.winograd.use != Use::kAlways && !is_faster(caps, w, x.shape[0], k.shape[0], k.shape[1]))
+    return "it is not expected to be faster";
+  return {};
 }
 
 void emit_winograd(Emit& e, const Window& w, const Tensor& x, const Tensor& k, const Tensor& bias, const Tensor& y) {

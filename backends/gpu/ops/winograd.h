@@ -6,9 +6,9 @@
 
 namespace backplane::gpu {
 
-// Whether Winograd's method is possible and, unless the option `winograd` decides, expected to be faster than a
-// product.
-bool suits_winograd(Emit& e, const Window& w, const Tensor& x, const Tensor& k);
+// Why Winograd's method is not used: it is not possible or, unless the option `winograd` decides, not expected to be
+// faster than a product. Empty if it is used.
+std::string refuse_winograd(Emit& e, const Window& w, const Tensor& x, const Tensor& k);
 // Convolves x with weights k of a single group into y; `bias` may be empty.
 void emit_winograd(Emit& e, const Window& w, const Tensor& x, const Tensor& k, const Tensor& bias, const Tensor& y);
 

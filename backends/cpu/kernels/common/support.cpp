@@ -90,7 +90,7 @@ double scalar(const Tensor& tensor) {
 }
 
 Plan bad_axis(int64_t axis, int rank) {
-  return fail("axis " + std::to_string(axis) + " is out of range for rank " + std::to_string(rank));
+  return fail(axes_error({&axis, 1}, rank));
 }
 
 std::optional<uint64_t> axis_set(std::span<const int64_t> axes, int rank) {
@@ -101,6 +101,17 @@ std::optional<uint64_t> axis_set(std::span<const int64_t> axes, int rank) {
     set |= uint64_t{1} << axis;
   }
   return set;
+}
+
+std::string axes_error(std::span<const int64_t> axes, int rank) {
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (axis_of(axes[i], rank) < 0)
+      return "axis " + std::to_string(axes[i]) + " is out of range for rank " + std::to_string(rank);
+    if (!axis_set(axes.first(i + 1), rank))
+      return "axis " + std::to_string(axes[i]) + " is repeated among " + std::to_string(axes.size()) +
+             " axes of a tensor of rank " + std::to_string(rank);
+  }
+  return {};
 }
 
 Shape strides_of(const Shape& shape) {

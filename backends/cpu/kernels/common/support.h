@@ -62,9 +62,10 @@ inline int axis_of(int64_t axis, int rank) {
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 Plan bad_axis(int64_t axis, int rank);
-// Returns a set with bit i for each axis i in the list, or nullopt if an axis is repeated or out of range. Negative
-// axes count from the back.
+// Returns a set with bit i for each axis i in the list, or nullopt if an axis is repeated or out of range, which
+// axes_error then describes. Negative axes count from the back.
 std::optional<uint64_t> axis_set(std::span<const int64_t> axes, int rank);
+std::string axes_error(std::span<const int64_t> axes, int rank);
 
 // Returns the distance in elements between adjacent positions of each dimension of a dense tensor.
 Shape strides_of(const Shape& shape);

@@ -429,7 +429,7 @@ std::optional<std::string> read_axes(Tensors inputs, const Attributes& a, std::v
   std::vector<int64_t> axes = a.axes;
   if (axes.empty())
     for (int d = 0; d < shape.rank(); ++d) axes.push_back(d);
-  if (!axis_set(axes, shape.rank())) return "axes are repeated or out of range for shape " + to_string(shape);
+  if (!axis_set(axes, shape.rank())) return axes_error(axes, shape.rank());
   for (int64_t extent : shape) result.push_back({extent, extent});
   const Tensor roi = at(inputs, 1), scales = at(inputs, 2), sizes = at(inputs, 3);
   const auto count = static_cast<int64_t>(axes.size());

@@ -99,6 +99,17 @@ Verdict supports_split(const Node& node) {
   return accepts(node, 1, {kByteTypes, just(BP_DTYPE_INT64)});
 }
 
+std::string split_error(std::span<const int64_t> extents, const Shape& from, int axis, int64_t outputs) {
+  if (static_cast<int64_t>(extents.size()) != outputs)
+    return "split has " + std::to_string(extents.size()) + " extents for " + std::to_string(outputs) + " outputs";
+  for (int64_t extent : extents)
+    if (extent < 0 || extent > from[axis])
+      return "split contains the extent " + std::to_string(extent) + "; axis " + std::to_string(axis) + " of " +
+             to_string(from) + " has " + std::to_string(from[axis]);
+  return "the extents of split do not add up to " + std::to_string(from[axis]) + ", the extent of axis " +
+         std::to_string(axis) + " of " + to_string(from);
+}
+
 std::unique_ptr<Kernel> create_split(const Node& node) {
   const int64_t outputs = node.output_count();
   return make_kernel([axis_attribute = node.attr("axis", int64_t{0}), outputs](Tensors inputs) -> Plan {
@@ -122,8 +133,7 @@ std::unique_ptr<Kernel> create_split(const Node& node) {
       shapes.back()[axis] = extent;
     }
     if (rest != 0 || static_cast<int64_t>(shapes.size()) != outputs || shapes.size() != extents.size())
-      return fail("split does not divide axis " + std::to_string(axis) + " of " + to_string(from) + " into " +
-                  std::to_string(outputs) + " parts");
+      return fail(split_error(extents, from, axis, outputs));
     return make_plan(shapes,
                      [parts = Parts(from, axis, extents, bytes_of(inputs[0].dtype, 1))](Tensors in, Tensors out) {
                        parts.blocks([&](size_t part, int64_t whole_at, int64_t part_at, size_t bytes) {

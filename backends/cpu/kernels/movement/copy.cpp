@@ -104,8 +104,7 @@ std::unique_ptr<Kernel> create_slice(const Node&) {
     if (at(inputs, 4).present()) steps = integers(inputs[4]);
     if (ends.size() != starts.size() || axes.size() != starts.size() || steps.size() != starts.size())
       return fail("starts, ends, axes and steps have unequal lengths");
-    if (!axis_set(axes, from.rank()))
-      return fail("axes are repeated or out of range for rank " + std::to_string(from.rank()));
+    if (!axis_set(axes, from.rank())) return fail(axes_error(axes, from.rank()));
     Shape to = from, strides = strides_of(from);
     int64_t offset = 0;
     for (size_t i = 0; i < axes.size(); ++i) {

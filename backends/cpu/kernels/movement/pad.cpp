@@ -46,7 +46,9 @@ Plan plan_pad(const Tensor& data, std::span<const int64_t> before, std::span<con
       return fail("pads of 2^31 and more are not supported");
     to[d] = std::max<int64_t>(0, from[d] + left + right);
     if (from[d] + std::min<int64_t>(left, 0) + std::min<int64_t>(right, 0) <= 0 && to[d] > 0 && mode != Mode::kConstant)
-      return fail("an axis of extent 0, or one of which no element is left, can be padded only in mode constant");
+      return fail("pads of " + std::to_string(left) + " and " + std::to_string(right) + " leave no element of axis " +
+                  std::to_string(d) + " of shape " + to_string(from) +
+                  " to copy from; only the mode 'constant' pads such an axis");
   }
   // Returns early if the result is too large, which is an error, or empty.
   if (Plan plain = make_plan({to}, [](Tensors, Tensors) {}); !plain.step || to.elements() == 0) return plain;
@@ -88,10 +90,10 @@ std::unique_ptr<Kernel> create_pad(const Node& node) {
       axes = integers(axes_input);
     else
       for (int d = 0; d < rank; ++d) axes.push_back(d);
-    if (pads.size() != 2 * axes.size() || !axis_set(axes, rank))
+    if (!axis_set(axes, rank)) return fail(axes_error(axes, rank));
+    if (pads.size() != 2 * axes.size())
       return fail("pads has " + std::to_string(pads.size()) + " elements for " + std::to_string(axes.size()) +
-                  " axes of shape " + to_string(inputs[0].shape) +
-                  "; it must have two for each axis, and no axis twice");
+                  " axes of shape " + to_string(inputs[0].shape) + "; it must have two for each axis");
     if (const Tensor value = at(inputs, 2); value.present() && value.shape.elements() != 1)
       return fail("the value to pad with is not a scalar");
     std::vector<int64_t> before(static_cast<size_t>(rank)), after(before);
@@ -116,8 +118,10 @@ std::unique_ptr<Kernel> create_center(const Node& node) {
     std::vector<int64_t> axes = axes_attribute;
     if (axes.empty())
       for (int d = 0; d < from.rank(); ++d) axes.push_back(d);
-    if (wanted.size() != axes.size() || !axis_set(axes, from.rank()))
-      return fail(std::to_string(wanted.size()) + " extents do not fit the axes of shape " + to_string(from));
+    if (!axis_set(axes, from.rank())) return fail(axes_error(axes, from.rank()));
+    if (wanted.size() != axes.size())
+      return fail("shape has " + std::to_string(wanted.size()) + " extents for " + std::to_string(axes.size()) +
+                  " axes of an input of shape " + to_string(from) + "; it must have one for each axis");
     std::vector<int64_t> before(static_cast<size_t>(from.rank())), after(before);
     for (size_t i = 0; i < axes.size(); ++i) {
       const int axis = axis_of(axes[i], from.rank());

@@ -84,7 +84,7 @@ std::unique_ptr<Kernel> create_squeeze(const Node&) {
     if (axes.present()) {
       if (!known(axes)) return deferred();
       const auto set = axis_set(integers(axes), from.rank());
-      if (!set) return fail("axes are repeated or out of range for rank " + std::to_string(from.rank()));
+      if (!set) return fail(axes_error(integers(axes), from.rank()));
       dropped = *set;
     }
     Shape to;
@@ -112,7 +112,7 @@ std::unique_ptr<Kernel> create_unsqueeze(const Node&) {
       return fail("the rank of the result exceeds the maximum of 32");
     const int rank = from.rank() + static_cast<int>(axes.size());
     const auto added = axis_set(axes, rank);
-    if (!added) return fail("axes are repeated or out of range for rank " + std::to_string(rank));
+    if (!added) return fail(axes_error(axes, rank));
     Shape to;
     for (int i = 0, next = 0; i < rank; ++i) to.push_back((*added >> i & 1) != 0 ? 1 : from[next++]);
     return renamed(to);

@@ -286,7 +286,7 @@ std::unique_ptr<Kernel> create_mean_variance(const Node& node) {
   if (node.find("axes") == nullptr) axes = {0, 2, 3};
   return make_kernel([axes](Tensors inputs) -> Plan {
     const auto set = axis_set(axes, inputs[0].shape.rank());
-    if (!set) return fail("axes are repeated or out of range for shape " + to_string(inputs[0].shape));
+    if (!set) return fail(axes_error(axes, inputs[0].shape.rank()));
     return plan_over_axes(inputs[0].shape, *set, []<class T>(const T* x, T* y, const Dimensions& group) {
       double mean = 0, squares = 0;
       for_offsets(group, [&](int64_t at) { mean += static_cast<double>(x[at]); });

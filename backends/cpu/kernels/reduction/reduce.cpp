@@ -244,7 +244,7 @@ Plan plan_reduce(Tensors inputs, bool keep, bool noop, void (*reduce)(const Walk
   if (axes_input.present()) {
     if (!known(axes_input)) return deferred();
     const auto set = axis_set(integers(axes_input), shape.rank());
-    if (!set) return fail("axes are repeated or out of range for rank " + std::to_string(shape.rank()));
+    if (!set) return fail(axes_error(integers(axes_input), shape.rank()));
     axes = *set;
   }
   if (axes == 0 && !noop) axes = (uint64_t{1} << shape.rank()) - 1;
