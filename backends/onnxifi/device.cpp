@@ -81,7 +81,7 @@ Device::Refusal Device::refusal_of(const Node& node) const {
     switch (attribute.type) {
       case BP_ATTR_GRAPH:
       case BP_ATTR_GRAPHS:
-        return {BP_REASON_SUBGRAPH, "nodes with sub-graphs are not passed to ONNXIFI libraries"};
+        return {BP_REASON_SUBGRAPH, "nodes with subgraphs are not passed to ONNXIFI libraries"};
       case BP_ATTR_TYPE:
       case BP_ATTR_TYPES:
       case BP_ATTR_SPARSE_TENSOR:

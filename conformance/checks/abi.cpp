@@ -279,7 +279,7 @@ Result bare_host(Bench& bench) {
   return computed == 0 ? result : passed(computed);
 }
 
-// The host offers no extension. A plugin must name each extension that it asks for, and must work without it.
+// The host offers no extension. A plugin must name each extension that it requests, and must work without it.
 Result host_extensions(Bench& bench) {
   Host host;
   const Backend backend(bench.library(), host);

@@ -329,7 +329,7 @@ class FrameworkMemory {
                                                 std::free);
     if (data == nullptr) throw std::bad_alloc();
     const std::lock_guard lock(mutex_);
-    if (what.space >= space_count_) misuse_ = fmt::format("asked for memory of space {}", what.space);
+    if (what.space >= space_count_) misuse_ = fmt::format("requested memory of space {}", what.space);
     if (what.stream != nullptr || what.chain != nullptr) misuse_ = "passed a stream or a chain";
     pieces_.push_back({*this, std::move(data)});
     Piece& piece = pieces_.back();

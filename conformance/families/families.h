@@ -4,7 +4,7 @@
 
 namespace backplane::conform {
 
-// Gives the oracle (judge/oracle.h) and the list of cases (cases/cases.h) those of every family. A program calls this
+// Registers every family with the oracle (judge/oracle.h) and the list of cases (cases/cases.h). A program calls this
 // once, before it uses either.
 void use_families();
 

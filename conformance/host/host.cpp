@@ -148,7 +148,7 @@ struct Host::Slots {
   static const void* get_extension(const bp_host_t* host, bp_text_t name, uint32_t version) {
     if (name.data != nullptr && name.size != 0 && version != 0) return nullptr;
     const std::lock_guard lock(self(host).mutex_);
-    self(host).misuse_ = "asked for an extension without a name or a version";
+    self(host).misuse_ = "requested an extension without a name or a version";
     return nullptr;
   }
 };

@@ -48,7 +48,7 @@ class Profile {
 int64_t expected_extent(const model::Graph& graph, const bp_dim_t& dim);
 
 // The node's operator, attributes, types and shapes: on one device, nodes with the same key take the same time. An
-// extent that the model leaves open is written as "?" and the expected one. Empty for nodes with sub-graphs.
+// extent that the model leaves open is written as "?" and the expected one. Empty for nodes with subgraphs.
 std::string profile_key(const model::Graph& graph, const model::Node& node, uint32_t compute_types);
 // The key of a copy of `bytes` bytes; `from` and `to` are names of devices or "host".
 std::string profile_key_of_copy(std::string_view from, std::string_view to, uint64_t bytes);

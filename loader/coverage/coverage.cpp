@@ -142,7 +142,7 @@ class CoverageQuery {
     return model::WholeCalls(taken.begin(), taken.end());
   }
 
-  // Returns why the device does not support a node's sub-graphs, such as "in its body Exp 'x' (operator): …"; empty if
+  // Returns why the device does not support a node's subgraphs, such as "in its body Exp 'x' (operator): …"; empty if
   // it supports them. Adds the foreign nodes in them that the device supports to `foreign`.
   Result<std::string> ask_bodies(const bp_graph_t& graph, const bp_node_t& node, std::set<uint64_t>& foreign) const {
     std::string refusal;
@@ -159,7 +159,7 @@ class CoverageQuery {
   }
 
  private:
-  // Queries the device for the `offered` calls in a graph and its sub-graphs that are not in `taken` yet, and adds each
+  // Queries the device for the `offered` calls in a graph and its subgraphs that are not in `taken` yet, and adds each
   // to `taken` or `refused`.
   Status offer(const bp_graph_t& graph, const model::WholeCalls& offered, std::set<uint64_t>& taken,
                std::set<uint64_t>& refused) const {

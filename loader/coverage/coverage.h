@@ -47,10 +47,10 @@ struct NodeGroup {
 struct DeviceCoverage {
   Device* device = nullptr;
   bp_device_t* handle = nullptr;
-  model::WholeCalls calls;           // calls that the device runs whole, including those in sub-graphs
+  model::WholeCalls calls;           // calls that the device runs whole, including those in subgraphs
   std::vector<NodeVerdict> nodes;    // one for each node of the graph
   std::vector<NodeGroup> groups;     // calls first
-  std::set<uint64_t> foreign;        // ids of the foreign nodes that it supports, including those in sub-graphs
+  std::set<uint64_t> foreign;        // ids of the foreign nodes that it supports, including those in subgraphs
   std::shared_ptr<Profile> profile;  // its measured costs; null: measured costs are not used
 };
 
@@ -73,7 +73,7 @@ struct CoverageOptions {
 // - Function calls: a device is first shown the call as one node. If it does not support the call, it is shown the
 //   nodes of the body, whose calls are treated likewise. A call that it supports becomes an atomic group of the body's
 //   nodes.
-// - Sub-graphs: a node with sub-graphs is supported only if the device also supports every node in them. Each sub-graph
+// - Subgraphs: a node with subgraphs is supported only if the device also supports every node in them. Each subgraph
 //   is queried as a separate graph. If a node in it is refused, the node outside gets the reason BP_REASON_SUBGRAPH.
 // - A node without a verdict is unsupported. So is a node whose verdict covers only part of the range of the model's
 //   symbols (BP_REASON_SHAPE), or needs a type that `compute_types` does not allow (BP_REASON_PRECISION).

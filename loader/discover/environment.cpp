@@ -545,8 +545,8 @@ Result<std::shared_ptr<Environment>> Environment::create(const bp_env_desc_t& de
                                       : Refusal{BP_REFUSED_SYMBOL, candidate.library + ": the function is NULL"};
     enter(std::move(candidate), std::move(refusal), true);
   }
-  env->places_ = search_places(desc);
-  for (const auto& found : maker.read_manifests(search(env->places_))) {
+  env->search_paths_ = backplane::search_paths(desc);
+  for (const auto& found : maker.read_manifests(search(env->search_paths_))) {
     Candidate candidate;
     candidate.found_by = found.found_by;
     Refusal refusal = maker.consider(found, candidate);

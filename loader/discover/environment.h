@@ -146,7 +146,7 @@ class Environment {
   static Result<std::shared_ptr<Environment>> create(const bp_env_desc_t& desc);
   ~Environment();
 
-  std::span<const Place> places() const { return places_; }  // that were searched, in order
+  std::span<const SearchPath> search_paths() const { return search_paths_; }  // that were searched, in order
   std::span<const Candidate> candidates() const { return candidates_; }
   std::span<const std::unique_ptr<Device>> devices() const { return devices_; }
   // Each returns BP_NOT_FOUND if there is no such device. `find` takes a name ("cpu" is "cpu:0"), and its error lists
@@ -170,7 +170,7 @@ class Environment {
   ImportLimits import_limits_;
   bool refuses_contradictions_ = false;
   std::chrono::milliseconds abandon_after_{};
-  std::vector<Place> places_;
+  std::vector<SearchPath> search_paths_;
   std::vector<Candidate> candidates_;
   std::vector<std::unique_ptr<Backend>> backends_;
   std::vector<std::unique_ptr<Device>> devices_;

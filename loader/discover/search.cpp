@@ -39,10 +39,10 @@ std::vector<std::string> split(std::string_view list) {
 
 // Adds `kManifests` in each base folder of the XDG Base Directory Specification, which requires relative paths to be
 // ignored.
-void base_folders(std::vector<Place>& places, const char* home_variable, const char* below_home,
+void base_folders(std::vector<SearchPath>& paths, const char* home_variable, const char* below_home,
                   const char* list_variable, const char* otherwise) {
   auto folder = [&](const fs::path& base, std::string_view found_by) {
-    if (base.is_absolute()) places.push_back({full_path(base / kManifests), std::string(found_by), true, false});
+    if (base.is_absolute()) paths.push_back({full_path(base / kManifests), std::string(found_by), true, false});
   };
   const char* own = variable(home_variable);
   const char* home = variable("HOME");
@@ -82,13 +82,13 @@ fs::path loader_folder() {
   return error ? fs::path() : file.parent_path();
 }
 
-std::vector<Place> search_places(const bp_env_desc_t& desc) {
-  std::vector<Place> places;
+std::vector<SearchPath> search_paths(const bp_env_desc_t& desc) {
+  std::vector<SearchPath> paths;
   const auto file = [&](const fs::path& path, std::string_view found_by) {
-    places.push_back({full_path(path), std::string(found_by), false, true});
+    paths.push_back({full_path(path), std::string(found_by), false, true});
   };
   const auto folder = [&](const fs::path& path, std::string_view found_by, bool named = false) {
-    places.push_back({full_path(path), std::string(found_by), true, named});
+    paths.push_back({full_path(path), std::string(found_by), true, named});
   };
   const bool only_given = desc.flags & BP_ENV_ONLY_GIVEN;
   const char* replace = only_given ? nullptr : variable("BACKPLANE_BACKEND_FILES");
@@ -100,42 +100,42 @@ std::vector<Place> search_places(const bp_env_desc_t& desc) {
     for (const std::string& path : split(replace)) file(path, "BACKPLANE_BACKEND_FILES");
   if (add)
     for (const std::string& path : split(add)) file(path, "BACKPLANE_ADD_BACKEND_FILES");
-  if (replace) return places;
+  if (replace) return paths;
 
   for (bp_text_t path : std::span(desc.backend_folders, desc.backend_folder_count))
     folder(abi::string(path), "backend_folders", true);
-  if (only_given) return places;
+  if (only_given) return paths;
 
-  base_folders(places, "XDG_CONFIG_HOME", ".config", "XDG_CONFIG_DIRS", "/etc/xdg");
+  base_folders(paths, "XDG_CONFIG_HOME", ".config", "XDG_CONFIG_DIRS", "/etc/xdg");
   folder(fs::path(BACKPLANE_CONFIG_FOLDER) / kManifests, "system");
-  base_folders(places, "XDG_DATA_HOME", ".local/share", "XDG_DATA_DIRS", "/usr/local/share:/usr/share");
+  base_folders(paths, "XDG_DATA_HOME", ".local/share", "XDG_DATA_DIRS", "/usr/local/share:/usr/share");
   folder(fs::path(BACKPLANE_DATA_FOLDER) / kManifests, "system");
   if (const fs::path own = loader_folder(); !own.empty()) {
     folder(own / "../share" / kManifests, "loader");
     folder(own / "../../share" / kManifests, "loader");  // <prefix>/lib/<machine>, as on Debian
   }
-  return places;
+  return paths;
 }
 
 // Manifests of a folder are in byte order of their names. A folder is read once, and an unreadable one is reported if
 // it is `named`.
-std::vector<Found> search(std::span<const Place> places) {
+std::vector<Found> search(std::span<const SearchPath> paths) {
   std::vector<Found> found;
   std::set<fs::path> seen;
-  for (const Place& place : places) {
-    if (!place.is_folder) {
-      found.push_back({place.path, place.found_by, true});
+  for (const SearchPath& path : paths) {
+    if (!path.is_folder) {
+      found.push_back({path.path, path.found_by, true});
       continue;
     }
     std::error_code error;
-    const fs::path real = fs::canonical(place.path, error);
+    const fs::path real = fs::canonical(path.path, error);
     if (!error && !seen.insert(real).second) continue;
     std::vector<std::string> names;
     if (!error) names = names_in(real, error);
-    if (error && place.named) found.push_back({place.path, place.found_by, true, true});
+    if (error && path.named) found.push_back({path.path, path.found_by, true, true});
     for (const std::string& name : names)
       if (fs::path(name).extension() == ".json")
-        found.push_back({place.path / name, place.found_by, place.named, false, true});
+        found.push_back({path.path / name, path.found_by, path.named, false, true});
   }
   return found;
 }

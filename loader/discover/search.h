@@ -13,7 +13,7 @@
 namespace backplane {
 
 // A file that was named, or a folder in which manifests are looked for. It need not exist.
-struct Place {
+struct SearchPath {
   std::filesystem::path path;  // absolute
   std::string found_by;        // "backend_files", "BACKPLANE_BACKEND_FILES", "XDG_DATA_HOME", …
   bool is_folder;
@@ -22,7 +22,7 @@ struct Place {
 
 struct Found {
   std::filesystem::path path;  // absolute; need not exist; a manifest if it ends in .json, otherwise a library
-  std::string found_by;        // as of the place
+  std::string found_by;        // as of the path
   bool named;           // the user or framework named this file or its folder: any refusal but a duplicate is a warning
   bool folder = false;  // a folder that the framework named and that cannot be read
   // Found in a folder. Such a manifest is masked by an earlier one with the same id, and disabled by an earlier empty
@@ -30,9 +30,9 @@ struct Found {
   bool listed = false;
 };
 
-// The places to search, in order.
-std::vector<Place> search_places(const bp_env_desc_t& desc);
-std::vector<Found> search(std::span<const Place> places);
+// The paths to search, in order.
+std::vector<SearchPath> search_paths(const bp_env_desc_t& desc);
+std::vector<Found> search(std::span<const SearchPath> paths);
 
 // The folder of the library or program that contains this code; empty if unknown.
 std::filesystem::path loader_folder();

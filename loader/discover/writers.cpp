@@ -146,7 +146,7 @@ Refusal check(const fs::path& path, const File* opened, CheckedFolders* checked)
     return {};
   Walk walk(path);
   if (Refusal refusal = walk.run()) return refusal;
-  if (opened && opened->regular() && !walk.found(*opened))  // callers refuse what is not regular
+  if (opened && opened->regular() && !walk.found(*opened))  // callers refuse other kinds of files
     return {
         BP_REFUSED_UNTRUSTED,
         fmt::format("{} is not used: {}", path.string(),

@@ -88,7 +88,7 @@ bp_status_t submit_task(const bp_host_t* host, const bp_task_t* task) {
   });
 }
 
-// The object behind a bp_cancel_link_t.
+// What a bp_cancel_link_t points to.
 struct Link {
   Link(const bp_cancel_t& token, const bp_on_cancel_t& what) : link(token, what.cancelled, what.self) {}
   CancelLink link;

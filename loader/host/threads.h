@@ -18,7 +18,7 @@ class Threads {
 
   // The largest number of threads that a loop uses, including the caller.
   uint32_t count() const { return count_; }
-  // Documented at bp_host_t.parallel_for in host.h of the ABI. Without memory or threads, the caller runs what is left.
+  // Documented at bp_host_t.parallel_for in host.h of the ABI. Without memory or threads, the caller runs the rest.
   void parallel_for(const bp_loop_t& loop);
 
  private:

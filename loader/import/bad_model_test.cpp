@@ -86,7 +86,7 @@ std::vector<BadModel> bad_models() {
        "'x', which is an input or initializer of the graph"},
       {"a value that nothing provides", plain({node("Add", {"x", "ghost"}, {"y"})}), bad,
        "'ghost', which no node, input or initializer provides"},
-      {"a sub-graph that reads nothing's value",
+      {"a subgraph that reads nothing's value",
        model_bytes(
            {{"", 17}},
            graph({node("If", {"x"}, {"y"},

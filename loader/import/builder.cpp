@@ -141,7 +141,7 @@ Result<uint32_t> Builder::add_attribute_tensor(bp_dtype_t dtype, std::span<const
 Result<uint32_t> Builder::add_attribute_body(Builder& body) {
   BP_TRY(taken());
   BP_TRY(body.taken());
-  if (body.outer_ != this) return Status(BP_INVALID_ARGUMENT, "the sub-graph's builder was created for another graph");
+  if (body.outer_ != this) return Status(BP_INVALID_ARGUMENT, "the subgraph's builder was created for another graph");
   graph_->subgraphs.push_back(std::move(body.body_));
   body.graph_ = nullptr;
   return static_cast<uint32_t>(graph_->subgraphs.size() - 1);
@@ -182,7 +182,7 @@ Status Builder::add_output(ValueId value) {
 Result<std::shared_ptr<Model>> Builder::finish() {
   BP_TRY(taken());
   if (outer_)
-    return Status(BP_BAD_STATE, "this builder builds a sub-graph: pass it to a node, and finish the outermost builder");
+    return Status(BP_BAD_STATE, "this builder builds a subgraph: pass it to a node, and finish the outermost builder");
   graph_ = nullptr;
   const std::shared_ptr<Model> model = std::move(model_);
   BP_TRY(canonicalize(*model));

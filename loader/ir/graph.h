@@ -65,7 +65,7 @@ struct Value {
   std::string name;
   Type type;
   WeightId weight = BP_NONE;  // the value's constant; BP_NONE: not a constant
-  ValueId outer = BP_NONE;    // in sub-graphs: the value of the enclosing graph that this one refers to
+  ValueId outer = BP_NONE;    // in subgraphs: the value of the enclosing graph that this one refers to
 };
 
 // Attributes of type tensor, graph or type hold indices into Graph::weights, Graph::subgraphs or
@@ -103,7 +103,7 @@ struct Node {
   std::string domain;          // "" is ai.onnx; the importer writes it that way
   uint32_t since_version = 0;  // the opset that defined this form; without a schema: the imported opset, or 1
   uint32_t call = BP_NONE;     // the innermost call whose body contains this node, an index into Graph::calls
-  uint64_t id = 0;             // unique in the model, including sub-graphs; ascends in file order
+  uint64_t id = 0;             // unique in the model, including subgraphs; ascends in file order
   std::string name;
   std::string overload;
 
@@ -142,7 +142,7 @@ struct Graph {
   std::vector<Call> calls;  // a caller precedes the calls in its body
   std::vector<Value> values;
   std::vector<Weight> weights;
-  std::vector<Symbol> symbols;    // in the outermost graph only; sub-graphs use the same numbers
+  std::vector<Symbol> symbols;    // in the outermost graph only; subgraphs use the same numbers
   std::vector<Formula> formulas;  // of these symbols
   std::vector<ValueId> inputs;    // without inputs that have a weight
   std::vector<ValueId> outputs;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sub-graphs of a node, such as the branches of an If.
+// The subgraphs of a node, such as the branches of an If.
 #pragma once
 
 #include <vector>
@@ -8,9 +8,9 @@
 
 namespace backplane::model {
 
-// The sub-graphs in the node's attributes. Owned by `graph`.
+// The subgraphs in the node's attributes. Owned by `graph`.
 std::vector<Graph*> bodies(const Graph& graph, const Node& node);
-// The values of `graph` that the node's sub-graphs read: each value once, in ascending order.
+// The values of `graph` that the node's subgraphs read: each value once, in ascending order.
 std::vector<ValueId> captures(const Graph& graph, const Node& node);
 
 }  // namespace backplane::model

@@ -23,7 +23,7 @@ namespace backplane::isolate {
 
 using Options = std::vector<std::pair<std::string, std::string>>;
 
-// Behind a bp_backend_t. Survives the processes in which the backend runs.
+// What a bp_backend_t of an isolated plugin points to. Survives the processes in which the backend runs.
 class ProxyBackend {
  public:
   ProxyBackend(Library& library, const bp_backend_create_t& how);

@@ -22,7 +22,8 @@ struct Remote {
   uint64_t handle = 0;
 };
 
-// Behind a bp_device_t. If the process has ended, the device is opened again in the next one.
+// What a bp_device_t of an isolated plugin points to. If the process has ended, the device is opened again in the next
+// one.
 struct ProxyDevice {
   ProxyBackend& backend;
   uint32_t index;  // when it was first described; another process may give the device another index

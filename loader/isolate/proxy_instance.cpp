@@ -63,7 +63,7 @@ uint64_t used_bytes(const Slot& slot, const char* data) {
 
 }  // namespace
 
-// Behind a bp_instance_t.
+// What a bp_instance_t of an isolated plugin points to.
 class ProxyInstance : public Answers {
  public:
   ProxyInstance(ProxyProgram& program, uint64_t handle)

@@ -11,7 +11,7 @@
 
 namespace backplane::isolate {
 
-// Behind a bp_program_t. Lost when its process ends.
+// What a bp_program_t of an isolated plugin points to. Lost when its process ends.
 struct ProxyProgram {
   ProxyBackend& backend;
   Remote remote;

@@ -255,7 +255,7 @@ class Checker {
       }
       for (const ValueId captured : captures(graph, node)) {
         if (made_by[captured] == BP_NONE) {
-          return wrong(node, "a sub-graph reads value " + in_quotes(graph.values[captured].name) +
+          return wrong(node, "a subgraph reads value " + in_quotes(graph.values[captured].name) +
                                  ", which no node, input or initializer provides");
         }
       }

@@ -200,7 +200,7 @@ class Inliner {
     return {};
   }
 
-  // Copies a sub-graph of a function's body into `parent`. `outer` maps the values of the graph that encloses `from`.
+  // Copies a subgraph of a function's body into `parent`. `outer` maps the values of the graph that encloses `from`.
   Result<std::unique_ptr<Graph>> clone_graph(const Graph& from, Graph& parent, const ValueMap& outer,
                                              const Expansion& call) {
     if (++depth_ > kDeepestGraph)
@@ -224,7 +224,7 @@ class Inliner {
     }
     copy->inputs = from.inputs;
     for (const ValueId output : from.outputs) {
-      if (map[output] == BP_NONE) return fail(call.node, "a sub-graph returns an input that the call omits");
+      if (map[output] == BP_NONE) return fail(call.node, "a subgraph returns an input that the call omits");
       copy->outputs.push_back(map[output]);
     }
     for (const Node& node : from.nodes) {

@@ -29,7 +29,7 @@ bool passes_through(Graph& graph, const Node& node, Resolve&& resolve) {
   return true;
 }
 
-// Counts the reads of each value, including those by sub-graphs and by the graph's outputs.
+// Counts the reads of each value, including those by subgraphs and by the graph's outputs.
 std::vector<uint32_t> count_reads(const Graph& graph) {
   std::vector<uint32_t> reads(graph.values.size());
   for (const Node& node : graph.nodes) {

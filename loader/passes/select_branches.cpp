@@ -33,7 +33,7 @@ bool returns_all(const Graph& branch, const Node& node) {
 // Moves what a branch consists of into the graph that encloses it.
 class Splice {
  public:
-  // Counts in `uses` how often the graph's sub-graphs are referred to.
+  // Counts in `uses` how often the graph's subgraphs are referred to.
   Splice(Model& model, Graph& graph, std::vector<uint32_t>& uses, const Node& node, Graph& branch)
       : model_(model),
         graph_(graph),
@@ -98,7 +98,7 @@ class Splice {
     return static_cast<uint32_t>(graph_.weights.size() - 1);
   }
 
-  // A function call and a node of its body may refer to one sub-graph (or weight, or type, of which they get copies).
+  // A function call and a node of its body may refer to one subgraph (or weight, or type, of which they get copies).
   uint32_t body(uint32_t inner) {
     uint32_t& index = bodies_[inner];
     if (index == BP_NONE) {
@@ -145,10 +145,10 @@ class Splice {
   const Node& node_;  // the If
   Graph& branch_;
   std::vector<ValueId> map_;      // by value of the branch
-  std::vector<uint32_t> bodies_;  // by sub-graph of the branch
+  std::vector<uint32_t> bodies_;  // by subgraph of the branch
 };
 
-// Calls visit(index) for each reference of the node to a sub-graph.
+// Calls visit(index) for each reference of the node to a subgraph.
 template <class Visit>
 void each_body(Node& node, Visit visit) {
   for (Attribute& attribute : node.attributes) {
@@ -201,7 +201,7 @@ class Selector {
     for (Node& inner : Splice(model_, graph_, uses_, node, *branch).nodes()) add(std::move(inner));
   }
 
-  // Removes the sub-graphs that nothing refers to any more.
+  // Removes the subgraphs that nothing refers to any more.
   void drop_bodies() {
     std::vector<std::unique_ptr<Graph>> kept;
     std::vector<uint32_t> place(graph_.subgraphs.size(), BP_NONE);
@@ -217,7 +217,7 @@ class Selector {
 
   Model& model_;
   Graph& graph_;
-  std::vector<uint32_t> uses_;  // by sub-graph: references of nodes and function calls
+  std::vector<uint32_t> uses_;  // by subgraph: references of nodes and function calls
 };
 
 void select_in(Model& model, Graph& graph) {

@@ -12,7 +12,7 @@ namespace backplane {
 double value_bytes(const model::Graph& graph, model::ValueId value);
 
 // The least size in bytes that a value can have in a run with elements: extents that are known only at run time have
-// their lower bounds, at least 1. 0 for what is not a tensor of elements of one size.
+// their lower bounds, at least 1. 0 if it is not a tensor, or has elements of unknown size.
 double least_value_bytes(const model::Graph& graph, model::ValueId value);
 
 // The number of arithmetic operations of a node; a multiply-add counts as two. Except for products, convolutions

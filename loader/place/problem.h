@@ -83,7 +83,7 @@ struct Problem {
 Problem make_problem(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage,
                      const std::vector<uint32_t>& only);
 
-// Calls `visit` for each value of this graph that the node or its sub-graphs read. May visit a value more than once.
+// Calls `visit` for each value of this graph that the node or its subgraphs read. May visit a value more than once.
 template <class Visit>
 void for_each_read(const model::Graph& graph, const model::Node& node, const Visit& visit) {
   for (model::ValueId value : node.inputs)

@@ -15,7 +15,7 @@ class SingleNode {
  public:
   // Weights stay weights; the result shares their bytes with `model` and keeps them alive. Unknown extents are chosen
   // as in place/cost.h. Inputs of floating-point types of at least 16 bits are between 0.5 and 1, others 0. Returns
-  // BP_UNSUPPORTED for a node with a sub-graph or a sparse attribute, for one whose inputs and outputs are too large,
+  // BP_UNSUPPORTED for a node with a subgraph or a sparse attribute, for one whose inputs and outputs are too large,
   // and for an input that is not a numeric tensor of known rank.
   static Result<SingleNode> of(const model::Model& model, const model::Node& node);
 

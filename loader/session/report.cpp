@@ -253,8 +253,8 @@ std::string report(const Environment& environment) {
   json out;
   out["loader"] = {{"version", kRelease}, {"abi", version_text(BP_ABI_VERSION)}};
   out["searched"] = json::array();
-  for (const Place& place : environment.places())
-    out["searched"].push_back({{"place", place.found_by}, {"path", place.path.string()}});
+  for (const SearchPath& path : environment.search_paths())
+    out["searched"].push_back({{"place", path.found_by}, {"path", path.path.string()}});
   out["candidates"] = json::array();
   for (const Candidate& c : environment.candidates())
     out["candidates"].push_back({{"id", c.id},

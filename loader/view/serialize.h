@@ -11,7 +11,7 @@ namespace backplane::model {
 // without being copied.
 Status serialize(const bp_graph_t& graph, uint64_t external_above, bp_text_sink_t sink, void* context);
 
-// The same with the hashes of all weights, also of sub-graphs, in place of their bytes or files: the bytes that `sink`
+// The same with the hashes of all weights, also of subgraphs, in place of their bytes or files: the bytes that `sink`
 // receives are equal for graphs of equal content, wherever their files lie.
 Status serialize_identity(const bp_graph_t& graph, bp_text_sink_t sink, void* context);
 

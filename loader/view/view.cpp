@@ -26,7 +26,7 @@ bp_text_t text(std::string_view view) {
 
 using Opsets = std::map<std::string, uint32_t>;
 
-// The arrays of one graph. Each sub-graph has its own.
+// The arrays of one graph. Each subgraph has its own.
 class Arrays {
  public:
   struct Shared {
@@ -248,7 +248,7 @@ class Arrays {
     return value;
   }
 
-  // Adds an attribute. Returns why a node in one of its sub-graphs is too new for the plugin; empty if none is.
+  // Adds an attribute. Returns why a node in one of its subgraphs is too new for the plugin; empty if none is.
   std::string add_attribute(const Attribute& attribute, const Opsets& written) {
     std::string refusal;
     bp_attribute_t out{text(attribute.name), attribute.type, 0, nullptr};
@@ -355,7 +355,7 @@ class Arrays {
   std::vector<bp_use_t> uses_;
   std::vector<bp_dim_t> dims_;
   std::vector<uint32_t> operands_, inputs_, outputs_;
-  std::vector<uint32_t> captured_;                           // values that nodes' sub-graphs read
+  std::vector<uint32_t> captured_;                           // values that nodes' subgraphs read
   std::vector<std::pair<uint32_t, uint32_t>> captured_end_;  // by node: its range in captured_
   std::deque<std::vector<bp_text_t>> text_lists_;            // attributes point into these lists and into index_lists_
   std::deque<std::vector<uint32_t>> index_lists_;

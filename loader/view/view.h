@@ -51,7 +51,7 @@ class View {
   };
   Nodes graph_nodes(uint32_t view_node) const;
   ValueId graph_value(uint32_t view_value) const;
-  // Whether the form of the node, or of a node in its sub-graphs, is too new for the plugin. If so, the loader itself
+  // Whether the form of the node, or of a node in its subgraphs, is too new for the plugin. If so, the loader itself
   // reports BP_REASON_OPSET for the node.
   bool too_new(uint32_t view_node) const;
   // Why it is too new, and which opset the device knows. Empty if it is not.

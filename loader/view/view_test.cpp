@@ -85,7 +85,7 @@ TEST(View, ExportsTheWholeGraph) {
   EXPECT_EQ(g->uses[shared->first_use].node, 1u);
   EXPECT_EQ(g->uses[shared->first_use].slot, 0u);
   EXPECT_EQ(g->uses[shared->first_use + 1].node, 2u);
-  EXPECT_EQ(g->uses[shared->first_use + 1].slot, BP_NONE);  // a sub-graph reads it
+  EXPECT_EQ(g->uses[shared->first_use + 1].slot, BP_NONE);  // a subgraph reads it
 
   ASSERT_EQ(g->subgraph_count, 2u);
   const bp_node_t* branch = bp_graph_node(g, 2);

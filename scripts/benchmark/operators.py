@@ -113,9 +113,9 @@ def products():
     yield Case("Einsum of heads", "Einsum", {"a": real(12, 128, 64), "b": real(12, 128, 64)}, {}, {"equation": "bij,bkj->bik"})
     yield Case("Einsum, heads inside", "Einsum", {"a": real(2, 64, 8, 32), "b": real(2, 64, 8, 32)}, {}, {"equation": "bqhd,bkhd->bhqk"})
     yield Case("Attention", "Attention", {name: real(1, 12, 128, 64) for name in "qkv"}, opset=23)
-    codes = {"b": whole(256, 1024, 128, 16, dtype="u1"), "scales": positive(1024 * 128)}
+    weights = {"b": whole(256, 1024, 128, 16, dtype="u1"), "scales": positive(1024 * 128)}
     for rows in (1, 64):
-        yield Case(f"MatMulNBits, {rows} rows", "MatMulNBits", {"a": real(rows, 4096)}, codes, {"K": 4096, "N": 1024, "bits": 4, "block_size": 32}, domain=MICROSOFT)
+        yield Case(f"MatMulNBits, {rows} rows", "MatMulNBits", {"a": real(rows, 4096)}, weights, {"K": 4096, "N": 1024, "bits": 4, "block_size": 32}, domain=MICROSOFT)
     yield recurrent("LSTM", 4)
     yield recurrent("LSTM", 4, 8, 2)
     yield recurrent("GRU", 3)

@@ -34,7 +34,7 @@ typedef struct bp_value_t {
   uint32_t producer;  /* the node that computes it, or BP_NONE for inputs, weights and values of an outer graph */
   uint32_t slot;      /* index among the producer's outputs, or among the inputs of the graph; otherwise BP_NONE */
   uint32_t weight;    /* index into bp_graph_t.weights if it is constant; otherwise BP_NONE */
-  uint32_t outer;     /* in sub-graphs: the value of the parent graph that this value refers to; otherwise BP_NONE */
+  uint32_t outer;     /* in subgraphs: the value of the parent graph that this value refers to; otherwise BP_NONE */
   uint32_t first_use; /* the first of `use_count` entries in bp_graph_t.uses */
   uint32_t use_count;
   uint32_t flags; /* BP_VALUE_* */
@@ -43,7 +43,7 @@ typedef struct bp_value_t {
 #define BP_VALUE_INPUT 0x1u  /* an input of the graph */
 #define BP_VALUE_OUTPUT 0x2u /* an output of the graph */
 
-/* A use of a value: input `slot` of `node` reads it. Reads by a node's sub-graphs are listed with slot BP_NONE. Never
+/* A use of a value: input `slot` of `node` reads it. Reads by a node's subgraphs are listed with slot BP_NONE. Never
  * grows. */
 typedef struct bp_use_t {
   uint32_t node;

@@ -221,8 +221,8 @@ class PyRun {
                 "an output of the last run is still in use: drop the Array and what was made of it, copy it with "
                 ".numpy(copy=True), or bind memory of your own to the output");
   }
-  // Whether an abandoned device may still use bound memory: that of an awaited run, or that of the last stream, in
-  // which a run may be left.
+  // Whether an abandoned device may still use the bound memory: the device of an awaited run, or that of the last
+  // stream, on which a run may not have ended.
   bool is_abandoned() const {
     if (completion_ && completion_->is_abandoned()) return true;
     if (!stream_) return false;

@@ -69,7 +69,7 @@ class QuantizedFusion {
       if (value == BP_NONE || g_.value(value).dtype != BP_DTYPE_FLOAT || g_.is_output(value) ||
           g_.readers(value).size() != 1)
         return;
-      const uint32_t act = chain.activation ? BP_NONE : g_.maker(value, {"Relu", "Clip"});
+      const uint32_t act = chain.activation ? BP_NONE : g_.producer(value, {"Relu", "Clip"});
       if (act == BP_NONE) break;
       chain.activation = activation(act);
       if (!chain.activation) return;
@@ -77,7 +77,7 @@ class QuantizedFusion {
       value = g_.call(act).inputs[0];
     }
     for (const Head& head : kHeads) {
-      chain.head = g_.maker(value, {head.op_type});
+      chain.head = g_.producer(value, {head.op_type});
       if (chain.head == BP_NONE) continue;
       chain.calls.insert(chain.calls.begin(), chain.head);
       (this->*head.rule)(chain);
@@ -105,7 +105,7 @@ class QuantizedFusion {
   }
 
   std::optional<QuantizedValue> quantized(uint32_t real) const {
-    const uint32_t call = g_.maker(real, {"DequantizeLinear"});
+    const uint32_t call = g_.producer(real, {"DequantizeLinear"});
     if (call == BP_NONE) return std::nullopt;
     const uint32_t value = g_.call(call).inputs[0];
     const std::optional<Quantization> q = quantization(call, value);
@@ -115,7 +115,7 @@ class QuantizedFusion {
 
   // Returns the weights whose dequantized form is `real`, else nullopt. `axis` is that of the output channels.
   std::optional<Weights> weights(uint32_t real, int axis) const {
-    const uint32_t call = g_.maker(real, {"DequantizeLinear"});
+    const uint32_t call = g_.producer(real, {"DequantizeLinear"});
     if (call == BP_NONE || g_.node(call).attr("block_size", int64_t{0}) != 0) return std::nullopt;
     const int rank = g_.value(input(call, 0)).shape.rank();
     int64_t along = g_.node(call).attr("axis", int64_t{1});
@@ -155,7 +155,7 @@ class QuantizedFusion {
       if (t.dtype != BP_DTYPE_FLOAT || t.data == nullptr) return std::nullopt;
       return std::vector<double>(t.as<float>(), t.as<float>() + t.shape.elements());
     }
-    const uint32_t call = g_.maker(value, {"DequantizeLinear"});
+    const uint32_t call = g_.producer(value, {"DequantizeLinear"});
     if (call == BP_NONE || g_.node(call).attr("block_size", int64_t{0}) != 0) return std::nullopt;
     std::span<const uint32_t> in = g_.call(call).inputs;
     const Tensor &q = g_.value(in[0]), &scale = g_.value(in[1]);

@@ -377,7 +377,7 @@ class Fusion {
         if (value == BP_NONE || !(halves ? g_.reads(joined.back(), x) : with(0.5))) continue;
       } else {
         const uint32_t last = joined.back();
-        const uint32_t half = g_.maker(g_.other(last, calls_[joined[joined.size() - 2]].outputs[0]), {"Mul"});
+        const uint32_t half = g_.producer(g_.other(last, calls_[joined[joined.size() - 2]].outputs[0]), {"Mul"});
         if (half == BP_NONE || !g_.reads(half, x) || !g_.is_scalar(g_.other(half, x), 0.5) ||
             g_.sole_reader(calls_[half].outputs[0], {"Mul"}) != last)
           continue;

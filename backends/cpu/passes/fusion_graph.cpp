@@ -47,7 +47,7 @@ uint32_t FusionGraph::sole_reader(uint32_t value, std::initializer_list<std::str
   return is(all[0], op_types) ? all[0] : BP_NONE;
 }
 
-uint32_t FusionGraph::maker(uint32_t value, std::initializer_list<std::string_view> op_types) const {
+uint32_t FusionGraph::producer(uint32_t value, std::initializer_list<std::string_view> op_types) const {
   const uint32_t call = value == BP_NONE ? BP_NONE : maker_[value];
   return call != BP_NONE && is(call, op_types) ? call : BP_NONE;
 }

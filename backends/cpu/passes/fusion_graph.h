@@ -34,7 +34,7 @@ class FusionGraph {
   // Return the only reader of a value, or its producer, if it has one of these operators; else BP_NONE. The graph
   // counts as a reader of its outputs.
   uint32_t sole_reader(uint32_t value, std::initializer_list<std::string_view> op_types) const;
-  uint32_t maker(uint32_t value, std::initializer_list<std::string_view> op_types) const;
+  uint32_t producer(uint32_t value, std::initializer_list<std::string_view> op_types) const;
   bool reads(uint32_t call, uint32_t value) const;
   // `value` must be an operand of the call. Returns the other operand if the call has two, and they are different; else
   // BP_NONE.

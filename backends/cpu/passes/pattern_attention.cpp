@@ -31,7 +31,7 @@ Operand trace(const FusionGraph& g, uint32_t value, std::vector<uint32_t>& joine
   Operand operand{value};
   for (;;) {
     if (g.is_output(operand.value) || g.readers(operand.value).size() != 1) return operand;
-    const uint32_t call = g.maker(operand.value, {"Transpose", "Mul", "Div"});
+    const uint32_t call = g.producer(operand.value, {"Transpose", "Mul", "Div"});
     if (call == BP_NONE) return operand;
     if (g.is(call, {"Transpose"})) {
       const std::optional<Order> order = order_of(g.node(call));
@@ -69,13 +69,13 @@ void find_attention(FusionGraph& g, uint32_t softmax) {
 
   std::vector<uint32_t> joined;
   auto made_by = [&](std::initializer_list<std::string_view> op_types) {
-    return g.is_output(scores) || g.readers(scores).size() != 1 ? BP_NONE : g.maker(scores, op_types);
+    return g.is_output(scores) || g.readers(scores).size() != 1 ? BP_NONE : g.producer(scores, op_types);
   };
   FusedAttention attention;
   uint32_t mask = BP_NONE;
   if (const uint32_t add = made_by({"Add"}); add != BP_NONE) {
     const std::span<const uint32_t> in = g.call(add).inputs;
-    const size_t product = g.maker(in[0], {"MatMul", "Div", "Mul"}) != BP_NONE ? 0 : 1;
+    const size_t product = g.producer(in[0], {"MatMul", "Div", "Mul"}) != BP_NONE ? 0 : 1;
     if (!g.same_extents(in[product], scores)) return;
     mask = in[1 - product];
     scores = in[product];

@@ -28,7 +28,7 @@ NhwcConvCall find_nhwc_conv(FusionGraph& g, uint32_t index) {
   ChannelsFirst order;
   if (!set_channels_first(*call.kernel, order)) return {};  // a kernel for 16-bit floats, which wraps the one for fp32
   const uint32_t x = call.inputs[0];
-  const uint32_t before = g.maker(x, {"Transpose"}), after = g.sole_reader(g.result(index), {"Transpose"});
+  const uint32_t before = g.producer(x, {"Transpose"}), after = g.sole_reader(g.result(index), {"Transpose"});
   const bool is_for_this = before != BP_NONE && !g.is_output(x) && g.readers(x).size() == 1;
   order.input = is_for_this && moves_channels(g.node(before), false);
   order.output = after != BP_NONE && moves_channels(g.node(after), true);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sub-graph of a node (a branch, or the body of a loop), compiled as its own program.
+// A subgraph of a node (a branch, or the body of a loop), compiled as its own program.
 #pragma once
 
 #include "runtime/executor.h"

@@ -8,7 +8,7 @@ namespace backplane::cpu {
 class ValueKernel;
 
 // A node of the graph, ready to be planned. `inputs` and `outputs` hold the indices of values, BP_NONE if omitted. They
-// point into the graph, with two exceptions: `inputs` points into `reads` for a node with sub-graphs, whose captured
+// point into the graph, with two exceptions: `inputs` points into `reads` for a node with subgraphs, whose captured
 // values follow its inputs, and for a fused call (passes/).
 struct Call {
   std::unique_ptr<Kernel> kernel;

@@ -18,28 +18,29 @@ constexpr uint32_t kNodesBetweenChecks = 256;
 constexpr int kMaxDepth = 16;  // nesting of containers
 
 // Names an input or output in the text of a refusal. The text is composed only if there is a refusal.
-struct Place {
+struct Operand {
   const char* kind;
   uint32_t index;
   std::string with(const std::string& what) const { return kind + std::to_string(index) + what; }
 };
 
-Verdict check_type(const bp_graph_t& graph, const bp_type_t& type, Place place, int depth = 0) {
-  if (type.kind == 0) return no(BP_REASON_DTYPE, place.with(" has no known type"));
-  if (type.kind == BP_KIND_SPARSE_TENSOR) return no(BP_REASON_DTYPE, place.with(" is a sparse tensor; make it dense"));
+Verdict check_type(const bp_graph_t& graph, const bp_type_t& type, Operand operand, int depth = 0) {
+  if (type.kind == 0) return no(BP_REASON_DTYPE, operand.with(" has no known type"));
+  if (type.kind == BP_KIND_SPARSE_TENSOR)
+    return no(BP_REASON_DTYPE, operand.with(" is a sparse tensor; make it dense"));
   if (type.kind != BP_KIND_TENSOR) {
     if (type.element >= graph.type_count || depth == kMaxDepth)
       return no(BP_REASON_DTYPE,
-                place.with(" is a container whose elements have no known type, or is nested too deeply"));
-    return check_type(graph, *bp_graph_type(&graph, type.element), place, depth + 1);
+                operand.with(" is a container whose elements have no known type, or is nested too deeply"));
+    return check_type(graph, *bp_graph_type(&graph, type.element), operand, depth + 1);
   }
   if (type.dtype >= 64 || (supported_dtypes() >> type.dtype & 1) == 0) {
     return no(BP_REASON_DTYPE,
-              place.with(" has data type " + std::string(view::dtype_name(type.dtype)) + ", which is not supported"));
+              operand.with(" has data type " + std::string(view::dtype_name(type.dtype)) + ", which is not supported"));
   }
   if (type.rank > BP_MAX_RANK) {
-    return no(BP_REASON_SHAPE, place.with(" has rank " + std::to_string(type.rank) + "; at most " +
-                                          std::to_string(BP_MAX_RANK) + " is supported"));
+    return no(BP_REASON_SHAPE, operand.with(" has rank " + std::to_string(type.rank) + "; at most " +
+                                            std::to_string(BP_MAX_RANK) + " is supported"));
   }
   return yes();
 }

@@ -13,7 +13,7 @@ class Device;
 // node.operators() must be set.
 Verdict judge(const Node& node, const Row** out_row);
 
-// Whether the sub-graph in the attribute `name` has these numbers of inputs and outputs, and the device supports all of
+// Whether the subgraph in the attribute `name` has these numbers of inputs and outputs, and the device supports all of
 // its nodes.
 Verdict supports_body(const Node& node, std::string_view name, uint32_t inputs, uint32_t outputs);
 

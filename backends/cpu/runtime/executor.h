@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a program, one run at a time, and owns the memory of the run. Used for islands (instance.h) and for sub-graphs
+// Runs a program, one run at a time, and owns the memory of the run. Used for islands (instance.h) and for subgraphs
 // (body.h).
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An island's program with the handle that the host uses; creates instances. The programs of sub-graphs (body.h) have
+// An island's program with the handle that the host uses; creates instances. The programs of subgraphs (body.h) have
 // no handle.
 #pragma once
 

@@ -53,7 +53,7 @@ class Node {
   std::vector<float> floats(std::string_view name) const;       // empty when absent
   std::vector<std::string> texts(std::string_view name) const;  // empty when absent
   const bp_attribute_t* find(std::string_view name) const;      // null when absent
-  // `graph_in` returns the sub-graph in an attribute, null when absent. `body` compiles it and may be called only while
+  // `graph_in` returns the subgraph in an attribute, null when absent. `body` compiles it and may be called only while
   // the node's own program is being compiled.
   const bp_graph_t* graph_in(std::string_view name) const;
   const Body& body(std::string_view name) const;

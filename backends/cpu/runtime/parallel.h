@@ -7,10 +7,10 @@
 
 namespace backplane::cpu {
 
-// Runs body(begin, end) over [0, count) in pieces of at least `grain` elements on the device's threads, including the
+// Runs body(begin, end) over [0, count) in chunks of at least `grain` elements on the device's threads, including the
 // calling thread. If 0 < count <= `grain`, calls body(0, count). Otherwise, if the calling thread has a watch
-// (runtime/watch.h), checks it about every millisecond, and for that cuts pieces into parts, of which the last may have
-// fewer than `grain` elements. Rethrows the first exception thrown by a piece or by the watch.
+// (runtime/watch.h), checks it about every millisecond, and for that cuts chunks into parts, of which the last may have
+// fewer than `grain` elements. Rethrows the first exception thrown by a chunk or by the watch.
 void parallel(int64_t count, int64_t grain, const auto& body);
 void parallel_erased(int64_t count, int64_t grain, void (*body)(void* self, int64_t begin, int64_t end), void* self);
 void parallel(int64_t count, int64_t grain, const auto& body) {

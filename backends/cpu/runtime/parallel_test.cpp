@@ -16,7 +16,7 @@ namespace {
 
 // Kernels (attention, for example) index scratch memory by thread_index(), and use the same part before and after a
 // nested loop.
-TEST(Parallel, APieceThatWaitsForALoopOfItsOwnKeepsItsPlace) {
+TEST(Parallel, AChunkThatWaitsForALoopOfItsOwnKeepsItsPlace) {
   using Clock = std::chrono::steady_clock;
   Threads threads(4, 1, INT64_MAX);
   const ActiveRun other, mine;  // two runs at once use oneTBB's workers instead of a team

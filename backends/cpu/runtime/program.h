@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A compiled island or sub-graph: a kernel for each node, the weights, and schedules for the most recently used input
+// A compiled island or subgraph: a kernel for each node, the weights, and schedules for the most recently used input
 // extents.
 #pragma once
 
@@ -21,7 +21,7 @@ class Program {
  public:
   // `what.graph` must outlive the program. Throws sdk::Error.
   Program(Device& device, const bp_compile_t& what);
-  // Compiles a sub-graph of a node of `parent`, which must outlive this program. Values known in the parent are known
+  // Compiles a subgraph of a node of `parent`, which must outlive this program. Values known in the parent are known
   // here.
   Program(const Program& parent, const bp_compile_t& what, const bp_graph_t& graph);
   ~Program();
@@ -42,7 +42,7 @@ class Program {
   uint32_t shapes() const { return shapes_; }  // one of BP_SHAPES_*
   // Pairs of an input and the output that is this input with some elements updated. The two may share a buffer.
   std::span<const bp_inplace_t> inplace() const { return inplace_; }
-  // Bytes of folded values and copied weights, sub-graphs included, except packed weights and the copies by `aligned`.
+  // Bytes of folded values and copied weights, subgraphs included, except packed weights and the copies by `aligned`.
   uint64_t held_bytes() const { return static_cast<uint64_t>(held_bytes_); }
 
   // Returns the declared type of a value of the graph.
@@ -59,7 +59,7 @@ class Program {
   // The allowance for folding while one schedule is created.
   FoldAllowance schedule_folding() const;
 
-  // Compiles one of the graph's sub-graphs. The program owns the body. For constructors of kernels.
+  // Compiles one of the graph's subgraphs. The program owns the body. For constructors of kernels.
   const Body& add_body(uint32_t subgraph);
 
   // Returns a known value's data, aligned for its type: its own memory, or a copy that is created once. Thread-safe.

@@ -31,7 +31,7 @@ constexpr std::chrono::nanoseconds kLongestBackoff = std::chrono::milliseconds(4
 constexpr std::chrono::nanoseconds kFirstBackoff = std::chrono::microseconds(125);
 constexpr std::chrono::nanoseconds kForget = std::chrono::milliseconds(100);
 
-// With a watch, each piece is cut into parts of about this duration.
+// With a watch, each chunk is cut into parts of about this duration.
 constexpr std::chrono::milliseconds kPart{1};
 
 thread_local int own_thread_index = -1;
@@ -68,11 +68,11 @@ std::chrono::nanoseconds time_on_core(clockid_t thread) {
 
 }  // namespace
 
-void Loop::run_piece(int64_t piece) const {
-  const int64_t share = count / pieces;
-  const int64_t rest = count % pieces;
-  const int64_t begin = piece * share + std::min(piece, rest);
-  run_part(begin, begin + share + (piece < rest ? 1 : 0));
+void Loop::run_chunk(int64_t chunk) const {
+  const int64_t share = count / chunks;
+  const int64_t rest = count % chunks;
+  const int64_t begin = chunk * share + std::min(chunk, rest);
+  run_part(begin, begin + share + (chunk < rest ? 1 : 0));
 }
 
 void Loop::run_part(int64_t begin, int64_t end) const {
@@ -143,8 +143,8 @@ bool Team::run(const Loop& loop, int caller_index) {
 
   loop_ = loop;
   caller_index_ = caller_index;
-  const int wanted = static_cast<int>(std::min<int64_t>(loop.pieces - 1, started_));
-  distribute(loop.pieces, wanted + 1);
+  const int wanted = static_cast<int>(std::min<int64_t>(loop.chunks - 1, started_));
+  distribute(loop.chunks, wanted + 1);
   wanted_.store(wanted, std::memory_order_release);  // stored after the previous round was closed
   if (const int core = sched_getcpu(); core != core_.load(std::memory_order_relaxed))
     core_.store(core, std::memory_order_relaxed);
@@ -166,23 +166,23 @@ bool Team::run(const Loop& loop, int caller_index) {
   return true;
 }
 
-void Team::distribute(int64_t pieces, int threads) {
+void Team::distribute(int64_t chunks, int threads) {
   share_count_ = threads;
   for (int i = 0; i < threads; ++i) {
-    shares_[i].next.store(pieces * i / threads, std::memory_order_relaxed);
-    shares_[i].end = pieces * (i + 1) / threads;
+    shares_[i].next.store(chunks * i / threads, std::memory_order_relaxed);
+    shares_[i].end = chunks * (i + 1) / threads;
   }
 }
 
-// Runs the pieces of this thread's own share, then the remaining pieces of the other shares.
+// Runs the chunks of this thread's own share, then the remaining chunks of the other shares.
 void Team::work(int share) {
   try {
     for (int i = 0; i < share_count_; ++i) {
       Share& from = shares_[(share + i) % share_count_];
       for (;;) {
-        const int64_t piece = from.next.fetch_add(1, std::memory_order_relaxed);
-        if (piece >= from.end) break;
-        loop_.run_piece(piece);
+        const int64_t chunk = from.next.fetch_add(1, std::memory_order_relaxed);
+        if (chunk >= from.end) break;
+        loop_.run_chunk(chunk);
       }
     }
   } catch (...) {

@@ -3,8 +3,8 @@
 // helper threads spin for kSpinTime and then sleep: a loop that soon follows another starts without a system call, and
 // an idle team uses no CPU time. While several runs are in progress, helpers sleep at once.
 //
-// If another process takes a helper's core in the middle of a piece, the helper stops for milliseconds, a time slice of
-// the system. The caller detects this, moves the helper to the caller's core and sleeps until the piece is done. The
+// If another process takes a helper's core in the middle of a chunk, the helper stops for milliseconds, a time slice of
+// the system. The caller detects this, moves the helper to the caller's core and sleeps until the chunk is done. The
 // helper then leaves that core and backs off, that is, it sleeps, at most as long as it has worked since it last backed
 // off. Otherwise, the scheduler would give the helper more than its share of the other process's core
 // (docs/decisions/0009).
@@ -24,19 +24,19 @@
 
 namespace backplane::cpu {
 
-// A parallel loop: body(self, begin, end) over [0, count), cut into `pieces` whose sizes differ by at most one.
+// A parallel loop: body(self, begin, end) over [0, count), cut into `chunks` whose sizes differ by at most one.
 struct Loop {
   int64_t count;
-  int64_t pieces;
+  int64_t chunks;
   void (*body)(void* self, int64_t begin, int64_t end);
   void* self;
-  // The caller's budget and watch, used by every thread that runs a piece. With a watch, each piece is cut into parts
+  // The caller's budget and watch, used by every thread that runs a chunk. With a watch, each chunk is cut into parts
   // of at least `grain` elements (the last may be smaller), and the watch is checked before each part.
   Budget* budget = nullptr;
   const Watch* watch = nullptr;
   int64_t grain = 1;
 
-  void run_piece(int64_t piece) const;
+  void run_chunk(int64_t chunk) const;
   void run_part(int64_t begin, int64_t end) const;
 };
 
@@ -65,7 +65,7 @@ class Team {
 
   // Runs the loop on the helpers and the calling thread. Returns false without running anything if the team is busy
   // with another loop or has no helpers. `caller_index` is the caller's thread_index(); helpers get the other indices.
-  // If a piece throws, pieces that have not begun are skipped, and the first exception is rethrown when no piece is
+  // If a chunk throws, chunks that have not begun are skipped, and the first exception is rethrown when no chunk is
   // running. [any thread]
   bool run(const Loop& loop, int caller_index);
 
@@ -78,7 +78,7 @@ class Team {
  private:
   // State shared by the caller and one helper. The words that threads wait on have the size of a futex (32 bits).
   struct alignas(64) Helper {
-    std::atomic<uint32_t> inside{0};  // 1: may be running a piece; 0: is not
+    std::atomic<uint32_t> inside{0};  // 1: may be running a chunk; 0: is not
     std::atomic<uint32_t> parked{0};
     std::atomic<bool> on_callers_core{false};  // the caller moved the helper to the caller's core
     clockid_t clock{};                         // measures the CPU time of `thread`
@@ -90,7 +90,7 @@ class Team {
     int backoffs = 0;  // number of backoffs in a row
   };
 
-  // The pieces that a thread runs first. Loops over the same positions or channels then find their data in that
+  // The chunks that a thread runs first. Loops over the same positions or channels then find their data in that
   // thread's cache.
   struct alignas(64) Share {
     std::atomic<int64_t> next{0};
@@ -98,7 +98,7 @@ class Team {
   };
 
   void start();
-  void distribute(int64_t pieces, int threads);
+  void distribute(int64_t chunks, int threads);
   void work(int share);
   void wait_for(Helper& helper);
   void helper_main(int index);

@@ -26,9 +26,9 @@ struct Body {
   static void call(void* self, int64_t begin, int64_t end) { static_cast<Body*>(self)->f(begin, end); }
 };
 
-bool run(Team& team, int64_t count, int64_t pieces, std::function<void(int64_t, int64_t)> f, int caller_index = 0) {
+bool run(Team& team, int64_t count, int64_t chunks, std::function<void(int64_t, int64_t)> f, int caller_index = 0) {
   Body body{std::move(f)};
-  return team.run({count, pieces, &Body::call, &body}, caller_index);
+  return team.run({count, chunks, &Body::call, &body}, caller_index);
 }
 
 double seconds_of_process() {
@@ -51,9 +51,9 @@ TEST_F(TeamTest, RunsEachElementOnceInEveryLoop) {
   std::vector<int> times(1000);
   for (int loop = 0; loop < 20000; ++loop) {
     const int64_t count = 1 + loop * 7 % 1000;
-    const int64_t pieces = std::min<int64_t>(count, 1 + loop % 9);
+    const int64_t chunks = std::min<int64_t>(count, 1 + loop % 9);
     std::fill(times.begin(), times.end(), 0);
-    ASSERT_TRUE(run(team, count, pieces, [&](int64_t begin, int64_t end) {
+    ASSERT_TRUE(run(team, count, chunks, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) ++times[static_cast<size_t>(i)];
     }));
     for (size_t i = 0; i < times.size(); ++i)
@@ -81,11 +81,11 @@ TEST_F(TeamTest, HelpersHavePlacesOfTheirOwn) {
   EXPECT_EQ(Team::helper_thread_index(), -1);
 }
 
-TEST_F(TeamTest, WhatAPieceThrowsReachesTheCallerAndTheNextLoopRuns) {
+TEST_F(TeamTest, WhatAChunkThrowsReachesTheCallerAndTheNextLoopRuns) {
   Team team(2);
   const auto caller = std::this_thread::get_id();
   for (int loop = 0; loop < 200; ++loop) {
-    // In turn, only the caller's pieces throw, then only the helper's, then all pieces.
+    // In turn, only the caller's chunks throw, then only the helper's, then all chunks.
     const auto throws = [&] {
       const bool mine = std::this_thread::get_id() == caller;
       return loop % 3 == 2 || mine == (loop % 3 == 0);
@@ -97,15 +97,15 @@ TEST_F(TeamTest, WhatAPieceThrowsReachesTheCallerAndTheNextLoopRuns) {
         std::this_thread::sleep_for(std::chrono::microseconds(50));
         if (!throws()) return;
         ++thrown;
-        throw std::runtime_error("a piece");
+        throw std::runtime_error("a chunk");
       });
       EXPECT_EQ(thrown, 0);
       EXPECT_EQ(begun, 64);
     } catch (const std::runtime_error& error) {
-      EXPECT_STREQ(error.what(), "a piece");
+      EXPECT_STREQ(error.what(), "a chunk");
       EXPECT_GT(thrown, 0);
       if (loop % 3 == 2) {
-        EXPECT_LE(begun, 2);  // the first piece of each thread
+        EXPECT_LE(begun, 2);  // the first chunk of each thread
       }
     }
     std::atomic<int> ran = 0;
@@ -150,7 +150,7 @@ TEST(TeamOfOne, HasNoHelpers) {
 
 TEST_F(TeamTest, AHelperThatLostItsCoreIsGivenTheCallers) {
   // Other threads spin on every core. They preempt the caller and the helper now and then, and the helper also within a
-  // piece.
+  // chunk.
   std::atomic<bool> stop = false;
   std::vector<std::thread> others;
   for (unsigned i = 0; i < std::thread::hardware_concurrency(); ++i)

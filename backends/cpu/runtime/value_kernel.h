@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that are not planned, for nodes with string or container operands and for nodes that run sub-graphs.
+// Kernels that are not planned, for nodes with string or container operands and for nodes that run subgraphs.
 #pragma once
 
 #include "backplane/sdk/host.hpp"
@@ -38,8 +38,8 @@ class RunWatch final : public Watch {
 class ValueKernel : public Kernel {
  public:
   Plan plan(const PlanContext&, std::span<const Tensor>) const final { return deferred(); }
-  // `inputs`: the node's inputs, then the values that its sub-graphs capture. They may be moved from. Sets all
-  // requested outputs. Returns an error message, or nullopt on success; errors in sub-graphs are thrown. Thread-safe.
+  // `inputs`: the node's inputs, then the values that its subgraphs capture. They may be moved from. Sets all
+  // requested outputs. Returns an error message, or nullopt on success; errors in subgraphs are thrown. Thread-safe.
   virtual std::optional<std::string> run(std::span<Value> inputs, std::span<Value> outputs,
                                          const RunContext& context) const = 0;
 };

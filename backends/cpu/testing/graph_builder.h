@@ -15,7 +15,7 @@
 namespace backplane::cpu::testing {
 
 class GraphBuilder;
-// Values of attributes: a GraphBuilder stands for a sub-graph, such as a loop's body, and must outlive all uses of the
+// Values of attributes: a GraphBuilder stands for a subgraph, such as a loop's body, and must outlive all uses of the
 // outer graph. TensorOf is the tensor of a weight that was declared before.
 struct TensorOf {
   std::string weight;
@@ -30,7 +30,7 @@ class GraphBuilder {
   GraphBuilder& input(const std::string& name, bp_dtype_t dtype, const std::vector<int64_t>& extents);
   GraphBuilder& input(const std::string& name, bp_dtype_t dtype);  // unknown rank
   GraphBuilder& output(const std::string& name);
-  // For the builder of a sub-graph: captures a value that the outer graph has already declared.
+  // For the builder of a subgraph: captures a value that the outer graph has already declared.
   GraphBuilder& capture(const std::string& name, GraphBuilder& outer);
   // Declares a value as a sequence of tensors.
   GraphBuilder& sequence(const std::string& name, bp_dtype_t dtype);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multiplies a[rows][k] by the transpose of weights that are stored as codes of BITS bits: the weight in line i of a
-// column is (code - zero) * scale, where the scale and the zero point are those of i's block. A column has `blocks` blocks
-// of BLOCK codes, of which the last may have unused ones. Sums are in fp32.
+// Multiplies a[rows][k] by the transpose of weights that are stored as quantized values of BITS bits: the weight in
+// line i of a column is (value - zero) * scale, where the scale and the zero point are those of i's block. A column has
+// `blocks` blocks of BLOCK values, of which the last may have unused ones. Sums are in fp32.
 //
 // TYPE, SCALE  types of a and y, and of the scales
-// ZERO         the type of zeros[column][block]; u8: they are packed like the codes, and each column begins with a byte
+// ZERO         the type of zeros[column][block]; u8: they are packed like the values, and each column begins with a byte
 //              of its own. Undefined: every zero point is 2^(BITS - 1)
 // GROUPED      line i belongs to block groups[i]; otherwise to block i / BLOCK. A block that does not exist sets fault[0]
 //              to `node`
@@ -15,7 +15,7 @@
 JOINED(joined, float, a + b)
 #endif
 
-kernel void nbits_product(GLOBAL const S(TYPE)* a, GLOBAL const uchar* codes, GLOBAL const S(SCALE)* scales,
+kernel void nbits_product(GLOBAL const S(TYPE)* a, GLOBAL const uchar* values, GLOBAL const S(SCALE)* scales,
 #ifdef ZERO
                           GLOBAL const S(ZERO)* zeros,
 #endif
@@ -37,7 +37,7 @@ kernel void nbits_product(GLOBAL const S(TYPE)* a, GLOBAL const uchar* codes, GL
   if (item >= items) return;
 #endif
   const int column = item % columns, first = item / columns * ROWS;
-  codes += (size_t)column * blocks * (BLOCK / 8 * BITS);
+  values += (size_t)column * blocks * (BLOCK / 8 * BITS);
   float sums[ROWS];
   for (int r = 0; r < ROWS; ++r) sums[r] = 0;
   for (int begin = lane * 8; begin < k; begin += LANES * 8) {
@@ -59,8 +59,8 @@ kernel void nbits_product(GLOBAL const S(TYPE)* a, GLOBAL const uchar* codes, GL
 #else
       const float zero = LOAD(ZERO, zeros, column * blocks + block);
 #endif
-      const float code = (float)(codes[i * BITS / 8] >> i * BITS % 8 & ((1 << BITS) - 1));
-      const float weight = (code - zero) * LOAD(SCALE, scales, column * blocks + block);
+      const float value = (float)(values[i * BITS / 8] >> i * BITS % 8 & ((1 << BITS) - 1));
+      const float weight = (value - zero) * LOAD(SCALE, scales, column * blocks + block);
       for (int r = 0; r < ROWS; ++r) sums[r] += LOAD(TYPE, a, min(first + r, rows - 1) * k + i) * weight;
     }
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the host computes integers from extents (engine/host_value.h), for the rows of these operators.
+// Shape arithmetic on the host (engine/host_value.h): one function for each operator whose row has one.
 #pragma once
 
 #include "engine/host_value.h"
@@ -22,7 +22,7 @@ std::optional<HostValue> cast(const HostCall& call);
 std::optional<HostValue> add(const HostCall& call);
 std::optional<HostValue> sub(const HostCall& call);
 std::optional<HostValue> mul(const HostCall& call);
-// Div and Mod, of nodes whose divisors are constants other than 0: what a device computes for 0 is its own matter.
+// Div and Mod, only for nodes whose divisors are constants other than 0: the result of dividing by 0 is the device's.
 bool divides_by_constants(const sdk::Node& node);
 std::optional<HostValue> div(const HostCall& call);
 std::optional<HostValue> mod(const HostCall& call);

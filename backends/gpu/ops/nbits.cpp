@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// com.microsoft MatMulNBits: a product with weights that are stored in blocks of 2-, 4- or 8-bit codes.
+// com.microsoft MatMulNBits: a product with weights that are stored in blocks of 2-, 4- or 8-bit values.
 #include <algorithm>
 
 #include "ops/rows.h"
@@ -8,7 +8,7 @@
 namespace backplane::gpu {
 namespace {
 
-enum Slot : uint32_t { kA, kCodes, kScales, kZeros, kGroups, kBias };
+enum Slot : uint32_t { kA, kB, kScales, kZeros, kGroups, kBias };
 
 constexpr int64_t kMostRows =
     8;  // rows of A that a work item computes, so that it decodes a weight once for all of them
@@ -33,12 +33,12 @@ void check_count(const Tensor& tensor, const char* name, int64_t count) {
 
 void emit_nbits(Emit& e, std::string_view) {
   const Weights w = weights_of(e.node);
-  const Tensor a = e.input(kA), codes = e.input(kCodes), scales = e.input(kScales), zeros = e.input(kZeros),
+  const Tensor a = e.input(kA), values = e.input(kB), scales = e.input(kScales), zeros = e.input(kZeros),
                groups = e.input(kGroups), bias = e.input(kBias);
   if (a.rank() == 0 || a.shape.back() != w.k)
     throw sdk::Error(BP_TYPE_MISMATCH, "A has extents " + to_string(a.shape) + ", but K is " + std::to_string(w.k));
   const bool packs_zeros = zeros && zeros.dtype == BP_DTYPE_UINT8;
-  check_count(codes, "B", w.n * w.blocks() * (w.block / 8 * w.bits));
+  check_count(values, "B", w.n * w.blocks() * (w.block / 8 * w.bits));
   check_count(scales, "scales", w.n * w.blocks());
   check_count(zeros, "zero_points", packs_zeros ? w.n * w.zero_row() : w.n * w.blocks());
   check_count(bias, "bias", w.n);
@@ -59,7 +59,7 @@ void emit_nbits(Emit& e, std::string_view) {
   if (groups) options += " -DGROUPED";
   if (bias) options += " -DBIAS=" + Emit::type(bias);
   LaunchBuilder launch = e.launch("nbits_product", "nbits_product", options);
-  launch.in(a).in(codes).in(scales);
+  launch.in(a).in(values).in(scales);
   for (const Tensor& given : {zeros, groups, bias})
     if (given) launch.in(given);
   launch.out(y).arg(items).arg(rows).arg(w.n).arg(w.k).arg(w.blocks());
@@ -80,7 +80,7 @@ Verdict supports_nbits(const Node& node) {
   return expect(node)
       .integer("weight_prepacked", 0, 0)
       .rank(kA, 1)
-      .input_dtype(kCodes, one(BP_DTYPE_UINT8))
+      .input_dtype(kB, one(BP_DTYPE_UINT8))
       .input_dtype(kScales, kReals)
       .input_dtype(kZeros, kReals | one(BP_DTYPE_UINT8))
       .input_dtype(kGroups, one(BP_DTYPE_INT32))

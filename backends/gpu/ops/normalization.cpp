@@ -199,7 +199,7 @@ void emit_lrn(Emit& e, std::string_view) {
   const int64_t inner = elements(x.shape, 2, x.rank());
   e.launch("lrn", "lrn",
            "-DTYPE=" + Emit::type(x) + " -DBEFORE=" + std::to_string((size - 1) / 2) +
-               " -DBEHIND=" + std::to_string(size / 2) +
+               " -DAFTER=" + std::to_string(size / 2) +
                " -DALPHA=" + literal(e.node.float_attribute("alpha", 1e-4f) / static_cast<float>(size)) +
                " -DBIAS=" + literal(e.node.float_attribute("bias", 1)),
            "#define POWER(v) " + power + "\n")

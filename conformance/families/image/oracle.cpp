@@ -9,7 +9,7 @@ namespace backplane::conform {
 namespace {
 
 // A position: one coordinate for each axis, with its error.
-using Place = std::vector<Tracked>;
+using Coordinates = std::vector<Tracked>;
 
 // Returns the element of x at [batch, channel, position…]. Outside the image, it is 0, the nearest edge element or a
 // reflection, depending on `padding`.
@@ -35,10 +35,10 @@ double element(const Array& x, const Index& head, std::vector<int64_t> at, std::
 // product of differences. An error of the position changes the result by at most that error times the difference of the
 // largest and smallest corner.
 template <class F>
-Tracked interpolate(const Place& place, bp_dtype_t dtype, F at) {
-  const size_t axes = place.size();
+Tracked interpolate(const Coordinates& coordinates, bp_dtype_t dtype, F at) {
+  const size_t axes = coordinates.size();
   std::vector<int64_t> floor(axes);
-  for (size_t i = 0; i < axes; ++i) floor[i] = whole(std::floor(place[i].value));
+  for (size_t i = 0; i < axes; ++i) floor[i] = whole(std::floor(coordinates[i].value));
   TrackedSum sum(dtype);
   double low = HUGE_VAL, high = -HUGE_VAL;
   for (size_t corner = 0; corner < size_t{1} << axes; ++corner) {
@@ -46,7 +46,7 @@ Tracked interpolate(const Place& place, bp_dtype_t dtype, F at) {
     std::vector<int64_t> index = floor;
     for (size_t i = 0; i < axes; ++i) {
       const bool is_upper = (corner >> i & 1) != 0;
-      const double part = place[i].value - static_cast<double>(floor[i]);
+      const double part = coordinates[i].value - static_cast<double>(floor[i]);
       index[i] += is_upper;
       // The error of 1 is the rounding of the difference. The error of the position is added below.
       weight = weight * Tracked(is_upper ? part : 1 - part, 1);
@@ -57,7 +57,7 @@ Tracked interpolate(const Place& place, bp_dtype_t dtype, F at) {
     sum.add(value, weight);
   }
   Tracked result = sum.result();
-  for (size_t i = 0; i < axes; ++i) result.error += (high - low) * place[i].error;
+  for (size_t i = 0; i < axes; ++i) result.error += (high - low) * coordinates[i].error;
   return result;
 }
 
@@ -82,23 +82,23 @@ References grid_sample(const Call& call) {
     Index from = {index[0]};
     from.insert(from.end(), index.begin() + 2, index.end());
     from.push_back(0);
-    Place place;
+    Coordinates coordinates;
     for (int64_t i = 0; i < axes; ++i) {
       from.back() = axes - 1 - i;
       const Tracked extent(static_cast<double>(x.extents[static_cast<size_t>(i + 2)])), at(grid.at(from));
       require(std::fabs(at.value) < 1e6, "a position is far outside, or NaN");
-      place.push_back(align ? (at + Tracked(1.0)) / Tracked(2.0) * (extent - Tracked(1.0))
-                            : ((at + Tracked(1.0)) * extent - Tracked(1.0)) / Tracked(2.0));
+      coordinates.push_back(align ? (at + Tracked(1.0)) / Tracked(2.0) * (extent - Tracked(1.0))
+                                  : ((at + Tracked(1.0)) * extent - Tracked(1.0)) / Tracked(2.0));
     }
     const Index head = {index[0], index[1]};
     if (mode == "nearest") {
       std::vector<int64_t> at;
-      for (const Tracked& one : place) at.push_back(whole(std::nearbyint(one.value)));
+      for (const Tracked& one : coordinates) at.push_back(whole(std::nearbyint(one.value)));
       elements.emplace_back(element(x, head, at, padding, align));
       return;
     }
     elements.push_back(interpolate(
-        place, x.dtype, [&](const std::vector<int64_t>& at) { return element(x, head, at, padding, align); }));
+        coordinates, x.dtype, [&](const std::vector<int64_t>& at) { return element(x, head, at, padding, align); }));
   });
   return {tracked_reference(x.dtype, shape, elements)};
 }
@@ -164,7 +164,7 @@ References roi_align(const Call& call) {
     TrackedSum sum(x.dtype);
     for (int64_t sample = 0; sample < ratio * ratio; ++sample) {
       const int64_t inner[] = {sample / ratio, sample % ratio};
-      Place place;
+      Coordinates position;
       bool is_outside = false;
       for (size_t i = 0; i < 2; ++i) {
         const double part =
@@ -172,10 +172,10 @@ References roi_align(const Call& call) {
         Tracked at = begin[i] + size[i] * Tracked(part, 2 * part) / Tracked(bins[i]);
         is_outside = is_outside || at.value < -1 || at.value > n[i];
         at.value = std::clamp(at.value, 0.0, n[i] - 1);
-        place.push_back(at);
+        position.push_back(at);
       }
       if (is_outside) continue;
-      sum.add(interpolate(place, x.dtype, [&](const std::vector<int64_t>& at) {
+      sum.add(interpolate(position, x.dtype, [&](const std::vector<int64_t>& at) {
         return x.at({batch, index[1], std::min(at[0], x.extents[2] - 1), std::min(at[1], x.extents[3] - 1)});
       }));
     }
@@ -238,18 +238,20 @@ References deform_conv(const Call& call) {
       const int64_t set = channel / (x.extents[1] / offsets);
       for (int64_t tap = 0; tap < taps; ++tap) {
         const int64_t at[] = {tap / w.extents[3], tap % w.extents[3]};
-        Place place;
+        Coordinates coordinates;
         bool is_outside = false;
         for (size_t i = 0; i < 2; ++i) {
           const auto base =
               static_cast<double>(index[i + 2] * window.strides[i] - window.begin[i] + at[i] * window.dilations[i]);
-          place.push_back(Tracked(base) + Tracked(offset.at({index[0], (set * taps + tap) * 2 + static_cast<int64_t>(i),
-                                                             index[2], index[3]})));
-          is_outside = is_outside || place[i].value <= -1 || place[i].value >= static_cast<double>(x.extents[i + 2]);
+          coordinates.push_back(
+              Tracked(base) +
+              Tracked(offset.at({index[0], (set * taps + tap) * 2 + static_cast<int64_t>(i), index[2], index[3]})));
+          is_outside =
+              is_outside || coordinates[i].value <= -1 || coordinates[i].value >= static_cast<double>(x.extents[i + 2]);
         }
         Tracked value(0.0);
         if (!is_outside)
-          value = interpolate(place, x.dtype, [&](const std::vector<int64_t>& near) {
+          value = interpolate(coordinates, x.dtype, [&](const std::vector<int64_t>& near) {
             return element(x, {index[0], channel}, near, "zeros", false);
           });
         if (call.has(4)) value = value * Tracked(call.in(4).at({index[0], set * taps + tap, index[2], index[3]}));

@@ -314,16 +314,17 @@ References group_query_attention(const Call& call) {
   return all;
 }
 
-// Returns the code at index `i` of codes of `bits` bits that are packed in bytes, from element `first` of `bytes` on.
-int64_t code_at(const Array& bytes, int64_t first, int64_t bits, int64_t i) {
+// Returns the value at index `i` of quantized values of `bits` bits that are packed in bytes, from element `first` of
+// `bytes` on.
+int64_t quantized_at(const Array& bytes, int64_t first, int64_t bits, int64_t i) {
   const int64_t byte = whole(bytes.values[static_cast<size_t>(first + i * bits / 8)]);
   return byte >> i * bits % 8 & ((int64_t{1} << bits) - 1);
 }
 
-// A times the transpose of weights: each column has K codes in blocks, and a code less the zero point of its block
-// times the block's scale is a weight.
+// A times the transpose of weights: each column has K quantized values in blocks. A value less the zero point of its
+// block, times the scale of the block, is a weight.
 References matmul_nbits(const Call& call) {
-  const Array &a = call.in(0, 1), &codes = call.in(1), &scales = call.in(2);
+  const Array &a = call.in(0, 1), &quantized = call.in(1), &scales = call.in(2);
   const int64_t k = call.integer("K"), n = call.integer("N"), bits = call.integer("bits", 4),
                 block = call.integer("block_size");
   require(is_float(a.dtype) && k > 0 && n > 0 && a.extents.back() == k, "A is not floating-point, or not of K columns");
@@ -331,7 +332,7 @@ References matmul_nbits(const Call& call) {
           "bits must be 2, 4 or 8, and block_size a power of two from 16");
   const int64_t blocks = (k + block - 1) / block, column_bytes = blocks * block / 8 * bits,
                 zero_bytes = (blocks * bits + 7) / 8;
-  require(codes.count() == n * column_bytes && scales.count() == n * blocks, "B or scales do not fit K and N");
+  require(quantized.count() == n * column_bytes && scales.count() == n * blocks, "B or scales do not fit K and N");
   const bool has_zeros = call.has(3), packs_zeros = has_zeros && call.in(3).dtype == BP_DTYPE_UINT8;
   require(!has_zeros || call.in(3).count() == n * (packs_zeros ? zero_bytes : blocks),
           "zero_points do not fit K and N");
@@ -344,10 +345,10 @@ References matmul_nbits(const Call& call) {
     for (int64_t i = 0; i < k; ++i) {
       const int64_t at = groups.empty() ? i / block : groups[static_cast<size_t>(i)], place = column * blocks + at;
       const Tracked zero(!has_zeros    ? static_cast<double>(int64_t{1} << (bits - 1))
-                         : packs_zeros ? static_cast<double>(code_at(call.in(3), column * zero_bytes, bits, at))
+                         : packs_zeros ? static_cast<double>(quantized_at(call.in(3), column * zero_bytes, bits, at))
                                        : call.in(3).values[static_cast<size_t>(place)]);
-      const auto code = static_cast<double>(code_at(codes, column * column_bytes, bits, i));
-      weights.push_back((Tracked(code) - zero) * Tracked(scales.values[static_cast<size_t>(place)]));
+      const auto value = static_cast<double>(quantized_at(quantized, column * column_bytes, bits, i));
+      weights.push_back((Tracked(value) - zero) * Tracked(scales.values[static_cast<size_t>(place)]));
     }
   }
   Extents extents = a.extents;

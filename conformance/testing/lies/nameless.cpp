@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks the host for an extension without a name.
+// Requests an extension of the host without a name.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies one byte too few if asked for more than 4096 bytes.
+// Copies one byte too few of more than 4096 bytes.
 #include "testing/wrapper.h"
 
 namespace backplane::liar {

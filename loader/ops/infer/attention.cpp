@@ -66,7 +66,7 @@ Status rotary(Context& c) {
   return same_shape(c);
 }
 
-// Infers the sub-graph `name`, which modifies attention scores or probabilities. It maps [batch, heads, queries, keys]
+// Infers the subgraph `name`, which modifies attention scores or probabilities. It maps [batch, heads, queries, keys]
 // to the same shape, in the softmax's precision.
 Status modifier(Context& c, std::string_view name) {
   model::Graph* graph = c.subgraph(name);

@@ -137,7 +137,7 @@ class Context {
   Status fail(std::string words) const;
   std::string describe(const Shape& shape) const;
 
-  // Infers a sub-graph of the node. The types of the sub-graph's inputs must be set. (Defined in infer.cpp, because it
+  // Infers a subgraph of the node. The types of the subgraph's inputs must be set. (Defined in infer.cpp, because it
   // calls inference recursively.)
   Status infer_subgraph(model::Graph& graph);
 

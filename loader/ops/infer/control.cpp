@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators with sub-graphs. The node determines the types of a sub-graph's inputs; then the sub-graph is inferred like
+// Operators with subgraphs. The node determines the types of a subgraph's inputs; then the subgraph is inferred like
 // any graph.
 #include "base/counted.h"
 #include "ops/infer/rules.h"
@@ -10,13 +10,13 @@ namespace {
 using model::Graph;
 using model::Type;
 
-// Sets the type of a sub-graph's input. Keeps the declared type where it is more specific.
+// Sets the type of a subgraph's input. Keeps the declared type where it is more specific.
 Status set_body_input(Context& c, Graph& graph, size_t slot, Type type) {
   Type& declared = graph.values[graph.inputs[slot]].type;
   std::string problem;
   if (!merge_types(type, declared, problem)) {
     return c.fail("input '" + graph.values[graph.inputs[slot]].name +
-                  "' of its sub-graph does not fit the value that is passed: " + problem);
+                  "' of its subgraph does not fit the value that is passed: " + problem);
   }
   declared = std::move(type);
   return {};
@@ -44,13 +44,13 @@ Type scalar_of(bp_dtype_t dtype) {
 
 Status expect_outputs(Context& c, const Graph& graph, size_t count) {
   if (graph.outputs.size() == count) return {};
-  return c.fail("its sub-graph '" + graph.name + "' has " + counted(graph.outputs.size(), "result") + " instead of " +
+  return c.fail("its subgraph '" + graph.name + "' has " + counted(graph.outputs.size(), "result") + " instead of " +
                 std::to_string(count));
 }
 
 Status expect_inputs(Context& c, const Graph& graph, size_t count) {
   if (graph.inputs.size() == count) return {};
-  return c.fail("its sub-graph '" + graph.name + "' takes " + std::to_string(graph.inputs.size()) +
+  return c.fail("its subgraph '" + graph.name + "' takes " + std::to_string(graph.inputs.size()) +
                 " inputs, but gets " + std::to_string(count));
 }
 

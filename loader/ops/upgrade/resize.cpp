@@ -34,7 +34,7 @@ Status resize_modes(Rewrite& r) {
   r.node.set(Attribute::of("coordinate_transformation_mode", std::string("asymmetric")));
   if (r.node.attr("mode", "nearest") != "nearest") return {};
   std::string nearest = "floor";
-  model::Graph* owner = &r.graph;  // the scales of a node in a sub-graph may be a constant of an enclosing graph
+  model::Graph* owner = &r.graph;  // the scales of a node in a subgraph may be a constant of an enclosing graph
   ValueId constant = scales;
   for (; owner->values[constant].outer != BP_NONE; owner = owner->parent) constant = owner->values[constant].outer;
   if (const model::Weight* weight = owner->weight_of(constant)) {

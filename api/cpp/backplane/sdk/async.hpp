@@ -230,7 +230,8 @@ class HostTimeline : public NativeSemaphore {
   };
   static constexpr size_t kKept = 16;
 
-  // Merges two failures without a value between them, or else the two oldest. The result also covers what is between.
+  // Merges two failures without a value between them, or else the two oldest. The result also covers the values
+  // between.
   void merge_two() {
     const auto found =
         std::adjacent_find(failures_.begin(), failures_.end(),

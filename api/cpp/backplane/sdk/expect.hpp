@@ -73,9 +73,9 @@ class Expect {
 
   // All inputs and outputs are tensors of these data types.
   Expect& dtypes(bp_dtype_set_t set) {
-    return each_operand([&](const Value& value, const Place& place) {
-      if (!value.is_tensor()) fail(BP_REASON_DTYPE, place.text() + " is not a tensor");
-      if (!contains(set, value.dtype())) fail_dtype(value, place, set);
+    return each_operand([&](const Value& value, const Operand& operand) {
+      if (!value.is_tensor()) fail(BP_REASON_DTYPE, operand.text() + " is not a tensor");
+      if (!contains(set, value.dtype())) fail_dtype(value, operand, set);
     });
   }
   Expect& input_dtype(uint32_t slot, bp_dtype_set_t set) {
@@ -104,24 +104,24 @@ class Expect {
 
   // The rank and all extents of each operand are known.
   Expect& static_shapes() {
-    return each_operand([&](const Value& value, const Place& place) {
+    return each_operand([&](const Value& value, const Operand& operand) {
       if (!value.has_static_shape())
-        fail(BP_REASON_SHAPE, "the shape of " + place.text() + " is not known before the run");
+        fail(BP_REASON_SHAPE, "the shape of " + operand.text() + " is not known before the run");
     });
   }
   // All operands have the extents of output 0.
   Expect& same_shapes() {
     if (!ok() || !node_.output(0)) return *this;
     const Shape shape = node_.output(0).extents();
-    return each_operand([&](const Value& value, const Place& place) {
+    return each_operand([&](const Value& value, const Operand& operand) {
       if (value.rank() != node_.output(0).rank() || value.extents() != shape)
-        fail(BP_REASON_SHAPE, place.text() + " is " + to_string(value.extents()) + " and output 0 " + to_string(shape) +
-                                  "; only equal shapes are supported");
+        fail(BP_REASON_SHAPE, operand.text() + " is " + to_string(value.extents()) + " and output 0 " +
+                                  to_string(shape) + "; only equal shapes are supported");
     });
   }
   // All operands have a known rank of at most `most`.
   Expect& ranks(int32_t most) {
-    return each_operand([&](const Value& value, const Place& place) { check_rank(value, place, 0, most); });
+    return each_operand([&](const Value& value, const Operand& operand) { check_rank(value, operand, 0, most); });
   }
   Expect& rank(uint32_t slot, int32_t least, int32_t most = INT32_MAX) {
     if (ok() && node_.input(slot)) check_rank(node_.input(slot), {false, slot}, least, most);
@@ -129,12 +129,12 @@ class Expect {
   }
   // No operand with a static shape has more than `most` elements.
   Expect& elements_at_most(uint64_t most) {
-    return each_operand([&](const Value& value, const Place& place) {
+    return each_operand([&](const Value& value, const Operand& operand) {
       if (!value.has_static_shape()) return;
       const Shape shape = value.extents();
       const auto count = view::dense_bytes(BP_DTYPE_UINT8, shape.data(), static_cast<uint32_t>(shape.size()));
       if (!count || *count > most)
-        fail(BP_REASON_SHAPE, place.text() + " is " + to_string(shape) + "; at most " + std::to_string(most) +
+        fail(BP_REASON_SHAPE, operand.text() + " is " + to_string(shape) + "; at most " + std::to_string(most) +
                                   " elements are supported");
     });
   }
@@ -228,7 +228,7 @@ class Expect {
   }
 
  private:
-  struct Place {
+  struct Operand {
     bool output;
     uint32_t slot;
     std::string text() const { return (output ? "output " : "input ") + std::to_string(slot); }
@@ -238,17 +238,17 @@ class Expect {
     if (ok()) verdict_ = no(reason, std::move(detail));
     return *this;
   }
-  Expect& fail_dtype(const Value& value, const Place& place, bp_dtype_set_t set) {
-    return fail(BP_REASON_DTYPE, place.text() + " is " + std::string(view::dtype_name(value.dtype())) +
+  Expect& fail_dtype(const Value& value, const Operand& operand, bp_dtype_set_t set) {
+    return fail(BP_REASON_DTYPE, operand.text() + " is " + std::string(view::dtype_name(value.dtype())) +
                                      "; supported: " + to_string(set));
   }
   Expect& fail_type(std::string_view name) {
     return fail(BP_REASON_ATTRIBUTE, "attribute " + std::string(name) + " has the wrong type");
   }
-  void check_rank(const Value& value, const Place& place, int32_t least, int32_t most) {
-    if (value.rank() < 0) fail(BP_REASON_SHAPE, "the rank of " + place.text() + " is not known");
+  void check_rank(const Value& value, const Operand& operand, int32_t least, int32_t most) {
+    if (value.rank() < 0) fail(BP_REASON_SHAPE, "the rank of " + operand.text() + " is not known");
     if (value.rank() >= least && value.rank() <= most) return;
-    fail(BP_REASON_SHAPE, place.text() + " has rank " + std::to_string(value.rank()) +
+    fail(BP_REASON_SHAPE, operand.text() + " has rank " + std::to_string(value.rank()) +
                               "; supported: " + std::to_string(least) +
                               (most == INT32_MAX ? " and more" : " to " + std::to_string(most)));
   }
@@ -267,10 +267,10 @@ class Expect {
   template <class Check>
   Expect& each_operand(const Check& check) {
     for (uint32_t i = 0; ok() && i < node_.input_count(); ++i) {
-      if (const Value value = node_.input(i)) check(value, Place{false, i});
+      if (const Value value = node_.input(i)) check(value, Operand{false, i});
     }
     for (uint32_t i = 0; ok() && i < node_.output_count(); ++i) {
-      if (const Value value = node_.output(i)) check(value, Place{true, i});
+      if (const Value value = node_.output(i)) check(value, Operand{true, i});
     }
     return *this;
   }

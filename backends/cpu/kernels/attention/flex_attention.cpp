@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ai.onnx.preview FlexAttention: attention whose scores and probabilities can be modified by sub-graphs of the model.
+// ai.onnx.preview FlexAttention: attention whose scores and probabilities can be modified by subgraphs of the model.
 #include "kernels/attention/attention.h"
 #include "kernels/common/values.h"
 #include "kernels/float16/compute_type.h"
@@ -38,7 +38,7 @@ Value as_value(std::span<const C> values, bp_dtype_t dtype, const Shape& shape) 
   return value;
 }
 
-// Passes the scores through the sub-graph `body` if there is one. Rounds them to `flex.precision` in either case.
+// Passes the scores through the subgraph `body` if there is one. Rounds them to `flex.precision` in either case.
 template <class C>
 Failed modify(const Body* body, Values captured, const Flex& flex, const Shape& shape, const RunContext& context,
               std::span<C> scores) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of nodes with strings, containers or sub-graphs, and access to small values.
+// Checks of nodes with strings, containers or subgraphs, and access to small values.
 #pragma once
 
 #include "kernels/common/support.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// If, Loop, Scan and SequenceMap: nodes that run sub-graphs. The code calls a sub-graph a body.
+// If, Loop, Scan and SequenceMap: nodes that run subgraphs. The code calls a subgraph a body.
 #include <algorithm>
 #include <limits>
 

@@ -25,7 +25,7 @@ CLONED uint32_t largest_bits(const float* x, int64_t n) {
   return top;
 }
 
-// Computes a row of angles by a formula, except those above kLargestAngle, infinities and NaN, which `exact` computes.
+// Computes a row of angles by a formula. `exact` computes infinities, NaN and magnitudes above kLargestAngle.
 template <auto kFormula>
 void angle_row(const float* x, float* y, int64_t n, float (*exact)(float)) {
   constexpr int64_t kBlock = 512;

@@ -38,7 +38,8 @@ inline unsigned short float_to_half(float value) {
 }
 
 // Exchanges values within a warp, at a barrier of the whole group: all its items must call this, as in the kernels that
-// are tested. A lane that does not exist, or is not in `mask`, gives the caller's own value.
+// are tested. For a lane that does not exist, or is not in `mask`, returns the
+// caller's own value.
 template <class T>
 inline T standin_exchange(unsigned mask, T value, unsigned from) {
   static thread_local T values[1024];

@@ -57,7 +57,7 @@ struct Codec {
   // Reads only the header.
   Problem (*size)(Encoded bytes, Size* size);
   // `size` is the one that `size()` reads from the header. `rgb` has room for 3 bytes per pixel, top row first.
-  // Asks `stop` at least once for each row, strip or tile where the library permits.
+  // Polls `stop` at least once for each row, strip or tile where the library permits.
   Problem (*decode)(Encoded bytes, const Size& size, uint8_t* rgb, Stop& stop);
   int64_t pixel_bytes = 0;  // memory that `decode` needs for each pixel in addition to `rgb`
 };
