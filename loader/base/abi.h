@@ -81,8 +81,9 @@ Status write(const T& value, T* out, std::string_view name) {
 inline Status check_chain(const bp_chain_t* chain) {
   for (; chain; chain = chain->next)
     if (chain->required)
-      return {BP_UNSUPPORTED, "the extension struct \"" + string(chain->extension) +
-                                  "\" is required, but this loader does not know it"};
+      return {BP_UNSUPPORTED,
+              "the extension struct \"" + string(chain->extension) +
+                  "\" is required, but this loader does not know it: leave it out or set its `required` to 0"};
   return {};
 }
 
@@ -99,11 +100,12 @@ inline Result<std::string> path(bp_text_t text, std::string_view name) {
 // Refuses flags from a framework that have bits unknown to the loader.
 inline Status check_flags(uint32_t given, uint32_t known, std::string_view name) {
   if (!(given & ~known)) return {};
-  return {BP_UNSUPPORTED,
-          std::string(name) + " is " + std::to_string(given) + ": it has bits that this loader does not know"};
+  return {BP_UNSUPPORTED, std::string(name) + " is " + std::to_string(given) +
+                              ": it has bits that this loader does not know; those it knows are " +
+                              std::to_string(known)};
 }
 
-// Whether no byte of the buffer lies beyond the end of the address space.
+// Whether the whole buffer lies within the address space.
 inline bool has_end(const bp_buffer_t& buffer) {
   const uint64_t start = buffer.memory ? 0 : reinterpret_cast<uintptr_t>(buffer.address);
   return buffer.offset <= UINT64_MAX - start && buffer.bytes <= UINT64_MAX - start - buffer.offset;
@@ -125,21 +127,22 @@ inline Status check_buffer(const bp_buffer_t& buffer, std::string_view name) {
 inline Status check_target(const bp_buffer_t& buffer, std::string_view name) {
   BP_TRY(check_buffer(buffer, name));
   if (!(buffer.flags & BP_BUFFER_READ_ONLY)) return {};
-  return {BP_INVALID_ARGUMENT, std::string(name) + " is read-only (BP_BUFFER_READ_ONLY)"};
+  return {BP_INVALID_ARGUMENT,
+          std::string(name) + " is read-only (BP_BUFFER_READ_ONLY), but the loader must write to it"};
 }
 
 // Checks an array that a framework passes. `stride` is the framework's size of one element, in bytes.
 template <class T>
 Status check_array(const T* array, uint32_t count, uint32_t stride, std::string_view name) {
   if (!count) return {};
-  if (!array) return {BP_INVALID_ARGUMENT, std::string(name) + " is NULL, and its count is " + std::to_string(count)};
+  if (!array) return {BP_INVALID_ARGUMENT, std::string(name) + " is NULL, but its count is " + std::to_string(count)};
   if (stride >= Size<T>::k10) return {};
   return {BP_INVALID_ARGUMENT, "the stride of " + std::string(name) + " is " + std::to_string(stride) +
                                    ", but must be at least " + std::to_string(Size<T>::k10) +
                                    ": set it to the sizeof of an element"};
 }
 
-// Copies element `i` of an array whose structs are `stride` bytes apart. Fields that they lack are zero.
+// Copies element `i` of an array whose structs are `stride` bytes apart. Fields that those structs lack are zero.
 template <class T>
 T element(const T* array, uint32_t i, uint32_t stride) {
   T known{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory and time that importing and placing one model may take. Without limits, a file of a few bytes could use
-// any amount of either.
+// any amount of memory and time.
 #pragma once
 
 #include <chrono>

@@ -6,9 +6,9 @@
 
 namespace backplane {
 
-// For callbacks that a plugin calls during one of the loader's calls, one at a time: no exception may reach the plugin.
-// Keeps the first exception, such as std::bad_alloc, and ignores later callbacks. Once the plugin's function has
-// returned, `rethrow` throws what was kept.
+// Runs the bodies of the callbacks that a plugin calls during one call into it, so that no exception reaches the
+// plugin. Keeps the first exception, such as std::bad_alloc, and ignores later callbacks. Once the plugin's function
+// has returned, `rethrow` throws the kept exception, if there is one. Not thread-safe: callbacks run one at a time.
 class CallbackGuard {
  public:
   template <class Body>

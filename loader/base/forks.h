@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mutexes of the whole process, and forks.
+// Keeps mutexes of the whole process usable in forked children.
 #pragma once
 
 #include <pthread.h>
@@ -8,9 +8,10 @@
 
 namespace backplane {
 
-// Makes forks wait until `kMutex` is free, so that it is free in the child too, which has no thread that would unlock
-// it. Define one next to the mutex, at namespace scope: it must exist before the mutex is used, and the first use may
-// coincide with a fork. Only for mutexes that are held briefly, without locking another one.
+// Makes each fork wait until `kMutex` is free. Otherwise the child could inherit a locked mutex, but not the thread
+// that would unlock it. Define an object next to the mutex, at namespace scope, so that it exists before the mutex is
+// used: the first use may coincide with a fork. Only for mutexes that are held briefly, by code that locks no other
+// mutex meanwhile.
 template <std::mutex& kMutex>
 class FreeInChildren {
  public:

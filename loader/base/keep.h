@@ -12,7 +12,8 @@ namespace backplane {
 // loader's static data, so this works without free memory; nullptr if too few are left. Thread-safe.
 void* take_reserve(size_t bytes) noexcept;
 
-// Never destroys the object. Needs no memory. Leak checkers see it as reachable unless the reserve is all taken.
+// Keeps the object forever: its destructor never runs. Allocates no memory. Leak checkers see the object as reachable,
+// unless the reserve of take_reserve() has too little room for it.
 template <class T>
 void leak(T object) noexcept {
   static_assert(alignof(T) <= alignof(std::max_align_t));

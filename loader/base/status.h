@@ -92,7 +92,7 @@ class PluginError {
  public:
   PluginError();
   bp_error_t* get() { return &error_; }
-  // The status of a call that returned `code`.
+  // The status of a call that returned `code`. Its text is "what: " and the plugin's text.
   Status status(bp_status_t code, std::string_view what) const;
   std::string_view text() const;
 

@@ -17,8 +17,9 @@
 
 namespace backplane {
 
-// Restores what a plugin's code may change for the framework's thread. Libraries that are linked with -ffast-math
-// replace denormal numbers by zeros from the moment at which they are loaded.
+// Restores the thread's signal mask and floating-point environment, which a plugin's code may change. Libraries that
+// are linked with -ffast-math, for example, make the thread replace denormal numbers by zeros from the moment at which
+// they are loaded.
 class KeptThreadState {
  public:
   KeptThreadState() {

@@ -24,7 +24,7 @@ using isolate::Descriptor;
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kMaxOutput = 4096;
-constexpr std::chrono::seconds kDying{5};  // usually it takes milliseconds
+constexpr std::chrono::seconds kDying{5};  // the longest wait for a killed child to end; usually it takes milliseconds
 
 void listen(int report, std::string& output) {
   char piece[256];
@@ -109,7 +109,7 @@ Result<ChildResult> run_child(const ChildSetup& setup) {
   result.timed_out = !await(process.get(), read_end.get(), setup.limit, result.output);
   // Kills the process group before its leader is reaped. After that, the kernel could reuse the group's number.
   ::kill(-child, SIGKILL);
-  // A process that is stuck in a driver does not end even then. Nothing waits for it longer than kDying.
+  // A process that is stuck in a driver does not end even if it is killed. This function waits kDying at most.
   if (result.timed_out && !await(process.get(), read_end.get(), kDying, result.output)) return result;
   siginfo_t end{};
   int reaped;

@@ -39,8 +39,9 @@ struct ChildResult {
 // Returns BP_UNSUPPORTED or BP_PERMISSION_DENIED if the child cannot be started or watched.
 Result<ChildResult> run_child(const ChildSetup& setup);
 
-// The environment variables of this process that a plugin may need to find its libraries, files and devices. None with
-// elevated privileges (variable.h): the helper itself might not notice them.
+// The environment variables of this process that a plugin may need to find its libraries, files and devices. Empty if
+// this process has elevated privileges (variable.h), because the helper might not detect them, and would then use the
+// variables.
 std::vector<std::string> minimal_environment();
 
 }  // namespace backplane

@@ -110,7 +110,7 @@ void Device::give_up(std::string_view why) noexcept {
   for (const auto& [key, listener] : listeners) {
     try {
       listener(*status);
-    } catch (const std::bad_alloc&) {  // the framework learns it from its next call
+    } catch (const std::bad_alloc&) {  // the framework's next call returns the error
     }
   }
 }
@@ -163,10 +163,11 @@ Result<bp_device_t*> Device::open_locked(bp_device_open_t how) {
     return call_plugin(error, [&] { return api.open(backend_->handle, plugin_index_, &how, &opened, error.get()); });
   };
   if (const bp_status_t code = call_open()) return error.status(code, fmt::format("device {} cannot be opened", name_));
-  if (!opened) return Status(BP_INTERNAL, fmt::format("device {}: plugin returned BP_OK but opened nothing", name_));
+  if (!opened)
+    return Status(BP_INTERNAL, fmt::format("device {}: its plugin's `open` returned BP_OK but opened nothing", name_));
   const auto close = [&](bp_device_t* device) { call_plugin([&] { api.close(device); }); };
   std::unique_ptr<bp_device_t, decltype(close)> owned(opened, close);  // closes it if a later step fails
-  BP_TRY(ask_opsets(opened));
+  BP_TRY(query_opsets(opened));
   framework_allocate_ = how.allocate;
   framework_ = how.self;
   {
@@ -178,9 +179,9 @@ Result<bp_device_t*> Device::open_locked(bp_device_open_t how) {
   return lost();
 }
 
-// Reads the newest operator sets that the device supports. If the plugin has no slot `opsets`, they are those of its
+// Queries the newest operator sets that the device supports. If the plugin has no slot `opsets`, reads those in its
 // coverage table, which hold for all its devices.
-Status Device::ask_opsets(bp_device_t* opened) {
+Status Device::query_opsets(bp_device_t* opened) {
   constexpr uint32_t kMost = 1000;  // the most domains that are accepted
   constexpr uint32_t kMaxStride = 4096;
   constexpr uint64_t kMaxName = 4096;
@@ -195,19 +196,22 @@ Status Device::ask_opsets(bp_device_t* opened) {
     known.opset_count = 0;
     PluginError error;
     BP_TRY(error.status(call_plugin(error, [&] { return api.opsets(opened, &known, error.get()); }),
-                        fmt::format("device {}: opsets", name_)));
+                        fmt::format("device {}: its plugin cannot report its operator sets", name_)));
   }
   if (known.opsets && known.opset_count > 0 &&
       (known.opset_count > kMost || known.opset_stride < abi::Size<bp_opset_t>::k10 || known.opset_stride > kMaxStride))
-    return Status(BP_INTERNAL, fmt::format("device {}: its plugin reports {} operator sets of {} bytes each", name_,
-                                           known.opset_count, known.opset_stride));
+    return Status(BP_INTERNAL, fmt::format("device {}: its plugin reports {} operator sets of {} bytes each; at most "
+                                           "{} of {} to {} bytes are accepted",
+                                           name_, known.opset_count, known.opset_stride, kMost,
+                                           abi::Size<bp_opset_t>::k10, kMaxStride));
   newest_ = {};
   newest_.ir_version = known.ir_version;
   for (uint32_t i = 0; known.opsets && i < known.opset_count; ++i) {
     const bp_opset_t opset = abi::element(known.opsets, i, known.opset_stride);
     if (opset.domain.size > kMaxName)
       return Status(BP_INTERNAL,
-                    fmt::format("device {}: its plugin reports a domain of {} bytes", name_, opset.domain.size));
+                    fmt::format("device {}: its plugin reports a domain of {} bytes; at most {} are accepted", name_,
+                                opset.domain.size, kMaxName));
     newest_.opsets[abi::string(opset.domain)] = opset.version;
   }
   return {};

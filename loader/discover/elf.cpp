@@ -73,9 +73,12 @@ Refusal check_header(const std::string& name, const File& file, Segments& out_se
   if (header.e_machine != own.e_machine)
     return {BP_REFUSED_ARCHITECTURE, fmt::format("{} is for {}, but this process needs {}: install that build", name,
                                                  machine_name(header.e_machine), machine_name(own.e_machine))};
-  if (header.e_type != ET_DYN) return not_a_library(fmt::format("its ELF type is {}, not {}", header.e_type, ET_DYN));
-  if (header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum == 0)
-    return not_a_library("it has no program headers");
+  if (header.e_type != ET_DYN)
+    return not_a_library(fmt::format("its ELF type is {}, not {} (ET_DYN)", header.e_type, ET_DYN));
+  if (header.e_phnum == 0) return not_a_library("it has no program headers");
+  if (header.e_phentsize != sizeof(Elf64_Phdr))
+    return not_a_library(
+        fmt::format("its program headers have {} bytes each, not {}", header.e_phentsize, sizeof(Elf64_Phdr)));
   if (header.e_phnum > kMaxSegments)
     return not_a_library(fmt::format("it has {} program headers, more than {}", header.e_phnum, kMaxSegments));
   const uint64_t segments_bytes = uint64_t{header.e_phnum} * sizeof(Elf64_Phdr);
@@ -98,15 +101,16 @@ Refusal check_header(const std::string& name, const File& file, Segments& out_se
   return {};
 }
 
-// Refuses a library that would make the stacks of all threads executable. glibc does that when it loads one whose
-// PT_GNU_STACK says so, and on x86-64 also one that has none. Linkers write it everywhere.
+// Refuses a library that would make the stacks of all threads executable. glibc makes them executable when it loads a
+// library whose PT_GNU_STACK has the flag PF_X and, on x86-64, also a library without a PT_GNU_STACK. Linkers write
+// this header on all architectures.
 Refusal check_stack(const std::string& name, const Segments& segments) {
   const auto mark = std::ranges::find(segments, PT_GNU_STACK, &Elf64_Phdr::p_type);
   if (mark != segments.end() && !(mark->p_flags & PF_X)) return {};
   return {BP_REFUSED_UNTRUSTED,
           fmt::format("{} is not used: {}, so that the stacks of this process would become executable: link it with -z "
                       "noexecstack, and give assembly files a section .note.GNU-stack",
-                      name, mark == segments.end() ? "it has no PT_GNU_STACK" : "its PT_GNU_STACK asks for PF_X")};
+                      name, mark == segments.end() ? "it has no PT_GNU_STACK" : "its PT_GNU_STACK has the flag PF_X")};
 }
 
 // Reads the names of the libraries that the file needs, from the DT_NEEDED entries of its dynamic section.
@@ -139,7 +143,9 @@ Refusal needed_libraries(const std::string& name, const File& file, const Segmen
     const bool is_inside = strings != UINT64_MAX && inside(strings, entry.d_un.d_val, file.size());
     const size_t got = is_inside ? file.read(strings + entry.d_un.d_val, text, sizeof text) : 0;
     const size_t length = ::strnlen(text, got);
-    if (length == got) return not_a_library("the name of a needed library is outside the file or has no end");
+    if (length == got)
+      return not_a_library(
+          fmt::format("the name of a needed library is outside the file or has no end within {} bytes", kMaxName));
     out_names.emplace_back(text, length);
   }
   return {};

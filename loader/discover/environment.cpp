@@ -39,7 +39,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMaxText = 64 << 10;  // of a candidate, in bytes
+constexpr size_t kMaxText = 64 << 10;  // bytes of a candidate's text
 
 struct Settings {
   Selection selection;
@@ -108,7 +108,8 @@ Status loader_option(std::string_view name, std::string_view value, Settings& se
   if (name == "cache_bytes") {
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), settings.cache.bytes);
     if (error == std::errc() && end == value.data() + value.size()) return {};
-    return {BP_INVALID_ARGUMENT, fmt::format("option loader.cache_bytes is \"{}\": it must be a number", value)};
+    return {BP_INVALID_ARGUMENT,
+            fmt::format("option loader.cache_bytes is \"{}\": it must be a whole number of bytes", value)};
   }
   if (name == "contradictions") {
     settings.refuses_contradictions = value == "refused";
@@ -140,9 +141,14 @@ Status loader_option(std::string_view name, std::string_view value, Settings& se
 Result<Settings> read_settings(const bp_env_desc_t& desc) {
   Settings settings;
   if (const fs::path folder = cache_folder(); !folder.empty()) settings.cache.folder = folder / "programs";
-  if ((desc.option_count && !desc.options) || (desc.backend_file_count && !desc.backend_files) ||
-      (desc.plugin_count && !desc.plugins) || (desc.backend_folder_count && !desc.backend_folders))
-    return Status(BP_INVALID_ARGUMENT, "bp_env_desc_t has a count whose array is NULL");
+  const auto check_array = [](const char* name, bool is_null, uint32_t count) -> Status {
+    if (!is_null || count == 0) return {};
+    return {BP_INVALID_ARGUMENT, fmt::format("bp_env_desc_t.{} is NULL, but its count is {}", name, count)};
+  };
+  BP_TRY(check_array("options", !desc.options, desc.option_count));
+  BP_TRY(check_array("backend_files", !desc.backend_files, desc.backend_file_count));
+  BP_TRY(check_array("backend_folders", !desc.backend_folders, desc.backend_folder_count));
+  BP_TRY(check_array("plugins", !desc.plugins, desc.plugin_count));
   for (const bp_text_t file : std::span(desc.backend_files, desc.backend_file_count))
     BP_TRY(abi::path(file, "backend_files").take_status());
   for (const bp_text_t folder : std::span(desc.backend_folders, desc.backend_folder_count))
@@ -212,7 +218,8 @@ struct Environment::Maker {
   Log discovery = env.services_->log().about(LogCategory::kDiscover);
   CheckedFolders checked;
   OpenedLibraries opened;
-  SeenNames seen, linked;       // the latter: of plugins that are linked into the program and cannot be isolated
+  SeenNames seen;               // names of the backends in libraries
+  SeenNames linked;             // names of those in plugins linked into the program, which cannot be isolated
   std::string plain_situation;  // shared by backends with neither options nor isolation
   std::map<std::string, std::string> situations;  // all other situations, by backend id
 
@@ -225,8 +232,8 @@ struct Environment::Maker {
     return {};
   }
 
-  // Refuses an empty manifest. Of those found in a folder, also refuses one that an earlier manifest masks (same id) or
-  // disables (same file name, empty).
+  // Refuses an empty manifest. Also refuses a manifest that was found in a folder if an earlier manifest masks it (same
+  // id) or disables it (same file name, empty).
   Refusal unmasked(const Found& found, const Manifest& manifest) {
     const std::string file = found.path.string();
     if (manifest.disables) {
@@ -259,8 +266,9 @@ struct Environment::Maker {
                   BP_VERSION_MAJOR(BP_ABI_VERSION), BP_VERSION_MINOR(BP_ABI_VERSION))};
     if (const std::string own = own_machine();
         !manifest.arch.empty() && std::ranges::find(manifest.arch, own) == manifest.arch.end())
-      return {BP_REFUSED_ARCHITECTURE, fmt::format("manifest {}: its library is for {}, but this process needs {}",
-                                                   candidate.manifest, fmt::join(manifest.arch, ", "), own)};
+      return {BP_REFUSED_ARCHITECTURE,
+              fmt::format("manifest {}: its library is for {}, but this process needs {}: install that build",
+                          candidate.manifest, fmt::join(manifest.arch, ", "), own)};
     if (settings.trusted_keys)
       if (Refusal refusal = check_signature(manifest, candidate.manifest, *settings.trusted_keys)) return refusal;
     return {};
@@ -367,7 +375,8 @@ struct Environment::Maker {
     return read;
   }
 
-  // `id` is that of the manifest or the plugin; empty: not known yet. `other` is another name that patterns match.
+  // Returns the settings of the process in which a backend runs; null if it runs in this process. `id` is the one in
+  // the manifest or the one that the plugin reports; empty: not known yet. `other` is another name that patterns match.
   std::shared_ptr<const Isolation> isolation_of(const std::string& id, const std::string& other,
                                                 bool by_manifest) const {
     const std::string& name = id.empty() ? other : id;
@@ -383,7 +392,7 @@ struct Environment::Maker {
     return a && b ? a->text() == b->text() : !a && !b;
   }
 
-  // Says which patterns match nothing, because a mistyped one would go unnoticed.
+  // Logs the patterns that match no backend, because a mistyped one would otherwise go unnoticed.
   void report_unmatched_patterns() const {
     if (seen.empty()) return;
     if (const std::string list = settings.isolation.unmatched(seen); !list.empty())
@@ -391,7 +400,7 @@ struct Environment::Maker {
           fmt::format("BACKPLANE_ISOLATE or option loader.isolate has {}, which no backend that was found matches: "
                       "`backplane list` shows their ids",
                       list));
-    // It is usual to disable or select what is not installed everywhere.
+    // No warning, because it is usual to disable or select backends that are not installed everywhere.
     SeenNames all = seen;
     all.insert(linked.begin(), linked.end());
     if (const std::string list = settings.selection.unmatched(all); !list.empty())
@@ -415,8 +424,9 @@ struct Environment::Maker {
     const fs::path library = has_manifest ? found.manifest.library : found.path;
     candidate.library = library.string();
     if (settings.trusted_keys && !has_manifest)
-      return {BP_REFUSED_UNTRUSTED,
-              fmt::format("{} has no manifest that signs it, and signatures are required", candidate.library)};
+      return {BP_REFUSED_UNTRUSTED, fmt::format("{} has no manifest that signs it, and BACKPLANE_REQUIRE_SIGNED or "
+                                                "option loader.require_signed requires a signature",
+                                                candidate.library)};
     const Manifest& manifest = found.manifest;
     const std::string other = has_manifest ? manifest.full_id : id_of_file(library);
     if (!has_manifest) seen.insert(other);
@@ -434,8 +444,8 @@ struct Environment::Maker {
     if (Refusal refusal = may_take(backend->id, found.manifest.full_id, backend->library)) return refusal;
     if (!has_manifest && backend->id != other)
       if (auto isolation = isolation_of(backend->id, other, false); !is_same(isolation, opening.isolation)) {
-        log().info(fmt::format("{}: its id is {}, for which it {} in a process of its own", candidate.library,
-                               backend->id, isolation ? "runs" : "does not run"));
+        log().info(fmt::format("{}: its id is {}, and a backend with that id {} in a process of its own",
+                               candidate.library, backend->id, isolation ? "runs" : "does not run"));
         opening.isolation = std::move(isolation);
         backend = std::make_unique<Backend>();
         if (Refusal refusal = opened.open(opening, log(), *backend, facts)) return refusal;
@@ -493,7 +503,7 @@ struct Environment::Maker {
     for (const bp_device_info_t& info : infos) known.devices.emplace_back(info);
     known.no_device = no_device;
     const std::string& where = situation_of(backend.id, opening.isolation != nullptr);
-    // Writes only if there is no such entry, so that later starts do not write to the disk.
+    // Writes only if no entry with the same devices is stored, so that later starts do not write to the disk.
     const auto stored = recall_backend(opening.library, where, checked);
     if (!stored || !have_same_devices(*stored, known)) remember_backend(opening.library, where, known);
   }
@@ -541,8 +551,10 @@ Result<std::shared_ptr<Environment>> Environment::create(const bp_env_desc_t& de
     Candidate candidate;
     candidate.found_by = "plugins";
     candidate.library = fmt::format("plugin {} of the program", i);
-    Refusal refusal = desc.plugins[i] ? maker.take(desc.plugins[i], candidate)
-                                      : Refusal{BP_REFUSED_SYMBOL, candidate.library + ": the function is NULL"};
+    Refusal refusal =
+        desc.plugins[i]
+            ? maker.take(desc.plugins[i], candidate)
+            : Refusal{BP_REFUSED_SYMBOL, fmt::format("{}: bp_env_desc_t.plugins[{}] is NULL", candidate.library, i)};
     enter(std::move(candidate), std::move(refusal), true);
   }
   env->search_paths_ = backplane::search_paths(desc);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backends that were found, and their devices: what a bp_env_t holds.
+// The environment behind a bp_env_t: the backends that were found, and their devices.
 #pragma once
 
 #include <atomic>
@@ -37,17 +37,19 @@ struct Backend {
   ~Backend();  // destroys the backend in the plugin, unless `given_up`
   Backend(const Backend&) = delete;
 
-  // Loads the plugin if that was deferred. Must precede any use of `plugin` or `handle`; opening a device does it too.
-  // Thread-safe. BP_INCOMPATIBLE or BP_STALE if the plugin is refused or its devices have changed (opening.h).
+  // Loads the plugin if loading was deferred. Must precede any use of `plugin` or `handle`; opening a device calls it
+  // too. Thread-safe. BP_INCOMPATIBLE or BP_STALE if the plugin is refused or its devices have changed (opening.h).
   Status ensure_loaded();
 
   // Set if the backend runs in its own process; the functions in `tables` then call into that process.
   std::shared_ptr<isolate::Library> isolated;
-  // Copies of the descriptor and its tables, in this loader's version; what the plugin lacks is zero.
+  // Copies of the plugin's descriptor and tables, in this loader's version of the structs. Fields that the plugin lacks
+  // are zero.
   std::unique_ptr<PluginTables> tables;
   const bp_plugin_t* plugin;  // points into `tables`
   bp_backend_t* handle = nullptr;
-  // What the loader puts back after the plugin's calls that may change it for the whole process.
+  // The parts of the process's state that the loader restores after loading the plugin, creating the backend, listing
+  // its devices and opening one (process_state.h).
   KeptParts kept_parts = KeptParts::kLimits;
   std::atomic<bool> given_up{false};  // one of its devices was abandoned, so the backend is never destroyed
   std::string id;
@@ -102,14 +104,14 @@ class Device {
 
  private:
   Result<bp_device_t*> open_locked(bp_device_open_t how);
-  Status ask_opsets(bp_device_t* opened);
+  Status query_opsets(bp_device_t* opened);
   void abandon(bp_device_t* opened) const;
 
   Backend* backend_;
   uint32_t plugin_index_;
   std::string name_;
   std::string texts_[5];         // the strings to which info_ points
-  std::vector<uint32_t> peers_;  // by `index`
+  std::vector<uint32_t> peers_;  // index() of each peer
   std::vector<std::array<std::string, 2>> property_texts_;
   std::vector<bp_option_t> properties_;
   bp_device_info_t info_;
@@ -120,12 +122,12 @@ class Device {
   decltype(bp_device_open_t::allocate) framework_allocate_ = nullptr;
   void* framework_ = nullptr;
   KnownOpsets newest_;
-  std::string why_;  // why it was abandoned; constant once given_up_ is set
+  std::string why_;  // why the device was abandoned; constant once given_up_ is set
   std::atomic<bool> given_up_{false};
   std::map<const void*, Listener> listeners_;
 };
 
-// A file, or a plugin linked into the program, that was considered. Holds the strings of its bp_candidate_t.
+// A file that discovery examined, or a plugin that is linked into the program. Holds the strings of its bp_candidate_t.
 struct Candidate {
   uint32_t refusal = BP_REFUSED_NONE;
   std::string text, id, manifest, library, found_by;

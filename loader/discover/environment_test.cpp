@@ -204,13 +204,14 @@ TEST(Environment, PriorityOrdersTheManifestsOfAFolder) {
 TEST(Environment, ThousandsOfManifestsMayNameOneLibrary) {
   const Sandbox sandbox;
   constexpr int kCount = 3000;
-  const fs::path cpu = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so";  // it is large
+  const fs::path cpu = BACKPLANE_BUILD_DIR "/lib/backplane/libbackplane_cpu.so";  // a large library
   const fs::path library = fs::exists(cpu) ? cpu : kFake;
   for (int i = 0; i < kCount; ++i)
     sandbox.write("many/" + std::to_string(i) + ".json", manifest("x" + std::to_string(i), library.string()));
   const std::clock_t begin = std::clock();
   const auto codes = refusals(Request().only_given().folder(sandbox.root() / "many").file(kFake));
-  EXPECT_LT(std::clock() - begin, 10 * CLOCKS_PER_SEC);  // hashing the library for each would take twice as long
+  EXPECT_LT(std::clock() - begin,
+            10 * CLOCKS_PER_SEC);  // hashing the library for each manifest would take twice as long
   ASSERT_THAT(codes, SizeIs(kCount + 1));
   EXPECT_EQ(codes.front(), BP_REFUSED_NONE);  // files come before folders
   EXPECT_THAT(std::vector<uint32_t>(codes.begin() + 1, codes.end()), ::testing::Each(BP_REFUSED_ID));

@@ -12,8 +12,8 @@
 namespace backplane {
 namespace {
 
-// Wraps around for times after the year 2262. The owner of a file can set such a time of modification, which is only
-// compared for equality.
+// Wraps around for times after the year 2262. The owner of a file can set such a time as its modification time, so
+// modification times are compared only for equality.
 int64_t nanoseconds(const timespec& time) {
   return static_cast<int64_t>(static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec));
 }

@@ -41,7 +41,7 @@ class File {
   FileFacts facts_now() const;
   // Returns the number of bytes read: less than `bytes` at the end of the file or after an error.
   size_t read(uint64_t offset, void* out, size_t bytes) const;
-  // Whether reading it finds no byte. Files in /proc have the size 0, but are not empty.
+  // Reads the file to find out whether it has no bytes. Files in /proc have the size 0, but are not empty.
   bool is_empty() const;
 
  private:

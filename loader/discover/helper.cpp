@@ -22,9 +22,11 @@ Refusal find_helper(std::string_view name, fs::path& out_helper) {
     out_helper = std::move(helper);
     return check_writers(out_helper);
   }
-  return {BP_REFUSED_UNTRIED,
-          fmt::format("{} is in none of ../bin, ../libexec/backplane and ../../libexec/backplane, seen from {}", name,
-                      own.string())};
+  return {
+      BP_REFUSED_UNTRIED,
+      fmt::format(
+          "{} is in none of ../bin, ../libexec/backplane and ../../libexec/backplane, relative to {}: install it there",
+          name, own.string())};
 }
 
 }  // namespace backplane

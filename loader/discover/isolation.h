@@ -22,7 +22,7 @@ class Isolation {
   // Applies loader.isolate, loader.isolate_sandbox or loader.isolate_paths; `option` is the name without "loader.".
   // Patterns and paths are added to earlier ones. BP_INVALID_ARGUMENT if the value is invalid.
   Status set(std::string_view option, std::string_view value);
-  // Whether a backend runs in a separate process. The last matching pattern decides; without a match, the manifest
+  // Whether a backend runs in a separate process. The last matching pattern decides; without a match, `by_manifest`
   // does.
   bool wanted(std::string_view id, std::string_view full_id, bool by_manifest) const;
   // The patterns that match none of the backends, as a list; empty: none.
@@ -34,7 +34,7 @@ class Isolation {
 
   const std::string& sandbox() const { return sandbox_; }
   const std::vector<std::string>& paths() const { return paths_; }
-  // These settings as text, for the situation of a backend (known.h).
+  // The sandbox and the paths as text, for the situation of a backend (known.h).
   std::string text() const;
 
  private:
@@ -43,8 +43,8 @@ class Isolation {
   std::vector<std::string> paths_;  // the process may read these
 };
 
-// A name that patterns match, beside the id that the plugin reports, for a library without a manifest: "cpu" of
-// libbackplane_cpu.so and of libbackplane_cpu.so.1.
+// For a library without a manifest, the name that patterns match in addition to the id that the plugin reports: "cpu"
+// for libbackplane_cpu.so and libbackplane_cpu.so.1.
 std::string id_of_file(const std::filesystem::path& library);
 
 // Starts a process that loads `file`. Fills the tables of `out` with functions that call into that process.

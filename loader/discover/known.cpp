@@ -31,7 +31,7 @@ constexpr uint32_t kMost = 1000;  // entries in any list
 // before it was read may have changed again with the same time stamp.
 constexpr int64_t kStep = 2'000'000'000;
 constexpr std::chrono::hours kKept{30 * 24}, kNoDeviceKept{24};
-constexpr size_t kMostFiles = 256;  // whose facts count in a folder
+constexpr size_t kMostFiles = 256;  // files of a folder whose facts count
 
 class Writer {
  public:
@@ -113,8 +113,8 @@ KnownDevice read_device(Reader& in) {
   return device;
 }
 
-// Appends the facts of each path in a list separated by ':'. A folder's facts change when an entry is added or removed;
-// `with_files` adds those of its files, which may be overwritten or be links to files elsewhere.
+// Appends the facts of each path in a list separated by ':'. A folder's facts change when an entry is added or removed.
+// `with_files` adds the facts of the folder's files, which may be overwritten, or be links to files elsewhere.
 void add_paths(std::string_view list, bool with_files, std::string& state) {
   while (!list.empty()) {
     const fs::path path(list.substr(0, list.find(':')));
@@ -207,7 +207,7 @@ std::optional<KnownBackend> read_known(std::string_view bytes) {
   known.version = in.number<uint32_t>();
   for (uint32_t left = in.count(); left > 0 && in.ok(); --left) {
     known.devices.push_back(read_device(in));
-    // Not taken from the entry: the plugin is called with it.
+    // The index is not taken from the entry, because the plugin is called with it.
     known.devices.back().plain.index = static_cast<uint32_t>(known.devices.size() - 1);
   }
   known.no_device = in.text();

@@ -43,9 +43,8 @@ struct KnownBackend {
 
 // A hash of the state, apart from the library, on which a plugin's devices usually depend: its options, the environment
 // variables of minimal_environment() (child.h), the process's groups, the paths in its option "path" and in variables
-// named
-// *_PATH with the files in these folders, and the machine's devices, /etc/ld.so.cache, registered OpenCL drivers and
-// folders of libraries. Of files and folders, only the facts count (FileFacts).
+// named *_PATH with the files in these folders, and the machine's devices, /etc/ld.so.cache, registered OpenCL drivers
+// and folders of libraries. For files and folders, the hash covers their FileFacts, not their content.
 std::string situation(const Host::Options& options);
 
 // nullopt if there is no valid entry, or if the library has changed since the entry's `seen_ns`. An entry whose library
@@ -57,10 +56,10 @@ std::optional<KnownBackend> recall_backend(const std::filesystem::path& library,
 void remember_backend(const std::filesystem::path& library, std::string_view situation, const KnownBackend& known);
 void forget_backend(const std::filesystem::path& library, std::string_view situation);
 
-// Whether both entries list the same devices, by their texts, or both none.
+// Whether both entries list devices with the same texts in the same order, or both list none.
 bool have_same_devices(const KnownBackend& a, const KnownBackend& b);
 
-// The stored form of an entry. read_known returns nullopt if it is damaged.
+// The stored form of an entry. read_known returns nullopt if `bytes` are damaged.
 std::string write_known(const KnownBackend& known);
 std::optional<KnownBackend> read_known(std::string_view bytes);
 

@@ -128,7 +128,7 @@ TEST(Listing, IsOfOneStateOfTheLibraryAndLoadsItWhenItIsUsed) {
   EXPECT_EQ((*list.create())->candidates()[0].refusal, BP_REFUSED_CRASHED);
 }
 
-// A backend without devices here is known, too, until something changes on which devices depend.
+// An entry also states that a backend has no device here. It is used until something changes on which devices depend.
 TEST(Listing, RemembersThatThereIsNoDevice) {
   const Sandbox sandbox;
   const fs::path library = sandbox.root() / "lib/x.so", drivers = sandbox.root() / "drivers";
@@ -136,7 +136,7 @@ TEST(Listing, RemembersThatThereIsNoDevice) {
   fs::create_directory(drivers);
   fs::copy_file(kFake, library);
   const fs::path file = sandbox.write("fake.json", manifest("fake", library.string()));
-  ::usleep(2'100'000);  // as above
+  ::usleep(2'100'000);  // an entry is used only if the library had been unchanged for two seconds when it was made
   const auto list = Request()
                         .only_given()
                         .file(file)
@@ -162,7 +162,7 @@ TEST(Listing, RemembersThatThereIsNoDevice) {
   EXPECT_EQ((*now)->candidates()[0].refusal, BP_REFUSED_DEVICES);
 }
 
-// Entries that a start without them finds wrong are replaced.
+// With loader.load=now, the loader does not use entries, and replaces those that are wrong.
 TEST(Listing, WrongEntriesAreReplaced) {
   const Sandbox sandbox;
   const fs::path library = sandbox.root() / "lib/x.so";

@@ -60,7 +60,8 @@ Loaded* keep_loaded(const std::string& path, Loaded library) {
 }
 
 // Held while a library is loaded. The library's constructors run meanwhile and may take long, so a fork does not wait
-// for this mutex. Each process has its own, because a thread of the parent may have held the parent's.
+// for this mutex. Each process has a mutex of its own, because a thread of the parent may hold the parent's during a
+// fork.
 std::mutex& load_mutex() {
   const std::lock_guard lock(maps_mutex);
   static auto& all = *new std::map<pid_t, std::mutex>;

@@ -11,8 +11,8 @@
 
 namespace backplane {
 
-// Refuses files that the system's loader could not handle safely: it would crash on a truncated library, and the
-// runtime of a sanitizer that this process was not built with would end the process. BP_REFUSED_NOT_A_LIBRARY,
+// Refuses files that the system's loader could not handle safely: a truncated library would crash it, and the runtime
+// of a sanitizer that this process was not built with would end the process. BP_REFUSED_NOT_A_LIBRARY,
 // _ARCHITECTURE, _SANITIZER.
 Refusal check_library(const std::filesystem::path& path, const File& file);
 

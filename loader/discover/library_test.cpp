@@ -167,7 +167,7 @@ INSTANTIATE_TEST_SUITE_P(
                                  header(good).e_ident[EI_CLASS] = ELFCLASS32;
                                  box.write(file, good);
                                }},
-                      FileCase{"executable_stack", BP_REFUSED_UNTRUSTED, "its PT_GNU_STACK asks for PF_X",
+                      FileCase{"executable_stack", BP_REFUSED_UNTRUSTED, "its PT_GNU_STACK has the flag PF_X",
                                [](auto& box, auto& file, auto good) {
                                  stack_mark(good).p_flags |= PF_X;
                                  box.write(file, good);

@@ -107,7 +107,7 @@ struct Document {
 };
 
 Json parse(std::string_view text) {
-  // nlohmann-json would take one for the end of the text, and ignore what follows.
+  // nlohmann-json would take a null character for the end of the text, and ignore the rest.
   if (const size_t null = text.find('\0'); null != text.npos)
     throw Broken{fmt::format("is not valid JSON: byte {} is a null character", null)};
   Watch watch;

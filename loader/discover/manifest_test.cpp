@@ -134,9 +134,9 @@ TEST(Manifest, HasEveryKeyOfTheReferenceAndIgnoresOthers) {
   EXPECT_TRUE(read.signed_text.starts_with(R"({"arch":"x86_64","colour":{"of":["the","sea"]},"conformance":)"));
 }
 
-// An empty manifest would disable others.
+// A manifest that looks empty would disable others.
 TEST(Manifest, ThatCannotBeReadCompletelyIsNotEmpty) {
-  const fs::path shorter = "/sys/devices/system/cpu/online";  // its size is a page, but it has less text
+  const fs::path shorter = "/sys/devices/system/cpu/online";  // the file's size is a page, but its text is shorter
   std::error_code error;
   if (fs::file_size(shorter, error) < 1000 || error) GTEST_SKIP() << "the system has no such file";
   const Sandbox sandbox;
@@ -144,7 +144,7 @@ TEST(Manifest, ThatCannotBeReadCompletelyIsNotEmpty) {
   expect_refused(sandbox.root() / "x.json", BP_REFUSED_MISSING, "cannot be read completely");
 }
 
-// Their size is 0.
+// Files in /proc have the size 0.
 TEST(Manifest, FilesOfTheKernelAreNotEmpty) {
   const Sandbox sandbox;
   fs::create_symlink("/proc/self/status", sandbox.root() / "x.json");

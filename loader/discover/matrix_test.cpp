@@ -101,9 +101,9 @@ constexpr Fault kFaults[] = {
     {"crash_in_handler", BP_REFUSED_CRASHED, kFatal, "crashed (SIGABRT) while it ended"},
     {"hang_at_exit", BP_REFUSED_CRASHED, kFatal, "in time while it ended"},
     {"ends_at_exit", BP_REFUSED_CRASHED, kFatal, "ended the process (exit code 0) while it ended"},
-    {"executable_stack", BP_REFUSED_UNTRUSTED, BP_REFUSED_UNTRUSTED, "its PT_GNU_STACK asks for PF_X"},
+    {"executable_stack", BP_REFUSED_UNTRUSTED, BP_REFUSED_UNTRUSTED, "its PT_GNU_STACK has the flag PF_X"},
     {"opens_stack", BP_REFUSED_CRASHED, kFatal, "changed the stack of its process, which became executable, while"},
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they need memory at any time
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // a sanitizer needs memory at any time
     {"lowers_limit", BP_REFUSED_CRASHED, BP_REFUSED_NONE, "changed the resource limit RLIMIT_AS of its process while"},
 #endif
     {"sets_alarm", BP_REFUSED_CRASHED, BP_REFUSED_NONE, "changed a timer of its process (alarm or setitimer) while"},
@@ -169,9 +169,9 @@ Cell look_apart(const Fault& fault, const char* policy, const char* isolate) {
   return cell;
 }
 
-// The same under a time limit, all of which a fault that hangs uses. A busy machine may need more than the shortest
-// limit to start the plugin and reach the fault. If a call before that took too long, the trial is repeated with more
-// time.
+// Calls `look_apart` with a time limit, which a fault that hangs always reaches. A busy machine may need more than the
+// shortest limit to start the plugin and reach the fault: if an earlier call of the plugin ran out of time, the trial
+// is repeated with more.
 Cell look_in_time(Sandbox& sandbox, const Fault& fault, const char* policy, const char* isolate, uint32_t refusal,
                   std::string_view in_text) {
   const bool hangs = std::string_view(fault.name).starts_with("hang");
@@ -195,7 +195,7 @@ std::string shown(uint32_t refusal) {
   return refusal == kFatal ? "-" : refusal < std::size(kNames) ? kNames[refusal] : "?";
 }
 
-// The expected refusal if the backend runs in its own process. BP_REFUSED_NONE if it fails only after discovery.
+// The expected refusal if the backend runs in its own process. BP_REFUSED_NONE if the fault occurs after discovery.
 uint32_t isolated(const Fault& fault) {
   if (fault.in_process != kFatal) return fault.in_process;
   const std::string_view name = fault.name;

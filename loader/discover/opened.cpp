@@ -30,7 +30,7 @@ Refusal OpenedLibraries::open(const Opening& opening, const Log& log, Backend& o
     case BP_REFUSED_UNTRIED:
       known.refusal = refusal;
       break;
-    default:  // quickly found, or depends on the manifest
+    default:  // the refusal is found quickly, or depends on the manifest
       break;
   }
   return refusal;

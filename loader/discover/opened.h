@@ -11,18 +11,18 @@
 
 namespace backplane {
 
-// Opens each library at most once if it is refused, or does not have the expected id: thousands of manifests may name
-// the same one, and hashing it takes milliseconds.
+// Remembers each library's id and refusal. Does not open a library again if it was refused, or has another id than the
+// manifest expects: thousands of manifests may name the same library, and hashing it takes milliseconds.
 class OpenedLibraries {
  public:
-  // As open_library.
+  // Like open_library.
   Refusal open(const Opening& opening, const Log& log, Backend& out, FileFacts& out_facts);
 
  private:
   struct Library {
     FileFacts facts;
-    std::string id;   // that it reports
-    Refusal refusal;  // if it is refused whatever its manifest says
+    std::string id;   // the id that its plugin reports
+    Refusal refusal;  // set if it holds for every manifest that names the library
   };
   std::map<std::pair<std::filesystem::path, std::string>, Library> libraries_;  // by path and isolation
 };

@@ -24,11 +24,13 @@ Refusal open_library(const Opening& opening, const Log& log, Backend& out, FileF
   if (Refusal refusal = check_library(opening.library, file)) return refusal;
   const auto content = blake2b_of(file);
   if (!content)
-    return {BP_REFUSED_UNTRUSTED, fmt::format("{} is not used: it changed while it was read, or cannot be read", name)};
+    return {BP_REFUSED_UNTRUSTED,
+            fmt::format("{} is not used: it changed while it was read, or cannot be read: try again", name)};
   if (!opening.sha256.empty())
     if (const auto sha256 = sha256_of(file); sha256 != opening.sha256)
-      return {BP_REFUSED_UNTRUSTED, fmt::format("{} is not the library of manifest {}: its SHA-256 is {}, not {}", name,
-                                                opening.manifest, sha256.value_or("unreadable"), opening.sha256)};
+      return {BP_REFUSED_UNTRUSTED,
+              fmt::format("{} is not the library of manifest {}: its SHA-256 is {}, not {}: install both again", name,
+                          opening.manifest, sha256.value_or("unreadable"), opening.sha256)};
   if (opening.isolation) {
     if (Refusal refusal = open_isolated(opening, file, out)) return refusal;
   } else {
@@ -36,7 +38,7 @@ Refusal open_library(const Opening& opening, const Log& log, Backend& out, FileF
     if (opening.probe.policy == ProbePolicy::kNever) out.kept_parts = KeptParts::kAll;
     bp_plugin_query_t query = nullptr;
     {
-      const KeptProcessState kept(out.kept_parts);  // its constructors run
+      const KeptProcessState kept(out.kept_parts);  // the library's constructors run
       if (Refusal refusal = load_library(opening.library, file, *content, query)) return refusal;
     }
     if (Refusal refusal = negotiate(query, name, opening.expected_id, *out.tables)) return refusal;

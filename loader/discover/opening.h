@@ -30,8 +30,9 @@ struct Opening {
 Refusal open_library(const Opening& opening, const Log& log, Backend& out, FileFacts& out_facts);
 
 // Defers loading: the first use of `backend`, whose id, library and host are set, opens the library and creates the
-// backend. A refusal makes that use fail with BP_INCOMPATIBLE. If the backend then does not have `devices`
-// devices, as its stored entry for `situation` (known.h) does, the use fails with BP_STALE and the entry is removed.
+// backend. A refusal makes that use fail with BP_INCOMPATIBLE. `devices` is the number of devices in the stored entry
+// for `situation` (known.h). If the backend then has another number of devices, the use fails with BP_STALE and the
+// entry is removed.
 void load_when_used(Backend& backend, Opening opening, std::shared_ptr<Services> services, size_t devices,
                     std::string situation);
 

@@ -7,11 +7,12 @@
 namespace backplane {
 
 // Root, the effective user, and the owner of the file that contains this code: they control this process anyway. In a
-// user namespace also the user who stands for all those outside it, since the system's files may belong to it.
+// user namespace, also the user to whom the files of all users outside the namespace seem to belong, because the
+// system's files may be among them.
 bool is_trusted_owner(uid_t user);
 
 // Whether users other than root, the effective user and `owner` may be members of `group`, according to /etc/group and
-// /etc/passwd. True for groups that are not listed there, except for root's and for one with the number of its owner.
+// /etc/passwd. True for a group that is not listed there, unless its number is 0 or that of `owner`.
 bool has_other_members(gid_t group, uid_t owner);
 
 }  // namespace backplane

@@ -73,7 +73,7 @@ Refusal probe_library(const fs::path& path, const File& library, const std::stri
                       const ProbeSettings& settings, const Log& log) {
   auto untried = [&](std::string_view why) -> Refusal {
     if (settings.policy == ProbePolicy::kIfPossible || settings.policy == ProbePolicy::kNever) {
-      // An error if probing was requested, so that the line is visible by default.
+      // Logged as an error if the framework wanted a probe, and as a warning if it turned probing off.
       const uint32_t level = settings.policy == ProbePolicy::kIfPossible ? BP_LOG_ERROR : BP_LOG_WARNING;
       log.write(level, {}, fmt::format("{} is loaded without a probe: {}", path.string(), why));
       return {};
@@ -111,7 +111,7 @@ Refusal probe_library(const fs::path& path, const File& library, const std::stri
   if (complete && progress.last == ProbeStep::kNotLoaded)
     return {};  // load_library will say why, and may succeed later
   if (complete && progress.last == ProbeStep::kEnded && progress.before == ProbeStep::kDone) {
-    // Without a device the trial was short: where there may be one, the plugin is tried again.
+    // Without a device the probe skipped steps: in a situation in which there may be one, the plugin is probed again.
     remember_verdict(content, {true, {}, progress.closed ? std::string() : situation({})});
     return {};
   }

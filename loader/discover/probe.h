@@ -28,8 +28,9 @@ struct ProbeSettings {
 
 // `library` is the open file at `path`, `content` its BLAKE2b hash. BP_REFUSED_CRASHED if the plugin crashed, hung,
 // ended the child or disturbed its reports in any step (ProbeStep), now or in an earlier probe; BP_REFUSED_UNTRIED if
-// no child can be started, or fails before it loads the library, and the policy requires a probe. If the system cannot
-// load the library in the child, nothing is refused and no verdict is stored: load_library reports the reason.
+// no child can be started, or the child fails before it loads the library, and the policy requires a probe. If the
+// system cannot load the library in the child, nothing is refused and no verdict is stored: load_library reports the
+// reason.
 Refusal probe_library(const std::filesystem::path& path, const File& library, const std::string& content,
                       const ProbeSettings& settings, const Log& log);
 

@@ -79,8 +79,9 @@ class Steps {
 
 ProbeReporter* finished = nullptr;  // set after kDone
 
-// An exit handler that makes exit() report kEnded. It was registered before the plugin's handlers, so they have run.
-// The destructors of libraries have not: what is left in the buffers of streams is written after them, at the very end.
+// An exit handler that makes exit() report kEnded. It was registered before the plugin's handlers, so it runs after
+// them, but before the destructors of libraries. It therefore leaves a byte in the buffer of a stream, and the report
+// is sent when exit() writes that buffer, at the very end.
 void report_at_the_end() {
   if (!finished) return;  // the plugin called exit()
   constexpr cookie_io_functions_t kFunctions = {.read = nullptr,
@@ -94,7 +95,7 @@ void report_at_the_end() {
   if (!stream || setvbuf(stream, nullptr, _IOFBF, 64) != 0 || fputc('\n', stream) == EOF) _exit(1);
 }
 
-void ask_about_an_operator(const Device& device, bp_device_t* handle) {
+void query_an_operator(const Device& device, bp_device_t* handle) {
   bp_coverage_sink_t sink{};
   sink.size = sizeof sink;
   sink.verdicts = [](void*, const bp_verdict_t*, uint32_t, uint32_t) {};
@@ -115,7 +116,7 @@ void use(Backend& backend, const std::string& folder, const Steps& steps) {
   desc.size = sizeof desc;
   desc.log_level = BP_LOG_ERROR;
   backend.id = abi::string(backend.plugin->id);
-  backend.kept_parts = KeptParts::kNone;  // they are compared after each step
+  backend.kept_parts = KeptParts::kNone;  // `steps` compares all parts instead
   if (create_backend(backend, folder, std::make_shared<Services>(desc), {})) return;
   steps.say(ProbeStep::kCreated);
   std::vector<bp_device_info_t> infos;
@@ -132,7 +133,7 @@ void use(Backend& backend, const std::string& folder, const Steps& steps) {
   }
   steps.say(ProbeStep::kOpened);
   for (size_t i = 0; i < devices.size(); ++i)
-    if (handles[i]) ask_about_an_operator(*devices[i], handles[i]);
+    if (handles[i]) query_an_operator(*devices[i], handles[i]);
   steps.say(ProbeStep::kAnswered);
   devices.clear();
   steps.say(ProbeStep::kClosed);
@@ -140,7 +141,7 @@ void use(Backend& backend, const std::string& folder, const Steps& steps) {
 
 }  // namespace
 
-// A sanitizer must not end this process because of what plugins do not free or do not end.
+// A sanitizer must not end this process because a plugin does not free memory or end threads.
 extern "C" int __lsan_is_turned_off() {
   return 1;
 }

@@ -39,13 +39,14 @@ using ProbeKey = std::array<unsigned char, 32>;
 inline constexpr int kProbeUnheard = 4;
 
 ProbeKey make_probe_key();
-// Builds the report of `step`. `index` counts the reports of this probe, from 0. `part` is what kChanged names.
+// Builds the report of `step`. `index` counts the reports of this probe, from 0. `part` is the changed part, for
+// kChanged.
 std::string probe_message(const ProbeKey& key, uint32_t index, ProbeStep step, ProcessPart part = kUnchanged);
 
 struct ProbeProgress {
   ProbeStep last = ProbeStep::kNone;
   ProbeStep before = ProbeStep::kNone;  // the step that was reported before `last`
-  bool closed = false;                  // kClosed was reported: nothing was left out
+  bool closed = false;                  // kClosed was reported: no step was left out
   ProcessPart part = kUnchanged;        // of `last`
   bool disturbed = false;               // after `last` there are bytes that are not the next authentic report
 };

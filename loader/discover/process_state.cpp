@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 constexpr ProcessPart kTimerPart = 1, kUmaskPart = 2, kFolderPart = 3;  // kStackPart is 4
 constexpr ProcessPart kFirstSignal = 64, kFirstLimit = 128;             // plus the signal or the resource
 constexpr double kTimerTolerance = 2;                                   // seconds
-// A state that is older is not shared: its thread may hang in a plugin, while the framework changes its own state.
+// An older saved state is not shared: its thread may hang in a plugin, while the framework changes the process's state.
 constexpr std::chrono::seconds kSharedFor{60};
 
 constexpr std::string_view kLimits[] = {"RLIMIT_CPU",      "RLIMIT_FSIZE", "RLIMIT_DATA",   "RLIMIT_STACK",
@@ -37,7 +37,7 @@ static_assert(RLIMIT_CPU == 0 && RLIMIT_NPROC == 6 && RLIMIT_AS == 9 && RLIM_NLI
 std::mutex shared_mutex;  // guards the state that several threads share
 const FreeInChildren<shared_mutex> kFreeSharedInChildren;
 
-// Reads the umask, which umask() could only change. Returns -1 if there is no /proc.
+// Reads the umask from /proc, because umask() cannot read it without changing it. Returns -1 if there is no /proc.
 int read_umask() {
   char text[512] = {};
   const isolate::Descriptor file(::open("/proc/self/status", O_RDONLY | O_CLOEXEC));
@@ -117,7 +117,8 @@ bool ProcessState::put_back_timer(size_t index, bool restore) const {
   if (then == 0) {
     differs |= left != 0;
   } else if (seconds_of(wanted.it_interval) == 0) {
-    // The other timers count processor time: at most the time that has passed, for each thread.
+    // ITIMER_REAL has counted `passed`. The others count processor time of all threads, so any part of `then` may be
+    // left.
     const double least = which == ITIMER_REAL ? then - passed : 0;
     differs |= left > then + kTimerTolerance || left < least - kTimerTolerance;
     differs |= which == ITIMER_REAL && left > least + kTimerTolerance;
@@ -167,7 +168,7 @@ ProcessPart ProcessState::compare(bool restore, bool only_limits) const {
 KeptProcessState::KeptProcessState(KeptParts parts) : parts_(parts) {
   if (parts == KeptParts::kNone) return;
   static auto& shared = *new std::weak_ptr<const ProcessState>;
-  static pid_t owner = 0;  // a forked child has no timers, and has copies of what the parent's threads hold
+  static pid_t owner = 0;  // a forked child has no timers, and its copy of the parent's state may never be released
   const std::lock_guard lock(shared_mutex);
   kept_ = shared.lock();
   if (kept_ && owner == ::getpid() && Clock::now() - kept_->taken() < kSharedFor) return;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plugin can change for its whole process: resource limits, timers, the umask, the working folder and how
-// signals are handled. The probe refuses a plugin that changes them. After loading a library, creating and opening,
-// which are rare, the loader puts back lowered limits, and the rest if the plugin was not probed: what a framework's
-// other threads change meanwhile cannot be told from what the plugin changes. call.h keeps the state of the thread in
-// all calls.
+// The state that a plugin can change for its whole process: resource limits, timers, the umask, the working folder and
+// how signals are handled. The probe refuses a plugin that changes it. The loader restores lowered limits after it
+// loads a library, creates a backend, lists devices or opens one; all of these are rare. It restores the other parts
+// only where plugins are not probed (ProbePolicy::kNever, isolated backends), because it cannot distinguish the
+// plugin's changes from those that other threads of the framework make meanwhile. call.h restores the state of the
+// calling thread.
 #pragma once
 
 #include <sys/resource.h>
@@ -28,11 +29,12 @@ std::string text_of_part(ProcessPart part);
 class ProcessState {
  public:
   ProcessState();  // as it is now
-  // The first part that differs now. Limits count only if they are lower, since some libraries raise them. Of signals,
-  // those count with which a process is controlled, if they are ignored now or a handler was replaced.
+  // The first part that differs from the saved state. A limit counts only if it is lower now, because some libraries
+  // raise limits. A signal counts only if it is one of kSignals, by which processes are controlled, and it is ignored
+  // now or its handler was replaced.
   ProcessPart changed() const { return compare(false, false); }
-  // Puts back each part that differs, or only limits, as far as the system permits: a lowered hard limit needs
-  // CAP_SYS_RESOURCE. Returns the first one. Allocates no memory, because a limit may leave none.
+  // Restores each part that differs, or only limits, as far as the system permits: raising a lowered hard limit needs
+  // CAP_SYS_RESOURCE. Returns the first part that differed. Allocates no memory, because a limit may leave none.
   ProcessPart restore(bool only_limits = false) const { return compare(true, only_limits); }
   std::chrono::steady_clock::time_point taken() const { return taken_; }
 
@@ -58,8 +60,8 @@ class ProcessState {
 
 enum class KeptParts : uint8_t { kNone, kLimits, kAll };
 
-// Puts parts of the process's state back when it is destroyed. Those of several threads share one state, so that none
-// mistakes what another thread's plugin changed for the state to be kept.
+// Restores parts of the process's state in its destructor. Objects that exist at the same time share one saved state:
+// an object that saved its own could save what another thread's plugin has changed.
 class KeptProcessState {
  public:
   explicit KeptProcessState(KeptParts parts);
@@ -72,9 +74,10 @@ class KeptProcessState {
   std::shared_ptr<const ProcessState> kept_;  // null for kNone
 };
 
-// Whether the stack of this thread is executable. A library without the mark that it needs no such stack makes it so.
+// Whether the stack of this thread or of the main thread is executable. Loading a library that is not marked as working
+// without an executable stack makes it executable.
 bool stack_is_executable();
-// The part that stands for this.
+// The part that stands for an executable stack.
 inline constexpr ProcessPart kStackPart = 4;
 
 }  // namespace backplane

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is put back of a process's state. matrix_test.cpp has plugins that change it.
+// Restoring a process's state. matrix_test.cpp has plugins that change it.
 #include "discover/process_state.h"
 
 #include <gmock/gmock.h>

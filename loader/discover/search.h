@@ -22,7 +22,7 @@ struct SearchPath {
 
 struct Found {
   std::filesystem::path path;  // absolute; need not exist; a manifest if it ends in .json, otherwise a library
-  std::string found_by;        // as of the path
+  std::string found_by;        // as in SearchPath
   bool named;           // the user or framework named this file or its folder: any refusal but a duplicate is a warning
   bool folder = false;  // a folder that the framework named and that cannot be read
   // Found in a folder. Such a manifest is masked by an earlier one with the same id, and disabled by an earlier empty

@@ -60,7 +60,9 @@ Result<std::set<std::string>> read_trusted_keys(const fs::path& folder) {
 
 Refusal check_signature(const Manifest& manifest, const std::string& file, const std::set<std::string>& keys) {
   auto untrusted = [&](std::string_view why) {
-    return Refusal{BP_REFUSED_UNTRUSTED, fmt::format("manifest {}: {}, and signatures are required", file, why)};
+    return Refusal{BP_REFUSED_UNTRUSTED, fmt::format("manifest {}: {}, and BACKPLANE_REQUIRE_SIGNED or option "
+                                                     "loader.require_signed requires a trusted signature",
+                                                     file, why)};
   };
   if (manifest.signature.empty()) return untrusted("it is not signed");
   if (manifest.sha256.empty()) return untrusted("it does not state the sha256 of its library");

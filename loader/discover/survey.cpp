@@ -79,7 +79,8 @@ Refusal create_backend(Backend& backend, const std::string& folder, std::shared_
   ProcessPart changed = kUnchanged;
   const auto call_create = [&] {
     std::unique_lock<std::mutex> lock;
-    if (!backend.isolated) lock = std::unique_lock(create_mutex(backend.plugin->create));  // else in its own process
+    if (!backend.isolated)
+      lock = std::unique_lock(create_mutex(backend.plugin->create));  // an isolated backend has its own process
     const KeptProcessState kept(backend.isolated ? KeptParts::kNone : backend.kept_parts);
     const bp_status_t code =
         call_plugin(error, [&] { return backend.plugin->create(&how, &backend.handle, error.get()); });
@@ -91,8 +92,8 @@ Refusal create_backend(Backend& backend, const std::string& folder, std::shared_
     backend.host->services()
         .log()
         .about(LogCategory::kDiscover)
-        .warning(fmt::format("{}: it changed {} while it was created: the loader put that back", backend.library,
-                             text_of_part(changed)));
+        .warning(fmt::format("{}: it changed {} while it was created: the loader restored the earlier state",
+                             backend.library, text_of_part(changed)));
   if (code != BP_OK) {
     backend.handle = nullptr;
     return {BP_REFUSED_CREATE,

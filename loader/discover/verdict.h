@@ -13,7 +13,7 @@ namespace backplane {
 struct Verdict {
   bool survived = false;
   std::string how;  // if it did not survive: how the process ended
-  // If it survived, but had no device to try: the situation (known.h) to which that is limited. Otherwise empty.
+  // If it survived, but had no device to try: the situation (known.h) for which the verdict holds. Otherwise empty.
   std::string situation;
 };
 

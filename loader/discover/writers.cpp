@@ -47,7 +47,8 @@ class Walk {
       const bool is_link = S_ISLNK(seen.st_mode), is_folder = S_ISDIR(seen.st_mode);
       if (in_shared_ && !is_folder)
         return refused(at_, fmt::format("{}: move the file into a folder of your own", shared_by_));
-      // The owner of a link cannot change it; who can write to its folder could replace it.
+      // A link cannot be changed, only replaced by users who can write to its folder, so its owner does not matter.
+      // With elevated privileges, everything must belong to root.
       if (!is_link || in_shared_ || elevated())
         if (Refusal refusal = check_owner(next, seen.st_uid)) return refusal;
       if (is_link) {
@@ -69,7 +70,7 @@ class Walk {
     return {};
   }
 
-  // Whether the path leads to a file. All folders on the way to it are then checked.
+  // Whether the path leads to a file. All folders on the way to it have then been checked.
   bool found() const { return found_; }
   // Whether the path leads to this open file.
   bool found(const File& file) const { return found_ && is_of(file, file_); }
@@ -91,12 +92,12 @@ class Walk {
                                                   owner));
   }
 
-  // Who else can write to it: a text that completes "it is …", with its remedy. Empty: nobody.
+  // Says how other users can write to `what`, as a text that completes "it is …", with the remedy. Empty: they cannot.
   static std::string_view writers_of(const fs::path& what, const struct stat& seen) {
     if (seen.st_mode & S_IWOTH) return "world-writable; chmod o-w fixes that";
     if (!(seen.st_mode & S_IWGRP)) return {};
     if (elevated()) return "writable by its group, and this process has elevated privileges; chmod g-w fixes that";
-    // The permissions of a group are the most that an access control list may give to anybody.
+    // In a file with an access control list, the group's bits are the most that the list can grant to users and groups.
     if (::getxattr(what.c_str(), "system.posix_acl_access", nullptr, 0) > 0)
       return "writable by others in its access control list; setfacl -b or chmod g-w fixes that";
     if (has_other_members(seen.st_gid, seen.st_uid))
@@ -109,8 +110,8 @@ class Walk {
     return writers.empty() ? Refusal() : refused(what, fmt::format("it is {}", writers));
   }
 
-  // Continues in `folder`, whose attributes are `seen`. With the sticky bit, only their owners can replace what is in
-  // it.
+  // Continues in `folder`, whose attributes are `seen`. If it has the sticky bit, files and folders in it can be
+  // replaced only by their owners.
   Refusal enter(const fs::path& folder, const struct stat& seen) {
     at_ = folder;
     const std::string_view writers = writers_of(folder, seen);
@@ -130,10 +131,10 @@ class Walk {
   const fs::path& path_;
   std::deque<fs::path> parts_;
   fs::path at_;             // the folder that the walk is in, without links
-  bool in_shared_ = false;  // others can write to it, and it has the sticky bit
-  std::string shared_by_;   // how others can
+  bool in_shared_ = false;  // other users can write to `at_`, and it has the sticky bit
+  std::string shared_by_;   // how other users can write to `at_`, as a sentence
   bool found_ = false;
-  struct stat file_ {};  // if found_
+  struct stat file_ {};  // the file to which the path leads; valid if found_
 };
 
 // `opened` and `checked` may be null.

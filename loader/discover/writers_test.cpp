@@ -205,7 +205,7 @@ TEST_F(Sticky, AnOpenFileMustStillBeWhereItsPathLeads) {
   expect_refused(moved, kReplaced, &checked);
 }
 
-// A path that leads to no file says nothing about the files in its folder.
+// A path that leads to no file does not make its folder count as checked.
 TEST_F(Sticky, IsNotTrustedAfterAnotherPathInItWasAccepted) {
   for (const char* name : {"missing.so", "mine"}) {
     CheckedFolders checked;
@@ -264,7 +264,7 @@ TEST(Exchanged, AWriteInPlaceChangesWhatIsKnownOfTheFile) {
   EXPECT_NE(facts_of(file), before);
 }
 
-// In nanoseconds, these times do not fit into 64 bits.
+// Times after the year 2262, in nanoseconds, do not fit into 64 bits.
 TEST(Exchanged, TimesInTheFarFutureAreCompared) {
   const Sandbox sandbox;
   const fs::path file = sandbox.write("x.so", "");

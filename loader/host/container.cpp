@@ -97,9 +97,10 @@ Status bp_container_t::may_append(bp_bytes_t key) const {
 Status bp_container_t::append(bp_bytes_t key, const bp_tensor_t* given) {
   BP_TRY(may_append(key));
   BP_ASSIGN(const bp_tensor_t tensor, backplane::abi::read(given, "bp_tensor_t"));
-  if (tensor.rank > BP_MAX_RANK || (tensor.rank && !tensor.extents))
+  if (tensor.rank > BP_MAX_RANK)
     return {BP_INVALID_ARGUMENT,
-            fmt::format("the tensor's rank {} exceeds {}, or its extents are NULL", tensor.rank, BP_MAX_RANK)};
+            fmt::format("the tensor's rank is {}; at most {} is accepted", tensor.rank, BP_MAX_RANK)};
+  if (tensor.rank && !tensor.extents) return {BP_INVALID_ARGUMENT, "the tensor's extents are NULL"};
   if (tensor.layout != BP_LAYOUT_DENSE || tensor.buffer.memory)
     return {BP_INVALID_ARGUMENT, "only dense tensors in host memory can be appended: copy this one there first"};
   BP_TRY(backplane::abi::check_buffer(tensor.buffer, "the tensor's buffer"));

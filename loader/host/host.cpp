@@ -202,7 +202,8 @@ Host::Host(std::shared_ptr<Services> services, std::string backend_id, Options o
   };
 }
 
-// A task that `finish` waits for as long as this object exists, whether it runs, is refused or cannot be queued.
+// Makes `finish` wait until this object is destroyed: after the task has run, or when it is refused or cannot be
+// queued.
 struct Host::Task {
   Task(Host& its_host, const bp_task_t& its_task) : host(its_host), task(its_task) {
     const std::lock_guard lock(host.mutex_);

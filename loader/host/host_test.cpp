@@ -182,7 +182,7 @@ TEST_F(HostTest, ParallelForMayBeNested) {
   EXPECT_FALSE(sum.shared) << "a piece that waits for a loop within it shares its worker with another piece";
 }
 
-// In a process of its own, in which oneTBB has not started a thread yet.
+// Runs in a process of its own, in which oneTBB has not started a thread yet.
 TEST_F(HostTest, ParallelForVisitsEachIndexOnceIfNoThreadCanBeStarted) {
   if (testing::is_emulated()) GTEST_SKIP() << "the emulated program cannot start itself";
   GTEST_FLAG_SET(death_test_style, "threadsafe");
@@ -333,7 +333,7 @@ TEST(Submit, ATaskThatCannotBeQueuedIsNotWaitedFor) {
   task.size = sizeof task;
   task.run = [](void*) {};
   EXPECT_EQ(backend.table()->submit(backend.table(), &task), BP_RESOURCE_EXHAUSTED);
-  ::alarm(20);  // ends this program if it hangs
+  ::alarm(20);  // ends this program if `finish` hangs
   backend.finish();
   ::alarm(0);
 }

@@ -76,7 +76,9 @@ Status bp_semaphore_t::wait(uint64_t value, uint64_t deadline, const bp_cancel_t
   std::unique_lock lock(mutex_);
   for (;;) {
     if (value <= value_) return failure_of(value);
-    const auto missing = [&] { return "the semaphore has not reached " + std::to_string(value); };
+    const auto missing = [&] {
+      return "the semaphore has not reached " + std::to_string(value) + ": its value is " + std::to_string(value_);
+    };
     if (backplane::cancelled(cancel)) return {BP_CANCELLED, missing()};
     const Clock::time_point now = Clock::now();
     if (now >= end) return {BP_TIMED_OUT, missing()};

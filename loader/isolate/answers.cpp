@@ -67,7 +67,8 @@ Status GraphAnswers::weight(const bp_graph_t& graph, uint32_t index, Writer& out
   const void* data = weight.data;
   if (!data) {
     PluginError error;
-    BP_TRY(error.status(graph.api->weight_map(&graph, index, &data, error.get()), "a weight"));
+    BP_TRY(error.status(graph.api->weight_map(&graph, index, &data, error.get()),
+                        "weight " + std::to_string(index) + " cannot be read"));
   }
   if (weight.file.size) {
     if (Descriptor file = mapped_file(abi::string(weight.file), data, weight.bytes, weight.file_offset)) {
@@ -89,7 +90,9 @@ Status GraphAnswers::answer(Operation question, Reader& in, Writer& out, std::ve
     return {};
   }
   const auto number = in.get<uint32_t>();
-  if (!in.ok() || number >= graphs_.size()) return {BP_INVALID_ARGUMENT, "there is no such graph"};
+  if (!in.ok() || number >= graphs_.size())
+    return {BP_INVALID_ARGUMENT,
+            "graph " + std::to_string(number) + " does not exist: the call sent " + std::to_string(graphs_.size())};
   const bp_graph_t& graph = *graphs_[number];
   if (question == Operation::kSerializeGraph) {
     const auto external_above = in.get<uint64_t>();
@@ -112,7 +115,8 @@ Status GraphAnswers::answer(Operation question, Reader& in, Writer& out, std::ve
       to.bytes += piece.size;
     };
     PluginError error;
-    BP_TRY(error.status(graph.api->serialize(&graph, external_above, append, &sink, error.get()), "a graph"));
+    BP_TRY(error.status(graph.api->serialize(&graph, external_above, append, &sink, error.get()),
+                        "the host cannot serialize a graph"));
     if (sink.failed) return {BP_RESOURCE_EXHAUSTED, "cannot allocate shared memory for a serialized graph"};
     ::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
     out.put(sink.bytes);
@@ -120,7 +124,9 @@ Status GraphAnswers::answer(Operation question, Reader& in, Writer& out, std::ve
     return {};
   }
   const auto index = in.get<uint32_t>();
-  if (!in.complete() || index >= graph.weight_count) return {BP_INVALID_ARGUMENT, "there is no such weight"};
+  if (!in.complete() || index >= graph.weight_count)
+    return {BP_INVALID_ARGUMENT,
+            "weight " + std::to_string(index) + " does not exist: the graph has " + std::to_string(graph.weight_count)};
   switch (question) {
     case Operation::kWeight:
       return weight(graph, index, out, out_files);
@@ -131,12 +137,14 @@ Status GraphAnswers::answer(Operation question, Reader& in, Writer& out, std::ve
       if (!graph.api->weight_hash) return {BP_UNSUPPORTED, "the host does not hash weights"};
       uint64_t hash[2] = {};
       PluginError error;
-      BP_TRY(error.status(graph.api->weight_hash(&graph, index, hash, error.get()), "a weight"));
+      BP_TRY(error.status(graph.api->weight_hash(&graph, index, hash, error.get()),
+                          "weight " + std::to_string(index) + " cannot be hashed"));
       out.put(hash[0]).put(hash[1]);
       return {};
     }
     default:
-      return {BP_UNSUPPORTED, "the operation is not a request about a graph"};
+      return {BP_UNSUPPORTED,
+              "operation " + std::to_string(static_cast<uint32_t>(question)) + " is not a request about a graph"};
   }
 }
 

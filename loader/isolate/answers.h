@@ -23,7 +23,7 @@ class GraphAnswers : public Answers {
   Status weight(const bp_graph_t& graph, uint32_t index, Writer& out, std::vector<Descriptor>& out_files);
 
   const Graphs& graphs_;
-  const bp_compile_t* what_;  // its `progress` is called; may be null
+  const bp_compile_t* what_;  // receives progress reports; may be null
 };
 
 }  // namespace backplane::isolate

@@ -57,17 +57,17 @@ Status ended() {
 // never lets this side wait for a whole slice.
 class Pace {
  public:
-  explicit Pace(Check& check) : check_(check) {}
-  Status ask() {
+  explicit Pace(Check& inner) : check_(inner) {}
+  Status check() {
     const auto now = Clock::now();
-    if (now - asked_ < std::chrono::microseconds(kSliceUs)) return {};
-    asked_ = now;
-    return check_.ask();
+    if (now - checked_ < std::chrono::microseconds(kSliceUs)) return {};
+    checked_ = now;
+    return check_.check();
   }
 
  private:
   Check& check_;
-  Clock::time_point asked_ = Clock::now();
+  Clock::time_point checked_ = Clock::now();
 };
 
 }  // namespace
@@ -143,7 +143,7 @@ Status Channel::await(Check& check, uint32_t slice_us) {
     if (seen != own) futex_wait(page.side, seen, slice_us);
     sleeping.store(0, std::memory_order_relaxed);
     if (mine()) return {};
-    if (Status status = check.ask(); !status.ok()) return status;
+    if (Status status = check.check(); !status.ok()) return status;
   }
 }
 
@@ -155,12 +155,13 @@ Status Channel::wait_for(short events) const {
 }
 
 Status Channel::send(Operation operation, const std::string& bytes, const std::vector<int>& files, Check& check) const {
-  if (files.size() > kMostFiles) return {BP_INTERNAL, "too many descriptors in one message"};
+  if (files.size() > kMostFiles)
+    return {BP_INTERNAL, std::to_string(files.size()) + " descriptors are too many for one message"};
   const Header header{kMagic, operation, bytes.size(), static_cast<uint32_t>(files.size()), 0};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostFiles * sizeof(int))> control{};
   Pace pace(check);
   for (uint64_t sent = 0; sent < sizeof header + bytes.size();) {
-    BP_TRY(pace.ask());
+    BP_TRY(pace.check());
     iovec parts[2];
     int count = 0;
     if (sent < sizeof header) {
@@ -197,7 +198,7 @@ Status Channel::send(Operation operation, const std::string& bytes, const std::v
 Status Channel::read_all(char* to, uint64_t bytes, Check& check) const {
   Pace pace(check);
   for (uint64_t got = 0; got < bytes;) {
-    BP_TRY(pace.ask());
+    BP_TRY(pace.check());
     const ssize_t done = ::recv(socket_.get(), to + got, bytes - got, MSG_DONTWAIT);
     if (done > 0)
       got += static_cast<uint64_t>(done);
@@ -216,7 +217,7 @@ Result<Message> Channel::receive(uint64_t most, Check& check) const {
   uint64_t got = 0;
   Pace pace(check);
   while (got == 0) {
-    BP_TRY(pace.ask());
+    BP_TRY(pace.check());
     iovec part{&header, sizeof header};
     msghdr message{};
     message.msg_iov = &part;

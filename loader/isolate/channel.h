@@ -46,11 +46,12 @@ struct Message {
   std::vector<Descriptor> files;
 };
 
-// Called from time to time while a side waits, sends or receives. Any result that is not OK ends that and is returned.
+// Called from time to time while a side waits, sends or receives. A status other than OK ends the wait or transfer and
+// is returned.
 class Check {
  public:
   virtual ~Check() = default;
-  virtual Status ask() = 0;
+  virtual Status check() = 0;
 };
 
 class Channel {

@@ -15,7 +15,8 @@ Status corrupt() {
 }
 
 Status check(bp_status_t code) {
-  return code == BP_OK ? Status() : Status(code, "a container");
+  return code == BP_OK ? Status()
+                       : Status(code, "a function of a container returned " + std::string(status_name(code)));
 }
 
 uint64_t bytes_of(const bp_tensor_t& tensor, const char* data) {
@@ -28,7 +29,8 @@ uint64_t bytes_of(const bp_tensor_t& tensor, const char* data) {
 }
 
 Status write_elements(const bp_container_api_t& api, const bp_container_t* container, uint32_t depth, Writer& out) {
-  if (depth > kMostNestedContainers) return {BP_UNSUPPORTED, "containers are nested too deeply"};
+  if (depth > kMostNestedContainers)
+    return {BP_UNSUPPORTED, "containers are nested more than " + std::to_string(kMostNestedContainers) + " deep"};
   const uint64_t count = api.count(container);
   out.put(count);
   for (uint64_t i = 0; i < count; ++i) {
@@ -47,8 +49,11 @@ Status write_elements(const bp_container_api_t& api, const bp_container_t* conta
     const char* data = static_cast<const char*>(tensor.buffer.address);
     if (data) data += tensor.buffer.offset;
     const uint64_t bytes = bytes_of(tensor, data);
-    if (tensor.layout != BP_LAYOUT_DENSE || bytes > tensor.buffer.bytes)
-      return {BP_UNSUPPORTED, "an element of a container is not a dense tensor"};
+    if (tensor.layout != BP_LAYOUT_DENSE)
+      return {BP_UNSUPPORTED, "element " + std::to_string(i) + " of a container is not a dense tensor"};
+    if (bytes > tensor.buffer.bytes)
+      return {BP_UNSUPPORTED, "element " + std::to_string(i) + " of a container exceeds the " +
+                                  std::to_string(tensor.buffer.bytes) + " bytes of its buffer"};
     out.put<uint8_t>(0).put(tensor.dtype).array(tensor.extents, tensor.rank).blob(data, bytes);
   }
   return {};

@@ -98,7 +98,7 @@ constexpr Fault kFaults[] = {
     {"crash_in_close", ""},
     {"crash_at_exit", "", true},
     {"hang_at_exit", "", true},
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they need memory at any time
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // a sanitizer needs memory at any time
     {"lowers_limit", "", true, true},
 #endif
     {"sets_alarm", "", true, true},

@@ -323,7 +323,7 @@ TEST(Isolate, DeadlinesReachTheBackend) {
   Exec exec = env.compile(one_node("Neg")).exec();
   EXPECT_THAT(run(exec, {1, 2, 3}), ElementsAre(-1, -2, -3));
   RunOptions options;
-  options.timeout = std::chrono::milliseconds(500);  // long enough for the process to get the run
+  options.timeout = std::chrono::milliseconds(500);  // long enough for the process to receive the run
   EXPECT_EQ(failure([&] { exec.run(options); }).status(), BP_TIMED_OUT);
   options.timeout = std::chrono::seconds(60);
   exec.run(options);  // the process was not killed

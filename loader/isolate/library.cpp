@@ -21,7 +21,10 @@ bp_status_t create(const bp_backend_create_t* how, bp_backend_t** out_backend, b
     *out_backend = nullptr;
     BP_ASSIGN(const bp_backend_create_t known, abi::read(how, "bp_backend_create_t"));
     Library* library = Library::of(known.chain);
-    if (!library) return {BP_BAD_STATE, "an isolated backend can be created only through its own library"};
+    if (!library)
+      return {
+          BP_BAD_STATE,
+          "bp_backend_create_t.chain lacks the struct of an isolated library: create the backend through that library"};
     BP_TRY(refuse_chain(known.chain));
     auto backend = std::make_unique<ProxyBackend>(*library, known);
     BP_TRY(backend->running().take_status());
@@ -136,7 +139,8 @@ Result<std::shared_ptr<Process>> Library::process() {
   if (answer != description_) {
     Reader in(answer);
     const bool refused = in.get<uint32_t>() != BP_REFUSED_NONE;
-    return Status(BP_STALE, name_ + (refused ? ": " + std::string(in.text()) : " is no longer the same plugin"));
+    return Status(BP_STALE, name_ + (refused ? ": " + std::string(in.text())
+                                             : " is no longer the same plugin: create a new environment"));
   }
   return process;
 }

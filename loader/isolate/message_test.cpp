@@ -141,7 +141,7 @@ TEST(ContainerWire, DamagedContainersAreRefused) {
 
 class Limited : public Check {
  public:
-  Status ask() override { return ++asked_ > 10 ? Status(BP_TIMED_OUT, "long enough") : Status(); }
+  Status check() override { return ++asked_ > 10 ? Status(BP_TIMED_OUT, "long enough") : Status(); }
 
  private:
   int asked_ = 0;
@@ -149,7 +149,7 @@ class Limited : public Check {
 
 class Patient : public Check {
  public:
-  Status ask() override { return {}; }
+  Status check() override { return {}; }
 };
 
 TEST(Channel, GarbageIsCorrupt) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The requests that the loader sends to a backend's process, and those that the process sends to the loader meanwhile.
+// The requests that the loader sends to a backend's process, and those that the process sends while it handles one.
 #pragma once
 
 #include <cstdint>

@@ -25,11 +25,11 @@ namespace {
 constexpr uint64_t kGraceNs = 1'000'000'000;         // ns after the caller's deadline
 constexpr uint64_t kCancelGraceNs = 10'000'000'000;  // ns after a cancellation
 constexpr size_t kMostLanes = 512;                   // calls in progress
-constexpr size_t kMostWhy = 200;                     // bytes
-constexpr int kMostLines = 512;                      // of the log at a time; the socket's buffer holds fewer
-constexpr std::chrono::seconds kEndGrace{5};         // after a SIGKILL
+constexpr size_t kMostWhy = 200;                     // bytes of the reason for a kill
+constexpr int kMostLines = 512;  // lines of the log that are read at a time; the socket's buffer holds fewer
+constexpr std::chrono::seconds kEndGrace{5};  // after a SIGKILL
 
-// Sends a packet, or returns an errno value. Never blocks, because the process may not read its control socket.
+// Sends a packet. Returns 0 or an errno value. Never blocks, because the process may not read its control socket.
 int send_packet(int socket, const ControlPacket& packet, const std::vector<int>& files) {
   iovec part{const_cast<ControlPacket*>(&packet), sizeof packet};
   msghdr message{};
@@ -133,8 +133,8 @@ Status Process::launch(const Program& program, const std::vector<int>& files) no
   }
 }
 
-// Kills the process and deletes the object. If the process does not end, because the kernel cannot interrupt what it
-// does in a driver, its watching thread and this object stay.
+// Kills the process and deletes the object. If the process does not end, because it is stuck in a driver, its watching
+// thread and this object stay.
 void Process::discard(Process* process) {
   if (process->owner_ == getpid()) {
     process->kill("it is no longer needed");
@@ -289,7 +289,7 @@ Result<Process::Lane*> Process::acquire(Operation operation, Check& check) {
       }
       if (error == EPIPE || error == ECONNRESET || error == ENOTCONN) break;
     }
-    BP_TRY(check.ask());
+    BP_TRY(check.check());
   }
   return lost(operation);
 }
@@ -308,7 +308,7 @@ class Process::Waiting : public Check {
   // Called when the caller has a lane.
   void begin(const Lane& lane) { lane_ = &lane; }
 
-  Status ask() override {
+  Status check() override {
     if (!process_.alive()) return process_.lost(operation_);
     const uint64_t now = monotonic_now();
     if (patience_.cancel && !cancelled_at_ && patience_.host->cancelled(patience_.host, patience_.cancel)) {
@@ -343,7 +343,8 @@ class Process::Waiting : public Check {
   bool is_sent_ = false;  // whether the process was sent the cancellation
 };
 
-// Returns the status of a failed exchange: a check's, or that of a process that ended or sent an unreadable reply.
+// Returns the error of a call in which the channel or a check failed with `status`. If the channel lost the process, or
+// received bytes that are not a message, the error says how the process ended.
 Status Process::broken(Operation operation, const Status& status) {
   if (status.code() == BP_CORRUPT) return unreadable(operation, status.text());
   const bool is_explained = status.flags() & BP_ERROR_DEVICE_LOST;
@@ -394,7 +395,7 @@ Result<std::string> Process::converse(Lease& lease, Operation operation, const P
             channel.send(Operation::kReply, reply.take() + (answer.ok() ? out.take() : std::string()), numbers, check);
         !status.ok())
       return broken(operation, status);
-    BP_TRY(check.ask());  // a process must not delay the caller forever with endless requests
+    BP_TRY(check.check());  // a process must not delay the caller forever with endless requests
   }
 }
 
@@ -402,8 +403,8 @@ Result<std::string> Process::call(Operation operation, const std::string& reques
                                   const Patience& patience, Answers* answers) {
   if (!alive()) return lost(operation);
   if (request.size() > kMostRequest)
-    return Status(BP_UNSUPPORTED,
-                  std::to_string(request.size()) + " bytes are too many for a call to an isolated backend");
+    return Status(BP_UNSUPPORTED, "a call to an isolated backend needs a message of " + std::to_string(request.size()) +
+                                      " bytes; at most " + std::to_string(kMostRequest) + " are possible");
   Waiting check(*this, operation, patience);
   BP_ASSIGN(Lane * lane, acquire(operation, check));
   Lease lease(*this, lane);

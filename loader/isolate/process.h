@@ -108,7 +108,7 @@ class Process {
   Status broken(Operation operation, const Status& status);
 
   const int owner_;     // process id; a forked child has no watching thread
-  pid_t child_ = -1;    // constant once it was launched, as is process_
+  pid_t child_ = -1;    // constant once the process was launched, as is process_
   Descriptor process_;  // a pidfd
   Descriptor control_;
 

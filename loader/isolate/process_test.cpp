@@ -67,7 +67,7 @@ bool within(milliseconds limit, F holds) {
 
 class Patient : public Check {
  public:
-  Status ask() override { return {}; }
+  Status check() override { return {}; }
 };
 
 // Takes the channel of the first call.
@@ -281,7 +281,7 @@ TEST(Process, OutOfMemoryIsReportedAndAnyOtherExceptionEndsTheProcess) {
   EXPECT_THAT(text_of(process->lost(Operation::kHealth)), HasSubstr("was killed: a call to it was not finished"));
 }
 
-// The watching thread holds the log's lock during the fork.
+// A child is forked while the watching thread holds the log's lock.
 TEST(Process, BelongsToTheProcessThatStartedIt) {
   if (testing::is_emulated()) GTEST_SKIP() << "the emulated program cannot start itself";
   const auto process = start_as("talks");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An isolated backend in the loader's process: the process in which it runs, and the start of a new one when that one
-// has ended.
+// The loader's side of an isolated backend: holds the process in which the backend runs, and starts a new one after
+// that process has ended.
 #pragma once
 
 #include <atomic>

@@ -33,7 +33,8 @@ Status refuse_chain(const bp_chain_t* chain) {
 
 Status refuse_flags(uint32_t flags, std::string_view name) {
   if (!(flags & BP_FLAGS_REQUIRED)) return {};
-  return {BP_UNSUPPORTED, std::string(name) + " is " + std::to_string(flags) + ": it has unknown bits"};
+  return {BP_UNSUPPORTED, std::string(name) + " is " + std::to_string(flags) +
+                              ": an isolated backend supports no flags of BP_FLAGS_REQUIRED"};
 }
 
 void write_tensor_form(const bp_tensor_t& tensor, Writer& out) {

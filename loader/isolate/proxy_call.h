@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the functions of an isolated backend's tables share: errors, arguments that cannot be sent to the process, and
+// Helpers for the functions of an isolated backend's tables: errors, arguments that cannot be sent to the process, and
 // arguments that several calls send.
 #pragma once
 

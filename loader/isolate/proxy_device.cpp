@@ -9,8 +9,8 @@ namespace {
 
 // The additional launch cost of an isolated device in ns, for placement.
 constexpr uint64_t kLaunchNs = 15'000;
-constexpr uint64_t kMostText = 4096;
-constexpr uint64_t kMostProperties = 1000;  // of a device; discovery accepts no more of either
+constexpr uint64_t kMostText = 4096;        // bytes of each text of a device; discovery accepts no more
+constexpr uint64_t kMostProperties = 1000;  // of a device; discovery accepts no more
 constexpr uint32_t kMostDevices = 256;
 
 ProxyBackend& backend_of(bp_backend_t* backend) {

@@ -190,7 +190,8 @@ Status ProxyInstance::bind(const bp_binding_t& binding) {
     const std::vector<uint32_t>& kinds = is_input ? program_.in_kinds : program_.out_kinds;
     const uint32_t index = is_input ? binding.slot : binding.slot - BP_SLOT_OUTPUT;
     if (!binding.container || index >= kinds.size() || kinds[index] == BP_KIND_TENSOR)
-      return {BP_TYPE_MISMATCH, "slot " + std::to_string(binding.slot) + " needs a tensor"};
+      return {BP_TYPE_MISMATCH, "slot " + std::to_string(binding.slot) +
+                                    ": bind a tensor, or a container if its kind is sequence, optional or map"};
     if (!backend().host()->containers) return {BP_UNSUPPORTED, "the host does not support containers"};
     slot->container = binding.container;
     slot->bound = has_containers_ = true;
@@ -199,9 +200,12 @@ Status ProxyInstance::bind(const bp_binding_t& binding) {
   BP_ASSIGN(const bp_tensor_t tensor, abi::read(binding.tensor, "bp_tensor_t"));
   if (tensor.buffer.memory)
     return {BP_UNSUPPORTED, "device memory cannot be passed to an isolated backend: bind host memory"};
-  if (tensor.rank > BP_MAX_RANK || (tensor.rank && !tensor.extents) ||
-      (tensor.layout == BP_LAYOUT_STRIDED && tensor.rank && !tensor.strides))
-    return {BP_INVALID_ARGUMENT, "rank " + std::to_string(tensor.rank) + " is too high, or extents/strides are NULL"};
+  if (tensor.rank > BP_MAX_RANK)
+    return {BP_INVALID_ARGUMENT, "the tensor's rank is " + std::to_string(tensor.rank) + "; at most " +
+                                     std::to_string(BP_MAX_RANK) + " is accepted"};
+  if (tensor.rank && (!tensor.extents || (tensor.layout == BP_LAYOUT_STRIDED && !tensor.strides)))
+    return {BP_INVALID_ARGUMENT,
+            std::string("the tensor's ") + (tensor.extents ? "strides are" : "extents are") + " NULL"};
   Slot next;
   next.dtype = tensor.dtype;
   next.layout = tensor.layout;
@@ -231,7 +235,9 @@ Status ProxyInstance::extents(const bp_slot_extents_t* slots, uint32_t count, ui
   for (uint32_t i = 0; i < count; ++i) {
     const bp_slot_extents_t each = abi::element(slots, i, stride);
     BP_TRY(slot(each.slot).take_status());
-    if (each.rank > BP_MAX_RANK) return {BP_INVALID_ARGUMENT, "too many extents: " + std::to_string(each.rank)};
+    if (each.rank > BP_MAX_RANK)
+      return {BP_INVALID_ARGUMENT, "slot " + std::to_string(each.slot) + " is given " + std::to_string(each.rank) +
+                                       " extents; at most " + std::to_string(BP_MAX_RANK) + " are accepted"};
     request.put(each.slot).array(each.extents, each.rank);
   }
   BP_TRY(process().call(Operation::kExtents, request.bytes(), {}, backend().long_patience(nullptr)).take_status());
@@ -351,12 +357,12 @@ Status ProxyInstance::output(Reader& in, Writer& out, std::vector<Descriptor>& o
   const auto bytes = in.get<uint64_t>();
   if (!in.complete() || extents.size() > BP_MAX_RANK) return {BP_INVALID_ARGUMENT, "the request cannot be read"};
   if (!run_ || !run_->output) return {BP_BAD_STATE, "the run does not accept outputs of unknown extents"};
-  std::erase_if(found_, [&](const Found& one) { return one.slot == number; });  // the plugin may ask again
+  std::erase_if(found_, [&](const Found& one) { return one.slot == number; });  // the plugin may request it again
   bp_tensor_t tensor{};
   tensor.size = sizeof tensor;
   if (const bp_status_t code =
           run_->output(run_->self, number, static_cast<uint32_t>(extents.size()), extents.data(), bytes, &tensor))
-    return {code, "cannot allocate memory for an output"};
+    return {code, "the host provides no memory for slot " + std::to_string(number)};
   if (tensor.buffer.memory) return {BP_UNSUPPORTED, "device memory cannot be passed to an isolated backend"};
   write_tensor_form(tensor, out);
   char* address = static_cast<char*>(tensor.buffer.address);

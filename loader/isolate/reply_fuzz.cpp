@@ -15,7 +15,7 @@ namespace {
 
 class AtOnce : public backplane::isolate::Check {
  public:
-  backplane::Status ask() override { return {BP_TIMED_OUT, "no more"}; }
+  backplane::Status check() override { return {BP_TIMED_OUT, "no more"}; }
 };
 
 }  // namespace

@@ -7,11 +7,13 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "base/abi.h"
 #include "isolate/library.h"
@@ -60,7 +62,9 @@ void start() {
     }
   for (char** entry = environ; entry && *entry; ++entry) settings.program.environment.emplace_back(*entry);
   const isolate::Descriptor file(::open(settings.library.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return refuse(std::string(name) + " cannot be opened");
+  if (!file)
+    return refuse(std::string(name) +
+                  " cannot be opened: " + std::error_code(errno, std::generic_category()).message());
   settings.file = file.get();
   isolate::Rejection rejection;
   static auto loaded = isolate::Library::load(std::move(settings), rejection);

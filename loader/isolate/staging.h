@@ -30,8 +30,8 @@ struct Piece {
 class StagingPool {
  public:
   // Returns a piece of at least `bytes` bytes. Sizes are powers of two, so that a tensor which grows with every run
-  // needs few pieces, and others can use those that it leaves. Pages that are never used cost nothing. Small pieces
-  // share a block. BP_RESOURCE_EXHAUSTED: the system refuses memory or a descriptor.
+  // needs few pieces, and other tensors can use the pieces that it has left. Pages that are never used cost nothing.
+  // Small pieces share a block. BP_RESOURCE_EXHAUSTED: the system refuses memory or a descriptor.
   Result<Piece> take(uint64_t bytes);
   // Keeps a piece for a later `take`.
   void give_back(const Piece& piece) { free_.push_back(piece); }

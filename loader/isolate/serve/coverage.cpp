@@ -67,7 +67,8 @@ Status Server::coverage(Lane& lane, Message& request, Writer& out) const {
       for (uint32_t i = 0; i < count && !to.full(); ++i) {
         const bp_verdict_t verdict = abi::element(verdicts, i, stride);
         if (verdict.ranges && verdict.range_count > kMostRanges) {
-          to.wrong = std::to_string(verdict.range_count) + " ranges for a node";
+          to.wrong = std::to_string(verdict.range_count) + " ranges for a node; at most " +
+                     std::to_string(kMostRanges) + " are accepted";
           return;
         }
         to.verdicts.put(verdict.node).put(verdict.answer).put(verdict.reason).put(verdict.compute_types);
@@ -83,7 +84,8 @@ Status Server::coverage(Lane& lane, Message& request, Writer& out) const {
       for (uint32_t i = 0; i < count && !to.full(); ++i) {
         const bp_group_t group = abi::element(groups, i, stride);
         if (group.nodes && group.node_count > kMostNodes) {
-          to.wrong = "a group of " + std::to_string(group.node_count) + " nodes";
+          to.wrong = "a group of " + std::to_string(group.node_count) + " nodes; at most " +
+                     std::to_string(kMostNodes) + " are accepted";
           return;
         }
         to.groups.array(group.nodes, group.nodes ? group.node_count : 0).put(group.flags).put(group.seconds);

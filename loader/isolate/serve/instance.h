@@ -74,8 +74,8 @@ class ServedInstance {
   static void on_done(void* self, bp_status_t code, const bp_error_t* error);
   Status bind_containers();
   Status bind_scratch();
-  // If another slot is bound to the same memory, both return the object of that slot: a program that works in place
-  // needs the same buffer.
+  // If another slot is bound to the same memory, `map_block` and `device_buffer` return the object of that slot: a
+  // program that works in place needs the same buffer for both.
   Result<std::shared_ptr<const Mapping>> map_block(uint64_t block, const Descriptor& file) const;
   Result<std::shared_ptr<const DeviceBuffer>> device_buffer(uint32_t number, const Slot& next) const;
   bp_status_t output(uint32_t number, uint32_t rank, const int64_t* extents, uint64_t bytes, bp_tensor_t* out_tensor);

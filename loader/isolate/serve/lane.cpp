@@ -11,7 +11,7 @@ namespace {
 // Waits indefinitely: the process exits when the loader closes its end of the control socket.
 class Patient : public Check {
  public:
-  Status ask() override { return {}; }
+  Status check() override { return {}; }
 };
 Patient patient;
 
@@ -62,8 +62,9 @@ void Lane::work(Server& server) {
     }
     constexpr uint64_t kMost = kMostReply - 4096;
     if (status.ok() && out.bytes().size() > kMost)
-      status = {BP_UNSUPPORTED,
-                "a result of " + std::to_string(out.bytes().size()) + " bytes is too large for an isolated backend"};
+      status = {BP_UNSUPPORTED, "a result of " + std::to_string(out.bytes().size()) +
+                                    " bytes is too large for an isolated backend; at most " + std::to_string(kMost) +
+                                    " are possible"};
     Writer reply;
     reply.status(status);
     channel_->pass(Turn::kMessage);

@@ -65,17 +65,17 @@ Sandbox sandbox_of(std::string_view word) {
   return word == "off" ? Sandbox::kOff : word == "drivers" ? Sandbox::kDrivers : Sandbox::kStrict;
 }
 
-// The process that made the control socket. 0 if the system does not say.
+// The process that made the control socket. 0 if it is unknown.
 pid_t loader_of_socket() {
   ucred loader{};
   socklen_t size = sizeof loader;
   return ::getsockopt(kControlSocket, SOL_SOCKET, SO_PEERCRED, &loader, &size) == 0 ? loader.pid : 0;
 }
 
-// Ends with the loader, even if a signal has stopped this process or the plugin has blocked its threads.
+// Makes this process end with the loader, even if a signal has stopped it or the plugin has blocked its threads.
 void end_with(pid_t loader) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (loader != 0 && ::getppid() != loader) _exit(0);  // it ended before
+  if (loader != 0 && ::getppid() != loader) _exit(0);  // the loader has already ended
 }
 
 // Ends this process and those that the plugin has started in its group.

@@ -17,7 +17,8 @@ Result<DeviceMemory> DeviceMemory::of(const bp_plugin_t& plugin, const bp_device
     bp_space_t space{};
     space.size = sizeof space;
     PluginError error;
-    BP_TRY(error.status(call_plugin(error, [&] { return api->space(device, i, &space, error.get()); }), "a space"));
+    BP_TRY(error.status(call_plugin(error, [&] { return api->space(device, i, &space, error.get()); }),
+                        "space " + std::to_string(i) + " of the device cannot be described"));
     if (i == 0 && (space.flags & BP_SPACE_HOST)) return memory;
     if (!(space.flags & BP_SPACE_DEVICE)) continue;
     memory.space_ = i;
@@ -40,8 +41,8 @@ Result<bp_buffer_t> DeviceMemory::allocate(uint64_t bytes) const {
   bp_buffer_t buffer{};
   PluginError error;
   const bp_status_t code = call_plugin(error, [&] { return api_->allocate(device_, &what, &buffer, error.get()); });
-  if (code != BP_OK) return error.status(code, "device memory of " + std::to_string(bytes) + " bytes");
-  if (!buffer.memory) return Status(BP_INTERNAL, "allocate returned BP_OK without memory");
+  if (code != BP_OK) return error.status(code, std::to_string(bytes) + " bytes of device memory cannot be allocated");
+  if (!buffer.memory) return Status(BP_INTERNAL, "its plugin's `allocate` returned BP_OK without memory");
   buffer.device = id_;
   buffer.space = space_;
   buffer.bytes = what.bytes;
@@ -63,7 +64,8 @@ Status DeviceMemory::copy(const bp_buffer_t& from, const bp_buffer_t& to, uint64
   what.to = &to;
   what.bytes = bytes;
   PluginError error;
-  return error.status(call_plugin(error, [&] { return api_->copy(device_, &what, error.get()); }), "a copy");
+  return error.status(call_plugin(error, [&] { return api_->copy(device_, &what, error.get()); }),
+                      "tensor data cannot be copied");
 }
 
 }  // namespace backplane::isolate

@@ -120,7 +120,8 @@ Status Server::make_program(Lane& lane, Message& request, Writer& out, bool from
                              counted(info.output_count, "output") + ", its island " +
                              std::to_string(graph.input_count) + " and " + std::to_string(graph.output_count)};
   if (info.inplace_count > kMostInplace)
-    return {BP_INTERNAL, "the program reports " + std::to_string(info.inplace_count) + " in-place pairs"};
+    return {BP_INTERNAL, "the program reports " + std::to_string(info.inplace_count) + " in-place pairs; at most " +
+                             std::to_string(kMostInplace) + " are accepted"};
   made->in_kinds = kinds_of(graph, graph.inputs, graph.input_count);
   made->out_kinds = kinds_of(graph, graph.outputs, graph.output_count);
   Writer rest;
@@ -194,7 +195,8 @@ Status Server::serialize(Lane& lane, Reader& in, Writer& out) const {
   blob.callbacks.rethrow();
   if (code != BP_OK) return Status::reported(code, error.get());
   if (blob.bytes.size() > kMostBlob)
-    return {BP_UNSUPPORTED, "the program is too large for the cache of an isolated backend"};
+    return {BP_UNSUPPORTED, "the serialized program exceeds " + std::to_string(kMostBlob) +
+                                " bytes, the most that an isolated backend can return"};
   out.append(blob.bytes);
   return {};
 }
@@ -251,8 +253,9 @@ Status Server::read_weight(Lane& lane, Reader& in, Writer& out) const {
   owned.read(in);
   if (!in.complete()) return unreadable_request();
   if (bytes > kMostBlob)
-    return {BP_UNSUPPORTED,
-            "a weight of " + std::to_string(bytes) + " bytes is too large to be read from an isolated backend"};
+    return {BP_UNSUPPORTED, "a weight of " + std::to_string(bytes) +
+                                " bytes is too large to be read from an isolated backend; at most " +
+                                std::to_string(kMostBlob) + " are possible"};
   const bp_plugin_t& plugin = tables_->plugin;
   if (!plugin.weights || !plugin.weights->read) return {BP_UNSUPPORTED, "its plugin has no `read`"};
   owned.set(std::string(bytes, '\0'));

@@ -12,7 +12,7 @@ enum class Sandbox {
              // folders, LD_LIBRARY_PATH and `readable` can be read, and only devices such as /dev/null can be written
   kDrivers,  // additionally allows /dev, local sockets, new programs, any amount of memory, and reading and writing
              // files in temporary and cache folders
-  kOff,      // only no core dumps and no new privileges
+  kOff,      // forbids only core dumps and new privileges
 };
 
 struct SandboxSettings {

@@ -28,12 +28,15 @@ Status write_opsets(const bp_opset_t* opsets, uint32_t count, uint32_t stride, W
   if (!opsets) count = 0;
   if (count > kMostOpsets || (count && (stride < abi::Size<bp_opset_t>::k10 || stride > kMostStride)))
     return {BP_INTERNAL, "its plugin reports " + std::to_string(count) + " operator sets of " + std::to_string(stride) +
-                             " bytes each"};
+                             " bytes each; at most " + std::to_string(kMostOpsets) + " of " +
+                             std::to_string(abi::Size<bp_opset_t>::k10) + " to " + std::to_string(kMostStride) +
+                             " bytes are accepted"};
   out.put<uint64_t>(count);
   for (uint32_t i = 0; i < count; ++i) {
     const bp_opset_t opset = abi::element(opsets, i, stride);
     if (opset.domain.size > kMostText)
-      return {BP_INTERNAL, "its plugin reports a domain of " + std::to_string(opset.domain.size) + " bytes"};
+      return {BP_INTERNAL, "its plugin reports a domain of " + std::to_string(opset.domain.size) + " bytes; at most " +
+                               std::to_string(kMostText) + " are accepted"};
     out.text(opset.domain).put(opset.version);
   }
   return {};
@@ -231,7 +234,7 @@ Status Server::create(Reader& in) {
     backend_ = nullptr;
     return Status::reported(code, error.get());
   }
-  if (!backend_) return {BP_INTERNAL, "create returned BP_OK without a backend"};
+  if (!backend_) return {BP_INTERNAL, "its plugin's `create` returned BP_OK without a backend"};
   return {};
 }
 
@@ -294,7 +297,7 @@ Status Server::open(Reader& in, Writer& out) {
     return call_plugin(error, [&] { return api.open(backend_, index, &how, &handle, error.get()); });
   }();
   if (code != BP_OK) return Status::reported(code, error.get());
-  if (!handle) return {BP_INTERNAL, "its plugin returned BP_OK but opened nothing"};
+  if (!handle) return {BP_INTERNAL, "its plugin's `open` returned BP_OK but opened nothing"};
   std::shared_ptr<ServedDevice> device(new ServedDevice{*tables_, handle, id, false, {}});
   bp_device_info_t info{};
   info.size = sizeof info;
