@@ -7,8 +7,8 @@
 
 namespace backplane {
 
-// 'name' in single quotes, with control characters shown as '?'. A name of more than 120 bytes is cut there, or before
-// the character that this would split, and ends in "…".
+// 'name' in single quotes, with control characters shown as '?'. A name of more than 120 bytes is cut after
+// byte 120, or before the character that this cut would split, and ends in "…".
 std::string in_quotes(std::string_view name);
 // Like in_quotes, but without the quotes.
 std::string shortened(std::string_view name);

@@ -41,7 +41,9 @@ Result<uint64_t> dense_bytes(const bp_tensor_t& tensor, const void* data) {
     bytes = (count + 1) * 8 + static_cast<uint64_t>(before);
   } else {
     const uint32_t width = backplane::dtype_bits(tensor.dtype);
-    if (!width) return Status(BP_INVALID_ARGUMENT, fmt::format("{} is not a data type", tensor.dtype));
+    if (!width)
+      return Status(BP_INVALID_ARGUMENT,
+                    fmt::format("the tensor's data type is {}, which is undefined or unknown", tensor.dtype));
     if (__builtin_mul_overflow(count, uint64_t{width}, &bits))
       return Status(BP_INVALID_ARGUMENT, fmt::format("a tensor of {} elements does not fit in memory", count));
     bytes = bits / 8 + (bits % 8 != 0);
@@ -90,7 +92,8 @@ Status bp_container_t::key(uint64_t i, bp_bytes_t* out) const {
 Status bp_container_t::may_append(bp_bytes_t key) const {
   if (kind_ == BP_KIND_OPTIONAL && !elements_.empty())
     return {BP_BAD_STATE, "the optional already has an element: call `clear` first"};
-  if (kind_ == BP_KIND_MAP && !key.data) return {BP_INVALID_ARGUMENT, "an element of a map needs a key"};
+  if (kind_ == BP_KIND_MAP && !key.data)
+    return {BP_INVALID_ARGUMENT, "an element of a map needs a key, but `key` is NULL"};
   return {};
 }
 
@@ -102,9 +105,11 @@ Status bp_container_t::append(bp_bytes_t key, const bp_tensor_t* given) {
             fmt::format("the tensor's rank is {}; at most {} is accepted", tensor.rank, BP_MAX_RANK)};
   if (tensor.rank && !tensor.extents) return {BP_INVALID_ARGUMENT, "the tensor's extents are NULL"};
   if (tensor.layout != BP_LAYOUT_DENSE || tensor.buffer.memory)
-    return {BP_INVALID_ARGUMENT, "only dense tensors in host memory can be appended: copy this one there first"};
+    return {BP_INVALID_ARGUMENT, "only dense tensors in host memory can be appended: copy the tensor into one first"};
   BP_TRY(backplane::abi::check_buffer(tensor.buffer, "the tensor's buffer"));
-  if (!tensor.buffer.address && tensor.buffer.bytes) return {BP_INVALID_ARGUMENT, "the tensor's address is NULL"};
+  if (!tensor.buffer.address && tensor.buffer.bytes)
+    return {BP_INVALID_ARGUMENT,
+            fmt::format("the tensor's address is NULL, but its buffer has {} bytes", tensor.buffer.bytes)};
   const std::byte* data = static_cast<const std::byte*>(tensor.buffer.address);
   if (data) data += tensor.buffer.offset;
   BP_ASSIGN(const uint64_t bytes, dense_bytes(tensor, data));

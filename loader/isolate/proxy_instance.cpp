@@ -307,7 +307,8 @@ Status ProxyInstance::execute_with_containers(const bp_run_t& run, const RunNumb
 }
 
 Status ProxyInstance::run(const bp_run_t& run) {
-  if (running_.exchange(true)) return {BP_BUSY, "the instance is running"};
+  if (running_.exchange(true))
+    return {BP_BUSY, "the instance is running: wait until its run has ended, or use another instance"};
   struct Running {
     ProxyInstance& instance;
     ~Running() {
@@ -381,7 +382,9 @@ Status ProxyInstance::output(Reader& in, Writer& out, std::vector<Descriptor>& o
     ::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
     mapping = Mapping::of(file.get(), 0, capacity, PROT_READ | PROT_WRITE);
   }
-  if (!mapping) return {BP_RESOURCE_EXHAUSTED, "cannot allocate shared memory for an output"};
+  if (!mapping)
+    return {BP_RESOURCE_EXHAUSTED,
+            "cannot allocate shared memory for an output of " + std::to_string(capacity) + " bytes"};
   const uint64_t used = tensor.dtype == BP_DTYPE_STRING
                             ? bytes
                             : dense_bytes(tensor.dtype, static_cast<uint32_t>(extents.size()), extents.data());
@@ -437,7 +440,7 @@ bp_status_t extents(bp_instance_t* instance, const bp_slot_extents_t* slots, uin
 
 bp_status_t run(bp_instance_t* instance, const bp_run_t* run, bp_error_t* error) {
   return fenced(error, [&]() -> Status {
-    if (!run || run->size < BP_SIZE_1_0(bp_run_t)) return {BP_INVALID_ARGUMENT, "bp_run_t is NULL or too small"};
+    BP_TRY(abi::check_size(run, "bp_run_t"));
     BP_TRY(refuse_flags(run->flags, "run.flags"));
     return instance_of(instance).run(*run);
   });

@@ -31,7 +31,7 @@ Status make(Operation operation, bp_device_t* handle, const bp_compile_t* what, 
   ProxyDevice& device = device_of(handle);
   BP_ASSIGN(const bp_compile_t compile, abi::read(what, "bp_compile_t"));
   BP_TRY(refuse_chain(compile.chain));
-  if (!compile.graph) return {BP_INVALID_ARGUMENT, "the graph is NULL"};
+  if (!compile.graph) return {BP_INVALID_ARGUMENT, "bp_compile_t.graph is NULL"};
   Writer request, written;
   request.put<uint32_t>(compile.cancel != nullptr);
   write_options(compile.options, compile.option_count, compile.option_stride, request);
@@ -188,7 +188,9 @@ bp_status_t read_weight(const bp_program_t* handle, uint32_t weight, bp_tensor_t
     BP_ASSIGN(const bp_tensor_t tensor, abi::read(out_tensor, "bp_tensor_t"));
     if (tensor.buffer.memory)
       return {BP_UNSUPPORTED, "device memory cannot be passed to an isolated backend: read into host memory"};
-    if (tensor.buffer.bytes && !tensor.buffer.address) return {BP_INVALID_ARGUMENT, "the tensor's address is NULL"};
+    if (tensor.buffer.bytes && !tensor.buffer.address)
+      return {BP_INVALID_ARGUMENT,
+              "the tensor's address is NULL, but its buffer has " + std::to_string(tensor.buffer.bytes) + " bytes"};
     Writer request;
     request.put(program.remote.handle).put(weight).put(tensor.buffer.bytes);
     write_tensor_form(tensor, request);

@@ -60,7 +60,9 @@ Result<Mapping> GraphLane::weight(uint32_t graph, uint32_t weight, uint64_t byte
   Reader in(answer.bytes);
   const auto offset = in.get<uint64_t>();
   Mapping mapping = in.complete() ? mapped(answer, offset, bytes) : Mapping();
-  if (!mapping) return Status(BP_IO_ERROR, "a weight of " + std::to_string(bytes) + " bytes cannot be mapped");
+  if (!mapping)
+    return Status(BP_IO_ERROR,
+                  "the " + std::to_string(bytes) + " bytes of weight " + std::to_string(weight) + " cannot be mapped");
   return mapping;
 }
 

@@ -292,8 +292,8 @@ Status ServedInstance::run(Lane& lane, const RunOrder& order) {
   return {};
 }
 
-// Provides memory for an output whose extents the run determined: the loader's, or device memory that is copied to the
-// loader's after the run.
+// Provides memory for an output whose extents the run determined: the loader's memory, or device memory whose content
+// is copied to the loader's memory after the run.
 bp_status_t ServedInstance::output(uint32_t number, uint32_t rank, const int64_t* extents, uint64_t bytes,
                                    bp_tensor_t* out_tensor) {
   if (rank > BP_MAX_RANK || (rank && !extents) || !out_tensor) return BP_INVALID_ARGUMENT;
