@@ -20,8 +20,8 @@ namespace {
 void keep_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(stream, F_GETFD) != -1) continue;
-    // Takes the lowest free number, which is the stream's. Opens standard input for writing and standard output for
-    // reading, so that using them still fails.
+    // open() returns the lowest free descriptor, which is the stream's. Standard input is opened for writing and
+    // standard output for reading, so that using them still fails.
     (void)open("/dev/null", stream == STDOUT_FILENO ? O_RDONLY : O_WRONLY);
   }
 }

@@ -9,9 +9,9 @@ namespace backplane::cli {
 
 enum ExitStatus { kSuccess = 0, kNegative = 1, kWrongUsage = 2 };
 
-// Returns the result of `run`. Standard streams that are closed are opened on /dev/null, so that no file takes their
-// place; writing to standard output still fails. If `run` throws, prints "program: what" on standard error and returns
-// kWrongUsage for Usage, or kNegative for any other exception.
+// Returns the result of `run`. Standard streams that are closed are opened on /dev/null first, so that no other file
+// gets their descriptors; writing to standard output still fails. If `run` throws, prints "program: what" on standard
+// error and returns kWrongUsage for Usage, or kNegative for any other exception.
 int guarded(std::string_view program, const std::function<int()>& run);
 
 // Writes text to standard error. Ignores errors, as there is nowhere to report them.

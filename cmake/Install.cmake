@@ -9,7 +9,7 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/api/include/ DESTINATION ${CMAKE_INSTALL
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/api/cpp/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT backplane-dev
   FILES_MATCHING PATTERN *.hpp)
 
-# Libraries, and the package that names them Backplane::api, Backplane::sdk and Backplane::loader.
+# The libraries, and the CMake package that exports them as Backplane::api, Backplane::sdk and Backplane::loader.
 set(libraries backplane_api backplane_sdk)
 if(TARGET backplane_loader)
   list(APPEND libraries backplane_loader)
@@ -45,7 +45,7 @@ endif()
 if(TARGET backplane-conform)
   install(TARGETS backplane-conform RUNTIME COMPONENT backplane-conform)
 endif()
-if(TARGET backplane-probe)  # the loader runs both of them, users do not
+if(TARGET backplane-probe)  # the loader runs both programs; users do not run them
   install(TARGETS backplane-probe backplane-isolated RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/backplane COMPONENT libbackplane1)
 endif()
 

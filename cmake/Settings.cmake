@@ -9,8 +9,8 @@ set(CMAKE_C_VISIBILITY_PRESET hidden)
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 
-# Build type Dev: optimized like a release, with line numbers and assertions of libstdc++. Builds with a sanitizer or with
-# grown headers are optimized less, which takes two thirds of the time. Most debug information is in .dwo files next to the
+# Build type Dev: optimized like a release, with line numbers and assertions of libstdc++. Builds with a sanitizer, or with the longer
+# structs of BACKPLANE_GROWN, are optimized less, which takes two thirds of the time. Most debug information is in .dwo files next to the
 # objects: it would be half of a plugin's file, which the loader hashes before it opens it.
 set(optimization -O2)
 if(BACKPLANE_SANITIZER OR BACKPLANE_GROWN)
@@ -42,8 +42,8 @@ endif()
 
 add_compile_options(-Wall -Wextra -Wno-missing-field-initializers)
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
-  # In this order: GCC's pragmas ivdep and unroll; arguments of vector types wider than the baseline's; loops that -O1 does
-  # not vectorize although a pragma requests it.
+  # Clang would warn about, in this order: GCC's pragmas ivdep and unroll; arguments of vector types wider than the
+  # baseline's; loops that -O1 does not vectorize although a pragma requests it.
   add_compile_options(-Wno-unknown-pragmas -Wno-psabi -Wno-pass-failed)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)

@@ -43,7 +43,8 @@ function(backplane_add_test name)
   gtest_discover_tests(${name} TEST_PREFIX "${name}." NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60
     PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS ${label})
 
-  # Puts a file that chooses between the whole program and its tests in the place of the list of tests.
+  # Replaces the file that lists the program's tests by one that includes it or, with BACKPLANE_WHOLE_PROGRAMS, adds the
+  # whole program as one test.
   get_property(lists DIRECTORY PROPERTY TEST_INCLUDE_FILES)
   list(POP_BACK lists tests)
   set(choice ${CMAKE_CURRENT_BINARY_DIR}/${name}_choice.cmake)

@@ -46,7 +46,8 @@ uint64_t text_bytes(const std::byte* bytes, uint64_t size, uint64_t count) {
 
 uint64_t element_count(const std::vector<int64_t>& extents) {
   if (extents.size() > BP_MAX_RANK) {
-    throw Malformed("rank " + std::to_string(extents.size()) + " is above " + std::to_string(BP_MAX_RANK));
+    throw Malformed("a shape has " + std::to_string(extents.size()) + " dimensions: at most " +
+                    std::to_string(BP_MAX_RANK) + " are supported");
   }
   // If one extent is 0 the product is 0, but the other extents must be valid too.
   uint64_t product = 1;
@@ -57,7 +58,7 @@ uint64_t element_count(const std::vector<int64_t>& extents) {
       empty = true;
     } else if (__builtin_mul_overflow(product, static_cast<uint64_t>(extent), &product) || product > uint64_t{1}
                                                                                                          << 59) {
-      throw Malformed("shape " + shape_text(extents) + " has too many elements");
+      throw Malformed("shape " + shape_text(extents) + " has more than 2^59 elements");
     }
   }
   return empty ? 0 : product;
@@ -117,7 +118,9 @@ bp_tensor_t Tensor::as_abi() {
 }
 
 Tensor Tensor::copy(const bp_tensor_t& tensor) {
-  if (tensor.rank > BP_MAX_RANK) throw Malformed("rank " + std::to_string(tensor.rank) + " is above 32");
+  if (tensor.rank > BP_MAX_RANK)
+    throw Malformed("a tensor has " + std::to_string(tensor.rank) + " dimensions: at most " +
+                    std::to_string(BP_MAX_RANK) + " are supported");
   Tensor result;
   result.dtype = tensor.dtype;
   if (tensor.rank > 0) result.extents.assign(tensor.extents, tensor.extents + tensor.rank);
@@ -143,7 +146,8 @@ Tensor Tensor::of_texts(std::vector<int64_t> extents, const std::vector<std::str
   tensor.dtype = BP_DTYPE_STRING;
   tensor.extents = std::move(extents);
   if (texts.size() != tensor.count()) {
-    throw Malformed(describe(tensor) + " has " + std::to_string(texts.size()) + " strings");
+    throw Malformed(describe(tensor) + " has " + std::to_string(texts.size()) + " strings instead of " +
+                    std::to_string(tensor.count()));
   }
   uint64_t size = (texts.size() + 1) * sizeof(int64_t);
   for (const std::string& text : texts) size += text.size();

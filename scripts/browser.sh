@@ -7,5 +7,5 @@ for browser in chromium chromium-browser google-chrome; do
         exit
     fi
 done
-echo "skipped: no Chromium is installed" >&2
+echo "skipped: no Chromium is installed; scripts/setup.sh installs it" >&2
 exit 77

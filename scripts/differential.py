@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares a device with ONNX Runtime, or with onnx.reference where that lacks the operator, on random nodes.
+"""Compares a device with ONNX Runtime, or with onnx.reference for operators that ONNX Runtime lacks, on random nodes.
 
     $BACKPLANE_DATA/venv/bin/python scripts/differential.py --conform build/dev/bin/backplane-conform [--device cpu] [--count 20200]
 
@@ -90,7 +90,7 @@ def to_message(value, name):
 
 
 def with_types(model, results):
-    """The model with the types that the results have declared for its outputs, with unknown extents."""
+    """A copy of the model that declares the types of `results` for its outputs, with unknown extents."""
     typed = onnx.ModelProto()
     typed.CopyFrom(model)
     for info, value in zip(typed.graph.output, results):

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints what the texts of the installed onnx package say about changes between forms of an operator that no rewrite separates from the newest form.
+"""Prints how the descriptions of operators in the installed onnx package changed from form to form, for the forms that reach backends: the
+newest form of each operator, and the older ones after the last rewrite in loader/ops/upgrade/upgrade.cpp.
 
-Schemas state types, inputs and attributes; only the texts state allowed values, shapes and changes of meaning. Each of those belongs in the
-table in loader/view/form_limits.cpp, whose rows are marked "limit" here. Read the output after an update of onnx.
+Schemas state types, inputs and attributes; only the descriptions state allowed values, shapes and changes of meaning. Each such change
+belongs in the table in loader/view/form_limits.cpp; a form with a row there is marked "limit" in the output. Read the output after an update
+of onnx.
 
 Usage: $BACKPLANE_DATA/venv/bin/python scripts/form_changes.py [OPERATOR...]
 """

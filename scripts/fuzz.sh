@@ -24,7 +24,7 @@ while [[ $# -gt 0 ]]; do
         --help | -h) usage; exit 0 ;;
         --list) printf '%s\n' "${all[@]}"; exit 0 ;;
         --seconds)
-            [[ ${2-} =~ ^[0-9]+$ ]] || { echo "fuzz.sh: --seconds needs a number" >&2; exit 2; }
+            [[ ${2-} =~ ^[0-9]+$ ]] || { echo "fuzz.sh: --seconds is '${2-}': it needs a whole number" >&2; exit 2; }
             seconds=$2
             shift
             ;;

@@ -64,9 +64,11 @@ suite() {
     summary "build/$preset/tests.txt" "build/$preset/Testing/Temporary/LastTest.log"
 }
 
-# Tests that are left out with the address sanitizer: those that run the harness again on cases that other tests run, or the CPU backend on
-# instruction sets for which it chooses the same kernels, those that build a backend as a vendor would, and those that mostly wait for the
-# compilers of PoCL and NVRTC, or run their kernels, in which no sanitizer looks.
+# Tests that are left out with the address sanitizer:
+# - those that run the harness again on cases that other tests run;
+# - those of the CPU backend on instruction sets for which it chooses the same kernels as for another one;
+# - those that build a backend as a vendor would;
+# - those that mostly wait for the compilers of PoCL and NVRTC, or run their kernels, whose code no sanitizer instruments.
 repeated='^(cpu_on_(AVX2_VNNI|AVX512|BASELINE)$|conform_(guide|slots|replay|resume|noop|cluster|page|hang_.*|crash_.*)$|conform_onnx_cpu\.node$|tools\.new_backend|sample\.04|opencl_(models|tiles|oclgrind)|cuda_(models|nvrtc)|docs\.guides|locale)'
 # The programs whose tests use threads: runs, streams, sessions, discovery, processes, caches, the CPU backend's team, ONNXIFI's events.
 threaded=(cache_test client_test decode_test discover_test host_test isolate_test null_test onnxifi_events_test random_graphs_test run_test

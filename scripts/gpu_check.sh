@@ -34,7 +34,7 @@ data=$(realpath -m "${BACKPLANE_DATA:-${XDG_CACHE_HOME:-$HOME/.cache}/backplane}
 complain() { echo "gpu_check.sh: $1" >&2; exit 1; }
 [[ -e $build/lib/backplane/libbackplane_cuda.so ]] || complain "$build has no CUDA backend: scripts/setup.sh --cuda, then build"
 command -v xz >/dev/null || complain "xz is missing: scripts/setup.sh --gates installs it"
-[[ -d $data/onnx/node ]] || complain "$data/onnx/node is missing: scripts/setup.sh"
+[[ -d $data/onnx/node ]] || complain "$data/onnx/node is missing: scripts/setup.sh makes it"
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

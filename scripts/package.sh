@@ -30,7 +30,7 @@ while [[ $# -gt 0 ]]; do
     esac
 done
 
-# Without it, cpack would make packages that do not depend on the libraries they need.
+# Without dpkg-shlibdeps, cpack would make packages that do not depend on the libraries they need.
 command -v dpkg-shlibdeps >/dev/null || { echo "package.sh: dpkg-shlibdeps is missing: apt-get install dpkg-dev" >&2; exit 1; }
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

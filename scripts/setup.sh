@@ -307,9 +307,9 @@ if [[ $scope != build ]]; then
     fi
 fi
 
-# --- what there is ---
+# --- report what is present and what is missing ---
 
-# line NAME MEANING CONDITION...: one line about one item.
+# line NAME MEANING CONDITION...: says whether the item is present, which the command CONDITION finds out. MEANING is what its absence prevents.
 line() {
     local name=$1 meaning=$2
     shift 2

@@ -56,8 +56,8 @@ fi
 ctest --preset "$preset" -j "$(($(cores) + 1))" --output-junit "$results" "$@" || status=$?
 [[ -f $results ]] || { echo "test: ctest wrote no results"; exit 1; }
 
-# A test that skips itself is skipped, and so is a disabled one. A test that could not be started did not skip: it failed.
-# In the file, the angle brackets of a test's own output are escaped, so these lines are ctest's.
+# A test that skips itself counts as skipped, and so does a disabled one. A test that could not be started counts as failed.
+# In the file, the angle brackets of a test's own output are escaped, so lines that match the patterns below are ctest's.
 read -r passed failed skipped < <(awk '
     /^\t<testcase / { all++ }
     /^\t<testcase .* status="run"/ { passed++ }

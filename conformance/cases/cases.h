@@ -42,8 +42,8 @@ class OpCases {
 std::span<const bp_dtype_t> real_types();
 
 using AddFamilyCases = void (*)(OpCases& cases);
-// Sets what adds the cases of op_cases(), in this order. Called once, before the functions below and before other
-// threads start: a program calls use_families() of families/families.h. Does not copy the list.
+// Sets the functions that add the cases of op_cases(), in this order. Called once, before the functions below and
+// before other threads start: a program calls use_families() of families/families.h. Does not copy the list.
 void set_op_cases(std::span<const AddFamilyCases> families);
 // The cases of all operators, built once.
 const std::vector<OpCase>& op_cases();

@@ -64,7 +64,7 @@ Runs gemm(Random& random, uint32_t opset) {
   });
 }
 
-// Height and width vary. Those of the pooled value are unknown and have no names.
+// Height and width vary. Height and width of the pooled value are unknown, and have no names.
 Runs image(Random& random, uint32_t opset) {
   GraphSpecBuilder graph(opset);
   const uint32_t x = graph.input(kFloat, {1, 3, -1, -1});

@@ -198,7 +198,7 @@ void read_weight(const onnx::TensorProto& tensor, const std::string& name, Model
   try {
     model.weights[name] = onnx::from_message(tensor);
   } catch (const onnx::Malformed&) {
-    return;  // as for a weight that is too large: a cut has an input instead, or leaves out the node that reads it
+    return;  // treated like a weight that is too large: a cut has an input instead, or leaves out its readers
   }
 }
 

@@ -102,7 +102,8 @@ Signature check_signature(const Parts& parts, const char* name, const char* role
 Statement check_parts(const Parts& parts) {
   return of_part(kStatement, [&]() -> Statement {
     const Json json = parse_record(part(parts, kStatement));
-    if (json.at("bundle") != 2) throw Refused(kStatement, "its bundle version is not 2");
+    if (json.at("bundle") != 2)
+      throw Refused(kStatement, fmt::format("its bundle version is {}, not 2", json.at("bundle").dump()));
     const Json& listed = json.at("parts");
     for (const auto& [name, digest] : listed.items()) {
       const std::string seen = sha256(part(parts, name.c_str()));
@@ -147,7 +148,10 @@ void check_header(const Header& header, const Commitment& commitment, const Seed
   check(header.shard.count == 1, "shard");
   const Identity& who = header.identity;
   for (const std::string* text : {&who.backend, &who.version, &who.vendor, &who.device, &who.driver, &who.arch})
-    if (text->size() > kMaxIdentityText) throw Refused(kJournal, "a text of its backend or device is too long");
+    if (text->size() > kMaxIdentityText)
+      throw Refused(kJournal,
+                    fmt::format("a text of its backend or device is too long: it has {} bytes, at most {} are allowed",
+                                text->size(), kMaxIdentityText));
   if (header.seeds.seed != seeds.seed || header.seeds.nonce != seeds.nonce)
     throw Refused(kJournal, fmt::format("its seeds do not follow from {} and the nonce", kCommitment));
   if (header.waivers != exceptions.digest())
@@ -163,11 +167,14 @@ void check_results(const Record& record, const Plan& plan, const Seeds& seeds, c
     const auto refuse = [&](const char* what) {
       throw Refused(kJournal, fmt::format("case {} {}", result.name, what));
     };
-    // Matching patterns takes time, so this is checked first: a name is in the list, or is one of at most as many ends
-    // of processes as there are cases.
+    // The name is checked first, because matching it with the patterns of waivers takes time. It is in the list of
+    // cases, or it is kEndOfProcess, which occurs at most as often as there are cases.
     const auto found = left.find(result.name);
-    if (is_of_list(result) ? found == left.end() : result.name != kEndOfProcess || ++ends > plan.cases.size())
-      refuse("is duplicated, or not in the list");
+    if (is_of_list(result) ? found == left.end() : result.name != kEndOfProcess) {
+      const bool is_listed = std::ranges::find(plan.cases, result.name, &Case::name) != plan.cases.end();
+      refuse(is_listed ? "has two results" : "is not in the list of cases");
+    }
+    if (!is_of_list(result) && ++ends > plan.cases.size()) refuse("occurs more often than there are cases");
     Result before = result;
     before.state = result.was.value_or(result.state);
     before.was.reset();
@@ -188,8 +195,10 @@ void check_results(const Record& record, const Plan& plan, const Seeds& seeds, c
 
 // The times must be in the order committed, started, ended, and not in the future.
 void check_times(const Commitment& commitment, const Header& header, const Statement& statement) {
-  if (!is_time(header.started)) throw Refused(kJournal, "'started' is not a time");
-  if (!is_time(statement.ended)) throw Refused(kStatement, "'ended' is not a time");
+  if (!is_time(header.started))
+    throw Refused(kJournal, fmt::format("'started' is '{}', not a time such as 2026-11-20T12:00:00Z", header.started));
+  if (!is_time(statement.ended))
+    throw Refused(kStatement, fmt::format("'ended' is '{}', not a time such as 2026-11-20T12:00:00Z", statement.ended));
   if (commitment.made >= header.started)
     throw Refused(kJournal,
                   fmt::format("it was started at {}, not after the commitment of {}", header.started, commitment.made));
@@ -207,8 +216,11 @@ void check_files(const Commitment& commitment, const Statement& statement) {
     throw Refused(kStatement, "the plugin is not among the loaded files: its process hid what it had mapped");
   for (const LoadedFile& file : commitment.files) {
     const auto seen = std::ranges::find(statement.files, file.path, &LoadedFile::path);
-    if (seen == statement.files.end() || seen->sha256 != file.sha256)
-      throw Refused(kStatement, fmt::format("the file '{}' differs from the one in {}", file.path, kCommitment));
+    if (seen == statement.files.end())
+      throw Refused(kStatement, fmt::format("it does not list the file '{}', which {} names", file.path, kCommitment));
+    if (seen->sha256 != file.sha256)
+      throw Refused(kStatement, fmt::format("the SHA-256 of the file '{}' is {}, but {} says {}", file.path,
+                                            seen->sha256, kCommitment, file.sha256));
   }
 }
 
@@ -221,7 +233,8 @@ void check_statement(const Parts& parts, const Statement& statement) {
       throw Refused(kStatement,
                     fmt::format("'{}' does not match the other parts, from which {} follows", key, value.dump()));
   }
-  throw Refused(kStatement, "it is not in the form in which statements are written");
+  throw Refused(kStatement,
+                "its fields are right, but its text is not the one that this harness writes for them: it was edited");
 }
 
 }  // namespace
@@ -236,8 +249,9 @@ Parts read_parts(const fs::path& folder) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
     const auto known = std::ranges::find(kPartSizes, name, &PartSize::name);
-    if (known == std::end(kPartSizes) || !entry.is_regular_file() || entry.is_symlink())
-      throw Refused(name, "it does not belong to a bundle");
+    if (known == std::end(kPartSizes)) throw Refused(name, "it does not belong to a bundle: remove it from the folder");
+    if (!entry.is_regular_file() || entry.is_symlink())
+      throw Refused(name, "it is not a regular file: a bundle contains no links, folders or devices");
     parts[name] = of_part(name.c_str(), [&] { return read_untrusted_file(entry.path(), known->most); });
   }
   return parts;
@@ -319,9 +333,9 @@ Proof verify(const Parts& parts) {
   Exceptions exceptions;
   const std::string waivers = part_or_nothing(parts, kWaivers), expected = part_or_nothing(parts, kExpected);
   if ((waivers.empty() ? "" : sha256(waivers)) != proof.commitment.waivers)
-    throw Refused(kWaivers, fmt::format("it is not the file that {} names", kCommitment));
+    throw Refused(kWaivers, fmt::format("its SHA-256 is not the one in {}: restore the committed file", kCommitment));
   if ((expected.empty() ? "" : sha256(expected)) != proof.commitment.expected)
-    throw Refused(kExpected, fmt::format("it is not the file that {} names", kCommitment));
+    throw Refused(kExpected, fmt::format("its SHA-256 is not the one in {}: restore the committed file", kCommitment));
   of_part(kWaivers, [&] {
     if (!waivers.empty()) exceptions.add_waivers(waivers, kWaivers);
   });

@@ -38,8 +38,8 @@ inline constexpr const char* kWaiverSignature = "waivers.sig";  // the certifier
 
 using Parts = std::map<std::string, std::string>;  // text by file name
 
-// Reads all files of a bundle's folder. Throws Refused if a file does not belong to a bundle or is too large, and
-// std::runtime_error if the folder is not a bundle.
+// Reads all files of a bundle's folder. Throws Refused if a file does not belong to a bundle, is not a regular
+// file or is too large, and std::runtime_error if the folder is not a bundle.
 Parts read_parts(const std::filesystem::path& folder);
 
 // The fields of statement.json that cannot be derived from the other parts.

@@ -38,10 +38,12 @@ std::string to_text(const Commitment& what) {
 Commitment commitment_of(const std::string& text) {
   try {
     const Json json = parse_record(text);
-    if (json.at("commitment") != 2) throw std::runtime_error("its commitment version is not 2");
+    if (json.at("commitment") != 2)
+      throw std::runtime_error(fmt::format("its commitment version is {}, not 2", json.at("commitment").dump()));
     std::vector<LoadedFile> files;
     for (const Json& file : json.at("files")) files.push_back({file.at("path"), file.at("sha256")});
-    if (!is_time(json.at("made").get<std::string>())) throw std::runtime_error("'made' is not a time");
+    if (const std::string made = json.at("made"); !is_time(made))
+      throw std::runtime_error(fmt::format("'made' is '{}', not a time such as 2026-11-20T12:00:00Z", made));
     return {.plugin = json.at("plugin_sha256"),
             .manifest = json.at("manifest_sha256"),
             .loader = json.at("loader_sha256"),

@@ -330,9 +330,9 @@ TEST_F(Hostile, JournalsThatTakeLong) {
     });
   };
   EXPECT_EQ(ends(0), "");
-  EXPECT_THAT(ends(1), testing::HasSubstr("case (end of process) is duplicated"));
+  EXPECT_THAT(ends(1), testing::HasSubstr("case (end of process) occurs more often than"));
   EXPECT_THAT(refusal([](Record& record) { record.results.back().name = "(other)"; }),
-              testing::HasSubstr("case (other) is duplicated, or not in the list"));
+              testing::HasSubstr("case (other) is not in the list"));
   EXPECT_EQ(refusal([](Record& record) { record.header.identity.device = std::string(4000, 'x'); }), "");
   EXPECT_THAT(refusal([](Record& record) { record.header.identity.device = std::string(4001, 'x'); }),
               testing::HasSubstr("too long"));

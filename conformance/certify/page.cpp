@@ -28,7 +28,7 @@ std::string line_of(const char* does, const Signer& signer) {
 
 struct Line {
   std::string text;
-  bool is_doubt = false;  // the text says what does not count
+  bool is_doubt = false;  // the text names something that does not count
 };
 
 std::vector<Line> signers_of(const Certificate& certificate) {

@@ -7,9 +7,9 @@
 
 namespace backplane::conform {
 
-// Compares one result of a new run with the journal. Throws Refused if the case is not there or has another state
-// there, if only the journal calls a wrong result close (Result::close), or if a process ended abnormally and none did
-// in the journal.
+// Compares one result of a new run with the journal. Throws Refused if the case is not in the journal or has another
+// state in it, if only the journal calls a wrong result close (Result::close), or if a process ended abnormally
+// although the journal records no such end.
 void check_again(const Proof& proof, const Result& seen);
 
 // Runs `count` random cases of the bundle (all if it has fewer) again with its seeds, a new sample each time. `run`

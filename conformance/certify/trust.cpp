@@ -40,7 +40,8 @@ TrustedKey key_of(const Json& entry) {
                     .to = day_of(entry, "to"),
                     .revoked = entry.contains("revoked") ? day_of(entry, "revoked") : ""};
   if (key.public_hex.size() != 64 || key.public_hex.find_first_not_of("0123456789abcdef") != std::string::npos)
-    throw std::runtime_error("'public_key' is not 64 hexadecimal digits in lower case");
+    throw std::runtime_error(
+        fmt::format("'public_key' is '{}', not 64 hexadecimal digits in lower case", key.public_hex));
   if (key.owner.empty()) throw std::runtime_error("'owner' is empty");
   for (const std::string& role : key.roles) {
     if (std::ranges::find(kRoles, role) == std::end(kRoles))
@@ -61,7 +62,8 @@ void read_file_into(Trust& trust, const fs::path& file) {
   check_writers(file);
   try {
     const Json json = parse_record(read_file(file, kMaxTrustFile));
-    if (json.at("trust") != 1) throw std::runtime_error("its trust version is not 1");
+    if (json.at("trust") != 1)
+      throw std::runtime_error(fmt::format("its trust version is {}, not 1", json.at("trust").dump()));
     for (const Json& entry : json.at("keys")) trust.add(key_of(entry));
   } catch (const Json::exception& error) {
     throw std::runtime_error(fmt::format("'{}' is not a file of trusted keys: {}", file.string(), error.what()));

@@ -41,13 +41,23 @@ Result layout(Bench& bench) {
   const auto& d = *plugin.device;
   const auto& p = *plugin.program;
   const auto& i = *plugin.instance;
-  if (!d.count || !d.info || !d.open || !d.close || !c.query || !p.compile || !p.destroy || !p.info || !i.create ||
-      !i.destroy || !i.bind || !i.run) {
-    return failed("a slot that has no default is NULL");
+  const struct {
+    const char* name;
+    bool is_set;
+  } slots[] = {{"device.count", d.count != nullptr},      {"device.info", d.info != nullptr},
+               {"device.open", d.open != nullptr},        {"device.close", d.close != nullptr},
+               {"coverage.query", c.query != nullptr},    {"program.compile", p.compile != nullptr},
+               {"program.destroy", p.destroy != nullptr}, {"program.info", p.info != nullptr},
+               {"instance.create", i.create != nullptr},  {"instance.destroy", i.destroy != nullptr},
+               {"instance.bind", i.bind != nullptr},      {"instance.run", i.run != nullptr}};
+  for (const auto& slot : slots) {
+    if (!slot.is_set) return failed(fmt::format("the slot {}, which has no default, is NULL", slot.name));
   }
-  if (c.newest_opset_count != 0 && (c.newest_opsets == nullptr || c.newest_opset_stride < BP_SIZE_1_0(bp_opset_t))) {
-    return failed("the list of operator sets is NULL or has too small a stride");
-  }
+  if (c.newest_opset_count != 0 && c.newest_opsets == nullptr)
+    return failed(fmt::format("newest_opset_count is {}, but newest_opsets is NULL", c.newest_opset_count));
+  if (c.newest_opset_count != 0 && c.newest_opset_stride < BP_SIZE_1_0(bp_opset_t))
+    return failed(fmt::format("newest_opset_stride is {}, below the {} of ABI 1.0", c.newest_opset_stride,
+                              BP_SIZE_1_0(bp_opset_t)));
   return passed();
 }
 
@@ -61,7 +71,8 @@ Result identity(Bench& bench) {
   const std::string stem = bench.plugin().stem().string();
   if (stem != "libbackplane_" + id)
     return failed(fmt::format("the file is named {}, not libbackplane_<id>; the id is '{}'", stem, id));
-  if (plugin.name.size == 0 || plugin.release.size == 0) return failed("the plugin has no name or no release");
+  if (plugin.name.size == 0) return failed("the plugin has no name");
+  if (plugin.release.size == 0) return failed("the plugin has no release");
   return passed();
 }
 
@@ -98,9 +109,8 @@ Result versions(Bench& bench) {
   for (const uint32_t other : {BP_MAKE_VERSION(99, 0), BP_ABI_VERSION_MIN - 1}) {
     plugin = library.query(other, other);
     if (plugin->version != 0) return failed(fmt::format("a host that supports only {:#x} is not refused", other));
-    if (BP_STATUS_CLASS(plugin->refusal) == BP_CLASS_OK || plugin->refusal_text.size == 0) {
-      return failed("the refusal has no code or no text");
-    }
+    if (BP_STATUS_CLASS(plugin->refusal) == BP_CLASS_OK) return failed("the refusal has no code");
+    if (plugin->refusal_text.size == 0) return failed("the refusal has no text");
   }
   if (library.query()->version == 0) return failed("after refusing one host, the plugin refuses a supported host too");
   return passed();
@@ -188,8 +198,9 @@ Result unknown_flags(Bench& bench) {
     Detail detail;
     const bp_status_t status = plugin.instance->create(program->raw(), &how, &instance, detail.error());
     if (status == BP_OK) plugin.instance->destroy(instance);
-    if (status != (flag == kHint ? BP_OK : BP_UNSUPPORTED))
-      return failed(fmt::format("instance create with the unknown flag {:#x} returns {}", flag, status_name(status)));
+    if (const bp_status_t right = flag == kHint ? BP_OK : BP_UNSUPPORTED; status != right)
+      return failed(fmt::format("instance create with the unknown flag {:#x} returns {}, not {}", flag,
+                                status_name(status), status_name(right)));
   }
   const auto instance = Instance::create(*program, answer);
   if (instance == nullptr) return failed(answer.describe());
@@ -212,8 +223,9 @@ Result error_room(Bench& bench) {
   const bp_device_api_t& api = *device.plugin().device;
   bp_backend_t* backend = device.backend().raw();
   bp_device_info_t info = {.size = sizeof info};
-  if (api.info(backend, 9999, &info, nullptr) != BP_NOT_FOUND)
-    return failed("info of device 9999 does not return BP_NOT_FOUND");
+  if (const bp_status_t status = api.info(backend, 9999, &info, nullptr); status != BP_NOT_FOUND)
+    return failed(
+        fmt::format("info of device 9999, which does not exist, returns {}, not BP_NOT_FOUND", status_name(status)));
   const bp_device_open_t how = {.size = sizeof how, .option_stride = sizeof(bp_option_t)};
   auto* opened = reinterpret_cast<bp_device_t*>(1);
   if (api.open(backend, 9999, &how, &opened, nullptr) == BP_OK) return failed("device 9999 does not exist, but opens");
@@ -226,7 +238,7 @@ Result error_room(Bench& bench) {
     if (error.status != status)
       return failed(fmt::format("the error has status {}, but the call returned {}", status_name(error.status),
                                 status_name(status)));
-    if (error.text_size == 0) return failed("the error has no text");
+    if (error.text_size == 0) return failed("the error of info for device 9999 has no text");
     if (std::any_of(text + room, text + sizeof text, [](char c) { return c != 0x55; })) {
       return failed(fmt::format("the error text exceeds the caller's {} bytes", room));
     }

@@ -17,8 +17,9 @@ std::string dishonesty(RemoteDevice& device, const GraphSpec& spec, const std::v
   if (const Answer answer = device.coverage(spec, again); !answer.ok()) return answer.describe();
   if (claims != again) return "a second coverage query returns different verdicts";
   const Claim& claim = claims.at(0);
-  if (claim.verdicts > 1) return fmt::format("{} verdicts for one node", claim.verdicts);
-  if (claim.answer > BP_ANSWER_CONDITIONAL) return fmt::format("answer {} is not defined", claim.answer);
+  if (claim.verdicts > 1) return fmt::format("{} verdicts for one node: at most 1 is allowed", claim.verdicts);
+  if (claim.answer > BP_ANSWER_CONDITIONAL)
+    return fmt::format("the verdict's answer is {}, not a BP_ANSWER_* value", claim.answer);
   const Answer compiled = device.compile(spec);
   if (claim.answer == BP_ANSWER_NO) {
     if (claim.reason == BP_REASON_NONE || claim.reason > BP_REASON_OTHER) {
@@ -75,7 +76,7 @@ void add_coverage(const Selection& selection, std::vector<Case>& out_cases) {
   std::set<std::pair<std::string_view, std::string_view>> added;
   for (const OpCase& one : op_cases()) {
     if (!added.emplace(one.op, one.profile).second) continue;
-    // These profiles contain operators that `core` contains too.
+    // An operator of these profiles may be in `core` too, so the profile distinguishes the names of the cases.
     const std::string suffix = one.profile == "fp16" || one.profile == kExtended ? "/" + std::string(one.profile) : "";
     const auto check = [&one, limit](RemoteDevice& device) {
       return check_operator(device, one.op, one.profile, limit);

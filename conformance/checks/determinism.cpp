@@ -17,7 +17,8 @@ Result repeat(RemoteDevice& device, const char* op_case) {
       return failed(answer.describe());
     }
     for (size_t o = 0; i > 0 && o < first.size(); ++o) {
-      if (first[o].bytes != again[o].bytes) return failed(fmt::format("run {} returns different bits", i + 1));
+      if (first[o].bytes != again[o].bytes)
+        return failed(fmt::format("output {} of run {} differs from that of run 1", o, i + 1));
     }
   }
   return passed(1);

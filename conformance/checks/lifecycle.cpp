@@ -7,7 +7,7 @@
 
 #include "checks/group.h"
 
-// Sanitizers replace the allocator, and mallinfo2 does not see theirs.
+// A sanitizer replaces the allocator by its own, which mallinfo2 does not count. NULL without a sanitizer.
 extern "C" [[gnu::weak]] size_t __sanitizer_get_current_allocated_bytes();
 
 namespace backplane::conform {
@@ -44,7 +44,7 @@ struct Usage {
   }
 };
 
-// Passes, or fails with what grew over `rounds` rounds.
+// Returns a pass, or a failure that names what grew over `rounds` rounds.
 Result compare(const Usage& before, const Usage& after, int rounds) {
   constexpr int64_t kSlackHeap = 64 << 10, kSlackResident = 4 << 20;
   const auto grew = [&](const char* what, int64_t from, int64_t to) {

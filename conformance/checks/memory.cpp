@@ -87,7 +87,7 @@ class Block {
   Table& table_;
 };
 
-Result answers(const char* what, bp_status_t status, const Table& table) {
+Result returned(const char* what, bp_status_t status, const Table& table) {
   return failed(fmt::format("{} returns {}: {}", what, status_name(status), table.text()));
 }
 
@@ -100,13 +100,13 @@ Result spaces(Bench& bench, Table& table) {
   for (uint32_t i = 0; i < count; ++i) {
     bp_space_t space;
     if (const bp_status_t status = table.space(i, space); status != BP_OK)
-      return answers(fmt::format("space {} of {}", i, count).c_str(), status, table);
+      return returned(fmt::format("space {} of {}", i, count).c_str(), status, table);
     const uint64_t align = space.alignment;
     if (align == 0 || (align & (align - 1)) != 0)
       return failed(fmt::format("space {} has an alignment of {}, which is not a power of two", i, align));
     if (space.name.size == 0) return failed(fmt::format("space {} has no name", i));
     if ((space.import_count != 0 && space.imports == nullptr) || (space.export_count != 0 && space.exports == nullptr))
-      return failed(fmt::format("space {} counts kinds that it does not list", i));
+      return failed(fmt::format("space {} counts kinds to import or export, but their list is NULL", i));
     if (lists(space.imports, space.import_count, 0) || lists(space.exports, space.export_count, 0))
       return failed(fmt::format("space {} lists kind 0, which is not a kind", i));
     if (space.import_count != 0 && table.api().import == nullptr)
@@ -120,7 +120,8 @@ Result spaces(Bench& bench, Table& table) {
   const bp_status_t status = table.space(count, space);
   return status == BP_NOT_FOUND
              ? passed(1)
-             : failed(fmt::format("space {} does not exist, but querying it returns {}", count, status_name(status)));
+             : failed(fmt::format("space {} does not exist, but querying it returns {}, not BP_NOT_FOUND", count,
+                                  status_name(status)));
 }
 
 // Copies blocks, from 1 byte to just over 1 MiB, from the host to the device, from there into the middle of a larger
@@ -137,7 +138,7 @@ Result copies(Bench&, Table& table) {
     if (status == BP_OK) status = table.copy(a.buffer, inner, size);
     Bytes seen(size + 32);
     if (status == BP_OK) status = table.read(b.buffer, seen);
-    if (status != BP_OK) return answers(fmt::format("copy of {} bytes", size).c_str(), status, table);
+    if (status != BP_OK) return returned(fmt::format("copy of {} bytes", size).c_str(), status, table);
     Bytes expected = around;
     std::copy(content.begin(), content.end(), expected.begin() + 16);
     if (seen != expected) return failed(fmt::format("copies of {} bytes to offset 16 write wrong bytes", size));
@@ -158,15 +159,15 @@ Result stream_order(Bench& bench, Table& table) {
   const bp_run_t run = {.size = sizeof run, .stream = stream->raw()};
   bp_buffer_t a, b;
   bp_status_t status = table.allocate(kBytes, a, stream->raw());
-  if (status != BP_OK) return answers("allocate in a stream", status, table);
+  if (status != BP_OK) return returned("allocate in a stream", status, table);
   if (status = table.allocate(kBytes, b, stream->raw()); status != BP_OK)
-    return answers("allocate in a stream", status, table);
+    return returned("allocate in a stream", status, table);
   const bp_buffer_t from = {.address = const_cast<std::byte*>(content.data()), .bytes = kBytes};
   const bp_buffer_t to = {.address = seen.data(), .bytes = kBytes};
-  if (status = table.copy(from, a, kBytes, &run); status != BP_OK) return answers("copy in a stream", status, table);
-  if (status = table.copy(a, b, kBytes, &run); status != BP_OK) return answers("copy in a stream", status, table);
+  if (status = table.copy(from, a, kBytes, &run); status != BP_OK) return returned("copy in a stream", status, table);
+  if (status = table.copy(a, b, kBytes, &run); status != BP_OK) return returned("copy in a stream", status, table);
   table.release(a, stream->raw());
-  if (status = table.copy(b, to, kBytes, &run); status != BP_OK) return answers("copy in a stream", status, table);
+  if (status = table.copy(b, to, kBytes, &run); status != BP_OK) return returned("copy in a stream", status, table);
   table.release(b, stream->raw());
   if (answer = stream->wait(); !answer.ok()) return failed(answer.describe());
   return seen == content ? passed(1) : failed("copies in one stream, in order, end with the wrong contents");
@@ -179,17 +180,17 @@ Result fills(Bench&, Table& table) {
     const Block block(table, kBytes);
     Bytes expected = pattern(kBytes, width);
     bp_status_t status = table.write(expected, block.buffer);
-    if (status != BP_OK) return answers("copy", status, table);
+    if (status != BP_OK) return returned("copy", status, table);
     bp_buffer_t inner = block.buffer;
     inner.offset += 64;
     inner.bytes = 1024;
     const uint64_t value = 0x8899AABBCCDDEEFF;
     const bp_fill_t what = {.size = sizeof what, .pattern_bytes = width, .pattern = value, .buffer = &inner};
     status = table.api().fill(table.device(), &what, table.error());
-    if (status != BP_OK) return answers(fmt::format("fill of {} bytes", width).c_str(), status, table);
+    if (status != BP_OK) return returned(fmt::format("fill of {} bytes", width).c_str(), status, table);
     for (uint64_t i = 0; i < inner.bytes; i += width) std::memcpy(expected.data() + 64 + i, &value, width);
     Bytes seen(kBytes);
-    if (status = table.read(block.buffer, seen); status != BP_OK) return answers("copy", status, table);
+    if (status = table.read(block.buffer, seen); status != BP_OK) return returned("copy", status, table);
     if (seen != expected) return failed(fmt::format("a fill with a pattern of {} bytes writes wrong bytes", width));
   }
   return passed(1);
@@ -206,10 +207,10 @@ Result maps(Bench&, Table& table) {
     void* pointer = nullptr;
     bp_space_t space;
     bp_status_t status = table.space(0, space);
-    if (status != BP_OK) return answers("space", status, table);
+    if (status != BP_OK) return returned("space", status, table);
     status = table.api().map(table.device(), &what, &pointer, table.error());
     if (status == BP_UNSUPPORTED && (space.flags & BP_SPACE_MAPPABLE) == 0) return not_supported(table.text());
-    if (status != BP_OK) return answers("map", status, table);
+    if (status != BP_OK) return returned("map", status, table);
     if (pointer == nullptr) return failed("map returns BP_OK but no pointer");
     const auto flush = [&](uint32_t direction) {
       const bp_map_t part = {.size = sizeof part, .access = direction, .buffer = &block.buffer};
@@ -219,17 +220,18 @@ Result maps(Bench&, Table& table) {
     if ((access & BP_MAP_READ) != 0) status = flush(BP_MAP_READ);
     if (status == BP_OK) use(static_cast<std::byte*>(pointer));
     if (status == BP_OK && (access & BP_MAP_WRITE) != 0) status = flush(BP_MAP_WRITE);
-    if (status != BP_OK) return answers("flush", status, table);
+    if (status != BP_OK) return returned("flush", status, table);
     status = table.api().unmap(table.device(), &what, pointer, table.error());
-    return status == BP_OK ? passed() : answers("unmap", status, table);
+    return status == BP_OK ? passed() : returned("unmap", status, table);
   };
   Result result = mapped(BP_MAP_WRITE, [&](std::byte* memory) { std::copy(ours.begin(), ours.end(), memory); });
   if (result.state != State::kPass) return result;
   Bytes seen(kBytes);
-  if (const bp_status_t status = table.read(block.buffer, seen); status != BP_OK) return answers("copy", status, table);
+  if (const bp_status_t status = table.read(block.buffer, seen); status != BP_OK)
+    return returned("copy", status, table);
   if (seen != ours) return failed("the device does not see what the host wrote to a mapping");
   if (const bp_status_t status = table.write(theirs, block.buffer); status != BP_OK)
-    return answers("copy", status, table);
+    return returned("copy", status, table);
   result = mapped(BP_MAP_READ, [&](const std::byte* memory) { std::copy_n(memory, kBytes, seen.begin()); });
   if (result.state != State::kPass) return result;
   return seen == theirs ? passed(1) : failed("the host does not see in a mapping what the device wrote");
@@ -265,7 +267,7 @@ Result import_host(Bench& bench, Table& table) {
   const bp_import_t what = {.size = sizeof what, .space = *space_index, .external = &external};
   bp_buffer_t buffer = {};
   bp_status_t status = table.api().import(table.device(), &what, &buffer, table.error());
-  if (status != BP_OK) return answers("import of a page-aligned host pointer", status, table);
+  if (status != BP_OK) return returned("import of a page-aligned host pointer", status, table);
   buffer.space = *space_index;
   buffer.bytes = kBytes;
   // The host wrote before the import, so a non-coherent device needs a flush to see the data.
@@ -276,7 +278,7 @@ Result import_host(Bench& bench, Table& table) {
   if (status == BP_OK) status = table.read(buffer, seen);
   const uint32_t early = releases;
   table.release(buffer);
-  if (status != BP_OK) return answers("copy from imported memory", status, table);
+  if (status != BP_OK) return returned("copy from imported memory", status, table);
   if (seen != content) return failed("imported memory differs from the host's bytes");
   if (early != 0) return failed("`release` of an import is called while the import lives");
   return releases == 1 ? passed(1) : failed(fmt::format("`release` of an import is called {} times", releases));
@@ -378,7 +380,7 @@ Result run_in(FrameworkMemory& memory, const Device& device, uint32_t space, uin
   bp_buffer_t buffer = {};
   if (const bp_status_t status = table.api().import(table.device(), &what, &buffer, table.error()); status != BP_OK) {
     external.release(external.self);
-    return answers("import of the framework's memory", status, table);
+    return returned("import of the framework's memory", status, table);
   }
   buffer.space = space;
   buffer.bytes = external.bytes;
@@ -392,7 +394,7 @@ Result run_in(FrameworkMemory& memory, const Device& device, uint32_t space, uin
   table.release(buffer);
   if (is_early) return failed("`release` of the framework's memory is called while the import lives");
   if (!answer.ok() || !unbound.ok()) return failed((answer.ok() ? unbound : answer).describe());
-  if (status != BP_OK) return answers("copy from the framework's memory", status, table);
+  if (status != BP_OK) return returned("copy from the framework's memory", status, table);
   const onnx::Tensor computed{output.dtype, {output.extents, output.extents + output.rank}, seen};
   const std::string fault = subject->fault({computed});
   return fault.empty() ? passed(1) : failed(fault);
@@ -428,29 +430,29 @@ Result exports_of(Table& table, uint32_t index, uint32_t& out_tried) {
   constexpr uint32_t kKind = BP_EXTERNAL_CL_MEM;
   bp_space_t space;
   bp_status_t status = table.space(index, space);
-  if (status != BP_OK) return answers("space", status, table);
+  if (status != BP_OK) return returned("space", status, table);
   if (!lists(space.exports, space.export_count, kKind)) return passed(1);
   ++out_tried;
   constexpr uint64_t kBytes = 8192;
   const Block block(table, kBytes, index);
   const Bytes content = pattern(kBytes, kKind);
-  if (status = table.write(content, block.buffer); status != BP_OK) return answers("copy", status, table);
+  if (status = table.write(content, block.buffer); status != BP_OK) return returned("copy", status, table);
   const bp_export_t what = {.size = sizeof what, .kind = kKind, .buffer = &block.buffer};
   bp_external_t external = {.size = sizeof external};
   if (status = table.api().export_(table.device(), &what, &external, table.error()); status != BP_OK)
-    return answers("export of a cl_mem", status, table);
+    return returned("export of a cl_mem", status, table);
   if (external.kind != kKind) return failed(fmt::format("export of a cl_mem returned kind {}", external.kind));
   if (!lists(space.imports, space.import_count, kKind)) return passed(1);
   const bp_import_t back = {.size = sizeof back, .space = index, .external = &external};
   bp_buffer_t buffer = {};
   if (status = table.api().import(table.device(), &back, &buffer, table.error()); status != BP_OK)
-    return answers("import of a cl_mem", status, table);
+    return returned("import of a cl_mem", status, table);
   buffer.space = index;
   buffer.bytes = kBytes;
   Bytes seen(kBytes);
   status = table.read(buffer, seen);
   table.release(buffer);
-  if (status != BP_OK) return answers("copy from imported memory", status, table);
+  if (status != BP_OK) return returned("copy from imported memory", status, table);
   if (seen != content) return failed("memory exported as a cl_mem has different contents when imported again");
   return passed(1);
 }

@@ -34,7 +34,9 @@ Result opsets(Bench& bench) {
   const bp_status_t status = api.opsets(device.raw(), &opsets, detail.error());
   if (status != BP_OK) return failed(fmt::format("opsets returns {}: {}", status_name(status), detail.text()));
   if (opsets.opset_count == 0 || opsets.opsets == nullptr) return failed("opsets lists no operator set");
-  if (opsets.opset_stride < BP_SIZE_1_0(bp_opset_t)) return failed("opsets has a stride below that of ABI 1.0");
+  if (opsets.opset_stride < BP_SIZE_1_0(bp_opset_t))
+    return failed(fmt::format("opsets has a stride of {}, below the {} of ABI 1.0", opsets.opset_stride,
+                              BP_SIZE_1_0(bp_opset_t)));
   for (uint32_t i = 0; i < opsets.opset_count; ++i) {
     const auto& opset = *reinterpret_cast<const bp_opset_t*>(reinterpret_cast<const char*>(opsets.opsets) +
                                                              uint64_t{i} * opsets.opset_stride);
@@ -62,7 +64,8 @@ Result infer(Bench& bench) {
     Detail detail;
     const bp_status_t status = device.plugin().coverage->infer(device.raw(), &what, &sink, detail.error());
     if (status == BP_OK || outputs != 0)
-      return failed(fmt::format("infer accepts node {}, which is unknown or does not exist", node));
+      return failed(fmt::format("infer accepts node {}, {}", node,
+                                node == 0 ? "whose operator is unknown" : "which does not exist"));
   }
   return passed();
 }
@@ -96,7 +99,8 @@ Result own_operator(Bench& bench) {
   Detail detail;
   const bp_status_t status = device.plugin().coverage->infer(device.raw(), &what, &sink, detail.error());
   if (status != BP_OK) return failed(fmt::format("infer returns {}: {}", status_name(status), detail.text()));
-  if (types != "0: float[2,3] ") return failed("infer reports the types " + types);
+  if (types != "0: float[2,3] ")
+    return failed(fmt::format("infer reports the types '{}', not '0: float[2,3] '", types));
   Random random(bench.seed(), "own_operator");
   const onnx::Tensor x = random_tensor(random, BP_DTYPE_FLOAT, {2, 3}, Fill::kAroundZero);
   std::vector<onnx::Tensor> outputs;

@@ -33,8 +33,8 @@ class RemoteDevice {
   uint32_t newest_opset() { return properties().newest_opset; }
   bool flushes() { return (properties().flags & BP_DEVICE_FLUSHES_SUBNORMALS) != 0; }
   bool is_deterministic() { return (properties().flags & BP_DEVICE_DETERMINISTIC) != 0; }
-  // Makes the three functions above throw Breach if the device does not report these flags (BP_DEVICE_*). Bounds depend
-  // on them, so a device must not have other ones in the processes that run cases.
+  // Makes newest_opset(), flushes() and is_deterministic() throw Breach if the device does not report these flags
+  // (BP_DEVICE_*). Bounds depend on the flags, so they must be the same in all processes that run cases.
   void expect_flags(uint32_t flags) { expected_flags_ = flags; }
 
   // Sets `out_claims` to one claim for each node.

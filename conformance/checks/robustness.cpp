@@ -244,7 +244,7 @@ Result no_memory(Bench& bench, const char* op_case) {
       return failed("after memory ran out and came back: " + fault);
     if (!met_failure) return passed(1);
   }
-  return failed("a computation allocates host memory more than 200 times");
+  return failed("a computation makes more than 200 allocations of host memory, too many for this case");
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ class Writer {
   std::string bytes_;
 };
 
-// Reads values and checks every read against the remaining bytes. Throws std::runtime_error.
+// Reads values. Every read throws std::runtime_error if fewer bytes remain than it needs.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : left_(bytes) {}

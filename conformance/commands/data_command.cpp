@@ -54,7 +54,9 @@ void check_tolerances(const Options& options) {
   std::vector<std::string> names;
   for (const Case& one : find_cases(options.data)) names.push_back(one.name);
   const std::vector<std::string> unused = Tolerances::read(options.data).unused(names);
-  if (!unused.empty()) throw Usage(fmt::format("tolerance.json: '{}' matches no case", unused.front()));
+  if (!unused.empty())
+    throw Usage(fmt::format("tolerance.json: '{}' matches no case of --data '{}': correct or remove the entry",
+                            unused.front(), options.data));
 }
 
 ChildSettings child_settings(const Options& options) {

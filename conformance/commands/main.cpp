@@ -15,8 +15,8 @@
 #include "run/plugin_run.h"
 
 #ifdef __SANITIZE_ADDRESS__
-// The case memory/too_much allocates more than there is. The plugin must refuse that, before which the sanitizer would
-// end the process.
+// The case memory/too_much requests more memory than any machine has. With this option the allocation fails, so that
+// the plugin can refuse the request; by default AddressSanitizer would end the process.
 extern "C" const char* __asan_default_options();   // NOLINT(bugprone-reserved-identifier,readability-identifier-naming)
 extern "C" const char* __asan_default_options() {  // NOLINT(bugprone-reserved-identifier,readability-identifier-naming)
   return "allocator_may_return_null=1";
@@ -54,7 +54,7 @@ int run(int argc, char** argv) {
   if (parsed.is_answered) return cli::kSuccess;
   if (!parsed.wrong.empty()) throw cli::Usage(fmt::format("{}; see --help", parsed.wrong));
   const int status = actions.at(parsed.command)();
-  // In the process of a case, the standard output is the plugin's, which may even have closed it.
+  // In a process that runs cases, standard output belongs to the plugin, which may even have closed it.
   return parsed.command == case_child_verb.name ? status : cli::printed(status);
 }
 

@@ -31,8 +31,8 @@ class Draws {
   // Empty if the number of ones (Bernoulli) or of kept elements (Dropout) is within five standard deviations of its
   // mean. A correct backend fails once in 1.7 million tests.
   std::string fault() const;
-  // True if so much was left to chance that runs with equal outputs are no coincidence: n runs of the same variance V
-  // are all equal with a probability below exp(-n·V).
+  // True if the variance is so large that runs do not have equal outputs by coincidence: n runs of the same variance V
+  // all have equal outputs with a probability below exp(-n·V).
   bool must_vary() const { return variance_ > 30; }
 
  private:

@@ -74,13 +74,14 @@ void check_signers(const Options& options, const Proof& proof, Certificate& out)
 // The nonce and the commitment tie a bundle to the certifier who requested it. Each is compared if it is given.
 void check_asked(const Options& options, const Proof& proof, const Parts& parts, Certificate& out) {
   if (!options.nonce.empty() && options.nonce != proof.statement.nonce)
-    throw Refused(kStatement, fmt::format("its nonce is {}, not {}", proof.statement.nonce, options.nonce));
+    throw Refused(kStatement, fmt::format("its nonce is {}, but --nonce is {}", proof.statement.nonce, options.nonce));
   out.is_nonce_compared = !options.nonce.empty();
   if (options.commitment.empty()) return;
   const bool is_file = std::filesystem::exists(options.commitment);
   const std::string expected = is_file ? sha256_of_file(options.commitment) : options.commitment;
   const std::string digest = sha256(parts.at(kCommitment));
-  if (expected != digest) throw Refused(kCommitment, fmt::format("its SHA-256 is {}, not {}", digest, expected));
+  if (expected != digest)
+    throw Refused(kCommitment, fmt::format("its SHA-256 is {}, but --commitment is for {}", digest, expected));
   out.is_commitment_compared = true;
 }
 

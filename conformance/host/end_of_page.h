@@ -8,8 +8,8 @@
 namespace backplane::conform {
 
 // Zeroed pieces of memory. Each piece ends at the end of a page, and the next page cannot be accessed, so an access
-// just beyond a piece crashes. This also detects a plugin of a newer ABI that steps through an array with its own,
-// larger element size. A piece has no alignment beyond that of its size.
+// just beyond a piece crashes. This also detects a plugin of a newer ABI that steps through an array by the size
+// of its own, longer struct. A piece begins at an address that its size determines, so only its size aligns it.
 class EndOfPage {
  public:
   EndOfPage() = default;

@@ -33,8 +33,8 @@ class Graph {
   void allow_refit();
   // Hides the bytes of weights, so that a plugin must call `weight_map`. Must be called before a plugin sees the graph.
   void hide_weights();
-  // Turns a value into a container of its former type. `kind` is BP_KIND_*, and maps have keys of type `key`. Must be
-  // called before a plugin sees the graph. The graph cannot be serialized afterwards.
+  // Turns a value into a container whose elements have the value's former type. `kind` is BP_KIND_*, and maps have keys
+  // of type `key`. Must be called before a plugin sees the graph. The graph cannot be serialized afterwards.
   void contain(uint32_t value, uint32_t kind, bp_dtype_t key);
   const void* weight(uint32_t index) const { return bytes_[index].data() + 1; }
   const GraphSpec& spec() const { return spec_; }

@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <istream>
 #include <stdexcept>
@@ -81,9 +83,12 @@ std::string read_untrusted_file(const std::filesystem::path& file, uint64_t most
     read_now = read(descriptor, piece, sizeof piece);
     if (read_now > 0) bytes.append(piece, static_cast<size_t>(read_now));
   }
+  const int error = errno;
   if (descriptor >= 0) close(descriptor);
+  if (descriptor >= 0 ? !is_file : error == ELOOP)
+    throw std::runtime_error(fmt::format("'{}' is not a regular file: links are not followed", file.string()));
   if (read_now < 0)
-    throw std::runtime_error(fmt::format("'{}' is not a regular file, or cannot be read", file.string()));
+    throw std::runtime_error(fmt::format("'{}' cannot be read: {}", file.string(), std::strerror(error)));
   if (bytes.size() > most) throw std::runtime_error(fmt::format("'{}' has more than {} bytes", file.string(), most));
   return bytes;
 }
@@ -91,7 +96,7 @@ std::string read_untrusted_file(const std::filesystem::path& file, uint64_t most
 void write_file(const std::filesystem::path& file, std::string_view bytes) {
   std::ofstream stream(file, std::ios::binary | std::ios::trunc);
   if (!stream.write(bytes.data(), static_cast<std::streamsize>(bytes.size())).flush())
-    throw std::runtime_error(fmt::format("'{}' cannot be written", file.string()));
+    throw std::runtime_error(fmt::format("'{}' cannot be written: {}", file.string(), std::strerror(errno)));
 }
 
 }  // namespace backplane::conform

@@ -59,7 +59,8 @@ std::string to_json_line(const Header& header);
 bool from_json_line(std::string_view line, Header& out_header);
 
 // Describes the first difference that shows that the headers belong to different runs. Empty if they belong to the same
-// run. Start time and plugin path may differ. With `shards_of_one_run`, the shard's index may differ, too.
+// run. Start time and plugin path may differ. With `shards_of_one_run`, the shard's index may differ, too. The text
+// calls `a` "here" and `b` "there".
 std::string difference(const Header& a, const Header& b, bool shards_of_one_run);
 
 }  // namespace backplane::conform

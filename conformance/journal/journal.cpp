@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <stdexcept>
 
 #include "journal/digest.h"
@@ -74,18 +76,19 @@ void Journal::open(const fs::path& folder, bool resume) {
   if (has_line) {
     Record before = read_journal(path_);
     if (const std::string other = difference(record_.header, before.header, false); !other.empty())
-      throw std::runtime_error(fmt::format("'{}' belongs to another run: {}", path_.string(), other));
+      throw std::runtime_error(
+          fmt::format("'{}' belongs to another run: {}; choose another folder for --out", path_.string(), other));
     fs::resize_file(path_, before.bytes);  // drops a line whose write was interrupted
     record_ = std::move(before);
   }
   file_.open(path_, has_line ? std::ios::app : std::ios::trunc);
   if (!has_line) file_ << to_json_line(record_.header) << '\n' << std::flush;
-  if (!file_) throw std::runtime_error(fmt::format("'{}' cannot be written", path_.string()));
+  if (!file_) throw std::runtime_error(fmt::format("'{}' cannot be written: {}", path_.string(), std::strerror(errno)));
 }
 
 void Journal::add(Result result) {
   if (file_.is_open() && !(file_ << to_json_line(result) << '\n' << std::flush)) {
-    throw std::runtime_error(fmt::format("'{}' cannot be written", path_.string()));
+    throw std::runtime_error(fmt::format("'{}' cannot be written: {}", path_.string(), std::strerror(errno)));
   }
   record_.results.push_back(std::move(result));
 }

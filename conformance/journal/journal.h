@@ -19,8 +19,8 @@ struct Record {
   uint64_t bytes = 0;           // the size of all complete lines; an interrupted write may follow them
 };
 
-// `path` is a journal, or a folder with journal.jsonl. Throws std::runtime_error, which names the file (`whose`) and,
-// for a bad result, the line.
+// `path` is a journal, or a folder with journal.jsonl; `whose` is the name of the file for messages. Both functions
+// throw std::runtime_error, which names the file and, for a bad result, the line.
 Record read_journal(const std::filesystem::path& path);
 Record parse_journal(const std::string& text, const std::string& whose);
 // Writes a new journal. Creates the folder, or replaces the journal in it. Throws std::runtime_error.

@@ -45,8 +45,8 @@ std::string fault(const std::vector<Result>& results, const Demand& demand, cons
     if (bad++ == 0) first = &result;
   }
   if (bad != 0)
-    return fmt::format("{}: {} {}, the first {} ({})", demand.group, bad, bad == 1 ? "case" : "cases", first->name,
-                       name_of(first->state));
+    return fmt::format("{}: {} {} did not pass, the first is {} ({})", demand.group, bad, bad == 1 ? "case" : "cases",
+                       first->name, name_of(first->state));
   if (all == 0 && rules.claims_profile) return "";
   return passed == 0 && !(is_optional(demand.group) && unsupported != 0)
              ? fmt::format("{}: no case passed", demand.group)

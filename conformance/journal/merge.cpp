@@ -30,7 +30,8 @@ void check_headers(const std::vector<Part>& parts) {
     if (!is_new) refuse("shard {}/{} is duplicated: '{}' and '{}'", shard.index, shard.count, before->second, name);
   }
   for (uint32_t i = 1; i <= first.header.shard.count; ++i) {
-    if (shards.count(i) == 0) refuse("shard {}/{} is missing", i, first.header.shard.count);
+    if (shards.count(i) == 0)
+      refuse("shard {}/{} is missing: name the journals of all shards", i, first.header.shard.count);
   }
 }
 

@@ -38,10 +38,11 @@ std::vector<uint64_t> numbers_of(const std::string& version) {
   return numbers;
 }
 
-// Returns the string at `key`. Throws Usage if it is missing or empty.
+// Returns the string at `key`. Throws Usage if it is missing, empty or not a string.
 std::string text_of(const Json& entry, const char* key) {
-  if (!entry.contains(key) || !entry[key].is_string() || entry[key].get<std::string>().empty())
-    throw Usage(fmt::format("'{}' is missing, empty or not a string", key));
+  if (!entry.contains(key)) throw Usage(fmt::format("'{}' is missing", key));
+  if (!entry[key].is_string() || entry[key].get<std::string>().empty())
+    throw Usage(fmt::format("'{}' is {}: it must be a string that is not empty", key, entry[key].dump()));
   return entry[key];
 }
 
@@ -99,7 +100,8 @@ bool is_between(const std::string& from, const std::string& version, const std::
 
 void Exceptions::count_pattern(bool is_pattern) {
   if (is_pattern && ++patterns_ > kMaxPatterns)
-    throw Usage(fmt::format("with it, more than {} entries have wildcards", kMaxPatterns));
+    throw Usage(fmt::format(
+        "with this entry, more than {} entries have wildcards: write names of cases without wildcards", kMaxPatterns));
 }
 
 void Exceptions::add_waivers(const std::string& json, const std::string& whose) {

@@ -12,9 +12,9 @@ int accumulator_bits(const FloatType& type) {
   return std::max(type.fraction_bits, 23);
 }
 
-// The rounding of an argument of exp, in roundings of the type. BFLOAT16 has the range of fp32, and so arguments up to
-// 88: their errors in its own 8 bits would exceed the result, and any number would be accepted. They must be scaled in
-// fp32, which has 16 bits more.
+// The rounding error of an argument of exp, in units of one rounding to the type. BFLOAT16 has the range of fp32, so
+// arguments reach 88. Rounded to BFLOAT16's 8 bits, they would have errors that allow any result, so a device must
+// scale them in fp32, which has 16 more bits.
 double argument_rounding(const FloatType& type) {
   return type.fraction_bits == 7 ? 0x1p-16 : 1;
 }

@@ -91,7 +91,7 @@ TEST(Compare, IntegersAndBoolsExactly) {
       kDifferent);
 }
 
-TEST(Compare, HalvesAndComplex) {
+TEST(Compare, Float16AndComplex) {
   EXPECT_EQ(
       answer(tensor<uint16_t>(BP_DTYPE_FLOAT16, {1}, {0x3c00}), tensor<uint16_t>(BP_DTYPE_FLOAT16, {1}, {0x3c01})),
       kEqual);

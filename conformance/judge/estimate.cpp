@@ -9,9 +9,9 @@
 // Here s is the largest change of f over the box x ± e(x). error_propagation.cpp derives s for each operator. For
 // operators that only move data, s is e moved in the same way. For products and sums of products it is |a|·e(b) +
 // e(a)·|b| + e(a)·e(b). For monotonic functions it is the change at the ends of the interval. For other functions it
-// follows from a Lipschitz constant, or from a derivation given there. None of these is a first-order approximation.
-// The bound b is that of the rule at |y| + s, with a scale that is larger by s. A margin of 1/64 is added, because
-// bounds also grow with the rule's argument, though only slightly in graphs with useful bounds.
+// follows from a Lipschitz constant, or from a derivation in error_propagation.cpp. None of these is a first-order
+// approximation. The bound b is that of the rule at |y| + s, with a scale that is larger by s. A margin of 1/64 is
+// added, because bounds also grow with the rule's argument, though only slightly in graphs with useful bounds.
 //
 // The mean square is bounded in the same way. By Minkowski's inequality, the root mean square of a sum of errors is at
 // most the sum of their root mean squares, even if the errors are not independent. So the same s, computed from typical

@@ -41,9 +41,9 @@ bool close(double expected, double seen) {
 }
 
 // Checks all errors of a dot product's output together, in addition to the check of each element. For T elements,
-// Σ(err/u)² must be at most 1.6·ksb·T, which errors of fp16's size exceed. If the inputs are around zero, |Σ err/u|
-// must be at most 4·√(ksb·T), four standard deviations of T sums of ksb roundings; a larger sum means that roundings
-// are biased. Returns the fault, or an empty string.
+// Σ(err/u)² must be at most 1.6·ksb·T, which a device that computes fp32 in fp16 exceeds. If the inputs are around
+// zero, |Σ err/u| must be at most 4·√(ksb·T), four standard deviations of T sums of ksb roundings; a larger sum means
+// that roundings are biased. Returns the fault, or an empty string.
 std::string whole_dot_fault(const Reference& reference, const std::vector<double>& seen, const FloatType& type,
                             bool unbiased) {
   double squares = 0, sum = 0, elements = 0;

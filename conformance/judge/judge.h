@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges an output: whether each element is within its bound, and what all of them say together.
+// Judges an output: whether each element is within its bound, and whether all errors together are plausible.
 #pragma once
 
 #include <string>

@@ -10,9 +10,10 @@
 
 namespace backplane::conform {
 
-// `error` counts roundings in units of u = 2^-(frac+1) of the type that the device computes in. Each step adds what the
-// bounds allow for it: 0.5 ULP for sums and products, 2 for quotients, 1 for roots, the bounds of kExp and kSigmoid for
-// exp and sigmoid, and 16 ULP plus an absolute term for other smooth functions. An ULP of x is at most 2u·|x|.
+// `error` counts roundings in units of u = 2^-(frac+1) of the type that the device computes in. Each step adds the
+// error that the bounds allow it: 0.5 ULP for sums and products, 2 for quotients, 1 for roots, the bounds of kExp and
+// kSigmoid for exp and sigmoid, and 16 ULP plus an absolute term for other smooth functions. An ULP of x is at most
+// 2u·|x|.
 struct Tracked {
   double value = 0, error = 0;
 

@@ -91,7 +91,7 @@ TEST(Trial, ReportsHowWorkEnds) {
             }).state,
             State::kTimeout);
   EXPECT_EQ(hangs([]() -> Result {
-              close_range(3, ~0u, 0);  // the pipe, too
+              close_range(3, ~0u, 0);  // closes the pipe, too
               for (;;) pause();
             }).state,
             State::kTimeout);

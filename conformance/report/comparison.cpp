@@ -10,7 +10,7 @@
 namespace backplane::conform {
 namespace {
 
-// Ignores errors of up to a tenth of the bound, and growth by up to a half: results vary that much whenever the order
+// Ignores errors of up to a tenth of the bound, and growth by up to 50%: results vary that much whenever the order
 // of sums changes.
 bool is_less_accurate(const Result& before, const Result& after) {
   return after.worst > 0.1 && after.worst > 1.5 * before.worst;

@@ -24,7 +24,7 @@ struct RunComparison {
   std::string title;  // title of the earlier run
   std::vector<PropertyChange> properties;
   std::vector<Change> worse, better;  // `worse`: passed before and not now, or bad only now; `better`: the reverse
-  // Passed in both; the error is now over a tenth of the bound and grew by over a half.
+  // Passed in both; the error is now more than a tenth of the bound and grew by more than 50%.
   std::vector<Change> less_accurate;
   std::vector<Change> appeared, vanished;
   uint64_t same = 0;

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <stdexcept>
 
@@ -13,7 +15,7 @@ void write(const std::filesystem::path& file, const std::string& text) {
   std::ofstream out(file, std::ios::binary);
   out << text;
   out.close();
-  if (!out) throw std::runtime_error(fmt::format("'{}' cannot be written", file.string()));
+  if (!out) throw std::runtime_error(fmt::format("'{}' cannot be written: {}", file.string(), std::strerror(errno)));
 }
 
 }  // namespace

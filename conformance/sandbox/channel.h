@@ -3,7 +3,7 @@
 // its process. Each record to the harness therefore carries a MAC of its number, its case and its content. The harness
 // sends the key before the plugin is loaded. While the plugin runs, the key is in memory that cannot be read.
 //
-// This stops a plugin that writes its own records. Nothing inside the plugin's process could stop a plugin that
+// The MAC exposes records that a plugin writes itself. Nothing inside the plugin's process could stop a plugin that
 // searches the process for the key or patches the harness's code there. Cases that the harness's own process judges
 // (Case::judge) do not depend on this protection.
 #pragma once

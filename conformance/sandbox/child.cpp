@@ -332,7 +332,8 @@ void wait_until_ready(Child& child, Conversation& conversation, const ChildSetti
   std::string record;
   const Child::Event event = conversation.next(kNoCase, kMaxRecord, record);
   if (event == Child::kTimeout)
-    throw Fatal(fmt::format("the child process is not ready after {:.1f} s", conversation.seconds()));
+    throw Fatal(fmt::format("the child process is not ready after {:.1f} s; the limit is --timeout, or 20 s without it",
+                            conversation.seconds()));
   if (event == Child::kForged) throw Fatal(kForgery);
   if (event == Child::kEnd) {
     const std::string why = child.end(Clock::now() + settings.deadline);

@@ -158,7 +158,7 @@ head -c 5000000 /dev/zero >hostile/lab.json
 refused "more than" "$program" verify-bundle hostile --trust trust
 hostile
 ln -sf /dev/zero hostile/waivers.json
-refused "does not belong to a bundle" "$program" verify-bundle hostile --trust trust
+refused "is not a regular file" "$program" verify-bundle hostile --trust trust
 hostile
 touch "hostile/$(printf '\033]0;owned\007')"
 refused "does not belong to a bundle" "$program" verify-bundle hostile --trust trust

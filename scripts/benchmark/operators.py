@@ -286,7 +286,7 @@ def run(words, program, threads, rounds):
     """Runs all cases whose names contain one of the words. The results are sorted by the ratio to onnxruntime's time, the slowest first."""
     chosen = [case for case in cases() if not words or any(word.lower() in case.name.lower() for word in words)]
     if not chosen:
-        raise SystemExit(f"bench: no operator's name contains {' or '.join(words)}")
+        raise SystemExit(f"bench: no operator's name contains {' or '.join(words)}; without names all operators are measured")
     results = []
     with tempfile.TemporaryDirectory() as scratch:
         for case in chosen:

@@ -71,7 +71,7 @@ def prepare(path, folder):
         numpy.save(folder / f"input_{i}.npy", value)
     for i, value in enumerate(outputs):
         if not isinstance(value, numpy.ndarray) or value.dtype.kind not in "fiub":
-            raise ValueError("an output is not a tensor of numbers")
+            raise ValueError(f"output {i} is not a tensor of numbers")
         numpy.save(folder / f"output_{i}.npy", value)
     return [list(value.shape) for value in feed.values()]
 

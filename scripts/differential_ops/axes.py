@@ -8,7 +8,7 @@ from .draw import FLOATS, ints, Node
 def reduce(d):
     # For integers, ONNX Runtime computes ReduceLogSumExp in the integer type.
     dtype = d.one(FLOATS[:2] + ([] if d.op == "ReduceLogSumExp" else [np.int32, np.int64]))
-    undefined = d.op == "ReduceMean" or (d.op == "ReduceLogSum" and np.issubdtype(dtype, np.integer))  # of no elements
+    undefined = d.op == "ReduceMean" or (d.op == "ReduceLogSum" and np.issubdtype(dtype, np.integer))  # the result for no elements
     shape = d.shape(0, 4, empty=0 if undefined else 0.03)
     positive = d.op in ("ReduceLogSum", "ReduceProd")
     x = d.array(shape, dtype, 1, 3) if positive else d.exact(shape, dtype)

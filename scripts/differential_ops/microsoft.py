@@ -148,10 +148,10 @@ def skip_layer_norm(d):
 
 
 def fused_product(d):
-    m, k, n, turned, b_turned = d.size(1, 9), d.size(1, 20), d.size(1, 19), d.size(0, 1), d.size(0, 1)
+    m, k, n, transposed_a, transposed_b = d.size(1, 9), d.size(1, 20), d.size(1, 19), d.size(0, 1), d.size(0, 1)
     batch = d.shape(0, 2, empty=0, large=0) if d.op == "FusedMatMul" else []
-    a, b = batch + ([k, m] if turned else [m, k]), (d.broadcast(batch) if batch else []) + ([n, k] if b_turned else [k, n])
-    attributes = {"transA": turned, "transB": b_turned, "alpha": d.one([1.0, 0.25, -2.0])}
+    a, b = batch + ([k, m] if transposed_a else [m, k]), (d.broadcast(batch) if batch else []) + ([n, k] if transposed_b else [k, n])
+    attributes = {"transA": transposed_a, "transB": transposed_b, "alpha": d.one([1.0, 0.25, -2.0])}
     inputs = [d.exact(a), d.exact(b)]
     if d.op == "FusedGemm":
         inputs.append(d.exact(d.one([[], [n], [1, n], [m, 1], [m, n]])) if d.chance(0.7) else None)

@@ -16,8 +16,8 @@ for name in "${names[@]}"; do
     [[ $name =~ ^[A-Za-z0-9._/+-]+$ ]] || finding "$name: use letters, digits, '.', '_', '+' and '-' in names"
 done
 
-# Without comments: JSON, the license and lists that a program reads; data of tests and samples, in which every byte counts; templates, from
-# which files of a vendor are made.
+# Files that need not name the license: JSON, the license itself and lists that a program reads; data of tests and samples, in which every
+# byte counts; templates, from which a vendor's files are made.
 mapfile -t texts < <(printf '%s\n' "${names[@]}" |
     grep -vE '(^LICENSE|^cmake/copyright|\.json|(lists|schemas|sentences|stub|words)\.txt|/(testdata|golden|new_backend)/.*\.(in|txt))$' | tr '\n' '\0' |
     xargs -0 -r grep -Il . || true)
@@ -37,7 +37,7 @@ if [[ ${#lists[@]} -gt 0 && ${#files[@]} -eq 0 ]]; then
         [[ $uses -gt 1 ]] || finding "$name:$line: nothing reads the option $option"
     done < <(printf '%s\0' "${lists[@]}" | xargs -0 grep -HnoE '^ *(option\([A-Z_0-9]+|set\([A-Z_0-9]+ [^)]* CACHE )' | sed -E 's/: *(option|set)\(([A-Z_0-9]+).*/:\2/')
 fi
-# The two headers that remain are tables: the functions that a plugin has, and those of the loader, each with its contract.
+# loader.h and plugin.h may be longer: they are tables of functions, the loader's and a plugin's, each with its contract.
 mapfile -t sources < <(printf '%s\n' "${names[@]}" | grep -E '\.(c|h|cc|cpp|hpp|cu|cl|py|sh)$' | grep -vxE 'api/include/backplane/(loader|plugin)\.h' || true)
 if [[ ${#sources[@]} -gt 0 ]]; then
     while read -r name count; do finding "$name: has $count lines; put a noun of its own into a file of its own, so that none has more than 600"; done < <(

@@ -10,7 +10,7 @@ gates=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 read_arguments() {
     root=$gates/../..
     if [[ ${1-} == --root ]]; then
-        [[ -d ${2-} ]] || { echo "$(basename "$0"): --root needs a folder" >&2; exit 2; }
+        [[ -d ${2-} ]] || { echo "$(basename "$0"): --root is '${2-}', which is not a folder" >&2; exit 2; }
         root=$2
         shift 2
     fi

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# shell.sh [--root DIR] [FILE…]: shellcheck reports nothing about any shell script, whatever its name is.
+# shell.sh [--root DIR] [FILE…]: fails if shellcheck reports anything about a shell script. Scripts are found by
+# the suffix .sh or by their first line.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 read_arguments "$@"
 tool=$(find_tool shellcheck) || exit $?

@@ -379,20 +379,20 @@ struct Packed {
   const char* variant;
   Extents a;
   int64_t columns, bits = 4, block = 16;
-  enum Zeros { kNone, kCodes, kReal } zeros = kNone;
+  enum Zeros { kNone, kQuantized, kReal } zeros = kNone;
   bool groups = false, bias = false;
 };
 const Packed kPacked[] = {
     {"plain", {3, 32}, 5},
-    {"zero_points", {2, 48}, 7, 4, 16, Packed::kCodes},
+    {"zero_points", {2, 48}, 7, 4, 16, Packed::kQuantized},
     {"real_zero_points", {2, 48}, 3, 4, 16, Packed::kReal},
-    {"partly_used_block", {2, 40}, 6, 4, 32, Packed::kCodes, false, true},
+    {"partly_used_block", {2, 40}, 6, 4, 32, Packed::kQuantized, false, true},
     {"odd_rows", {1, 37}, 4},
-    {"two_bits", {3, 80}, 5, 2, 16, Packed::kCodes},
-    {"eight_bits", {3, 80}, 5, 8, 32, Packed::kCodes, false, true},
-    {"groups", {3, 64}, 5, 4, 16, Packed::kCodes, true},
+    {"two_bits", {3, 80}, 5, 2, 16, Packed::kQuantized},
+    {"eight_bits", {3, 80}, 5, 8, 32, Packed::kQuantized, false, true},
+    {"groups", {3, 64}, 5, 4, 16, Packed::kQuantized, true},
     {"bias", {4, 32}, 9, 4, 32, Packed::kNone, false, true},
-    {"one_row", {1, 256}, 64, 4, 128, Packed::kCodes},
+    {"one_row", {1, 256}, 64, 4, 128, Packed::kQuantized},
     {"many_rows", {2, 9, 64}, 33},
     {"vector", {64}, 3},
     {"empty", {0, 32}, 5},
@@ -416,9 +416,9 @@ Problem make(const Packed& row, Random& random, bp_dtype_t dtype) {
                    bytes({row.columns, blocks, row.block * row.bits / 8}), reals({row.columns, blocks}, 0.01, 0.1)}};
   auto& arguments = problem.arguments;
   const auto most = static_cast<double>(1 << row.bits);
-  arguments.push_back(row.zeros == Packed::kNone    ? Argument()
-                      : row.zeros == Packed::kCodes ? bytes({row.columns, (blocks * row.bits + 7) / 8})
-                                                    : reals({row.columns, blocks}, 0, most));
+  arguments.push_back(row.zeros == Packed::kNone        ? Argument()
+                      : row.zeros == Packed::kQuantized ? bytes({row.columns, (blocks * row.bits + 7) / 8})
+                                                        : reals({row.columns, blocks}, 0, most));
   Argument groups;
   if (row.groups) groups = constant(ids(random, {k}, blocks - 1));
   arguments.push_back(std::move(groups));

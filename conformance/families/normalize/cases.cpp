@@ -46,7 +46,7 @@ void add_normalize_cases(OpCases& cases) {
     });
   }
   // Scale and bias broadcast to x, so they may differ by row. There are as many rows as elements in a row, so that a
-  // scale of rows could be mistaken for one of elements.
+  // backend could mistake a scale for each row for a scale for each element of a row.
   struct Affine {
     const char* name;
     Extents scale, bias;

@@ -118,7 +118,8 @@ void add_norms_cases(OpCases& cases) {
                      {std::move(x), constant(random_tensor(random, dtype, scale, Fill::kPositive))}};
     });
   }
-  // As many rows as elements in a row, so that a scale of rows could be mistaken for one of elements.
+  // There are as many rows as elements in a row, so that a backend could mistake a scale for each row for a scale for
+  // each element of a row.
   for (const Extents& scale : {Extents{7, 1}, Extents{2, 1, 1}, Extents{2, 7, 7}, Extents{1}}) {
     add(cases, "RMSNormalization", "scale_" + std::to_string(count_of(scale)), [=](Random& random, bp_dtype_t dtype) {
       onnx::Tensor x = random_tensor(random, dtype, {2, 7, 7}, Fill::kWide);

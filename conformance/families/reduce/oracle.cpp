@@ -110,7 +110,8 @@ double log_sum_exp(const std::vector<double>& values) {
   for (const double x : values) s += std::exp(x - top);
   return top + std::log(s);
 }
-// 1: a relative error of the sum is an absolute error of its logarithm. |largest|: the rounding when it is added back.
+// The scale of top + log Σ exp(x - top), where top is the largest element: 1, because a relative error of the sum is an
+// absolute error of its logarithm, plus |top|, for the rounding when it is added.
 double log_sum_exp_scale(const std::vector<double>& values) {
   return 1 + std::fabs(largest(values));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Declares that results are deterministic, but changes one in every second run.
+// Declares that results are deterministic, but changes the first element in every second run.
 #include <cmath>
 
 #include "testing/wrapper.h"
