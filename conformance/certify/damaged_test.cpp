@@ -255,7 +255,7 @@ TEST(Damaged, BundlesThatAreSignedAllTheSame) {
 // A bundle that its vendor built to harm the verifier.
 class Hostile : public testing::Test {
  protected:
-  // Signs `text` as the statement and verifies. Returns the refusal, or an empty string.
+  // Signs `text` as the statement and verifies the bundle. Returns the refusal, or an empty string.
   std::string refusal_of_statement(const std::string& text) {
     parts[kStatement] = text;
     parts[kVendorSignature] = sign(key, "vendor", {{kStatement, sha256(text)}});

@@ -87,8 +87,8 @@ void set_operators(std::span<const FamilyOperators> families);
 // Returns the newest of `versions` in operator set `opset`, or nullopt if there is none. With `brain`, considers only
 // versions that support BFLOAT16.
 std::optional<uint32_t> newest_form(const std::vector<uint32_t>& versions, uint32_t opset, bool brain);
-// Removes those attributes that the operator got after `version`, among the attributes that cases set. A case that may
-// run in an older form gives these attributes values that change nothing.
+// Removes the attributes that the operator has only in versions newer than `version`. Knows only attributes that cases
+// set. A case that may run in an older form gives such attributes values that change nothing.
 void drop_newer_attributes(std::string_view op, uint32_t version, Attributes& attributes);
 // Throws std::invalid_argument if the oracle does not have the operator.
 const Operator& find_operator(std::string_view name);

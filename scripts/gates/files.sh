@@ -40,7 +40,7 @@ fi
 # loader.h and plugin.h may be longer: they are tables of functions, the loader's and a plugin's, each with its contract.
 mapfile -t sources < <(printf '%s\n' "${names[@]}" | grep -E '\.(c|h|cc|cpp|hpp|cu|cl|py|sh)$' | grep -vxE 'api/include/backplane/(loader|plugin)\.h' || true)
 if [[ ${#sources[@]} -gt 0 ]]; then
-    while read -r name count; do finding "$name: has $count lines; put a noun of its own into a file of its own, so that none has more than 600"; done < <(
+    while read -r name count; do finding "$name: has $count lines, more than 600: move one of the things that it defines into a file of its own"; done < <(
         printf '%s\0' "${sources[@]}" | xargs -0 awk 'FNR > 600 { lines[FILENAME] = FNR } END { for (name in lines) print name, lines[name] }')
 fi
 echo "files: ${#names[@]} files, $([[ $bad -eq 0 ]] && echo "no finding" || echo "findings above")"

@@ -67,7 +67,7 @@ void add_scatter_cases(OpCases& cases) {
       // Sums and products in 8 bits wrap, which ONNX does not define. Those of 16-bit floats are left out, too.
       if (is_sum && (dtype == BP_DTYPE_UINT8 || is_half(dtype))) continue;
       const bool repeats = std::string_view(reduction) != "none";
-      // Integers are small, so that products of a few stay in range.
+      // Integers are small, so that products of a few of them stay in range.
       const Fill fill = dtype == BP_DTYPE_FLOAT || is_half(dtype) ? Fill::kAroundZero : Fill::kWhole;
       for (const size_t axis : {size_t{0}, size_t{1}}) {
         cases.add_to(kExtended, "ScatterElements", dtype, std::string(reduction) + "_axis" + std::to_string(axis),
