@@ -222,7 +222,7 @@ def unet():
         return b.Add(x if ins == outs else conv(x, ins, outs, 1), h)
 
     def attention(x, channels, text):
-        """Self-attention of all positions, cross-attention to the text, and a feed-forward layer with GEGLU."""
+        """Self-attention of all positions, cross-attention to the text, and a feed-forward of gated GELU."""
         size = channels // heads
         h = b.Reshape(b.Transpose(conv(group_norm(x, channels), channels, channels, 1), perm=[0, 2, 3, 1]), b.ints(0, -1, channels))
         for source, ins in ((None, channels), (text, words)):
