@@ -223,7 +223,7 @@ TEST_F(Allocation, FailsInARun) {
 }
 
 // Tasks of three devices. One task is planned only during the run, and planning allocates memory.
-TEST_F(Allocation, FailsInATaskBesideOthers) {
+TEST_F(Allocation, FailsInATaskWhileOthersRun) {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {4});
   const uint32_t where = graph.node("NonZero", "where", {x});

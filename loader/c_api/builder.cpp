@@ -33,15 +33,24 @@ const void* bytes_of(const bp_tensor_t& tensor) {
   return tensor.buffer.address ? static_cast<const char*>(tensor.buffer.address) + tensor.buffer.offset : nullptr;
 }
 
+Status check_rank(uint32_t rank, const int64_t* extents, std::string_view name) {
+  if (rank > BP_MAX_RANK)
+    return {BP_INVALID_ARGUMENT, std::string(name) + ".rank is " + std::to_string(rank) + "; it must be at most " +
+                                     std::to_string(BP_MAX_RANK)};
+  if (rank && !extents)
+    return {BP_INVALID_ARGUMENT, std::string(name) + ".extents is NULL, but the rank is " + std::to_string(rank)};
+  return {};
+}
+
 Result<bp_tensor_t> read_constant(const bp_tensor_t* tensor, std::string_view name) {
   BP_ASSIGN(const bp_tensor_t known, abi::read(tensor, name));
   BP_TRY(abi::check_buffer(known.buffer, std::string(name) + ".buffer"));
-  if (known.layout != BP_LAYOUT_DENSE || known.buffer.memory)
-    return Status(BP_UNSUPPORTED, std::string(name) + ": a constant must be a dense tensor in host memory");
-  if (known.rank > BP_MAX_RANK || (known.rank && !known.extents))
-    return Status(BP_INVALID_ARGUMENT, std::string(name) + ": rank is " + std::to_string(known.rank) +
-                                           "; it must be at most " + std::to_string(BP_MAX_RANK) +
-                                           ", and extents must not be NULL");
+  if (known.layout != BP_LAYOUT_DENSE)
+    return Status(BP_UNSUPPORTED, std::string(name) + ".layout is " + std::to_string(known.layout) +
+                                      ": a constant must be dense (BP_LAYOUT_DENSE)");
+  if (known.buffer.memory)
+    return Status(BP_UNSUPPORTED, std::string(name) + ".buffer is device memory: a constant must be in host memory");
+  BP_TRY(check_rank(known.rank, known.extents, name));
   return known;
 }
 
@@ -50,7 +59,8 @@ Result<model::Attribute> read_attribute(model::Builder& builder, const bp_attrib
   attribute.name = abi::string(given.name);
   attribute.type = given.type;
   const std::string label = "attribute '" + attribute.name + "'";
-  if (given.count && !given.data) return Status(BP_INVALID_ARGUMENT, label + ": data is NULL");
+  if (given.count && !given.data)
+    return Status(BP_INVALID_ARGUMENT, label + ": data is NULL, but count is " + std::to_string(given.count));
   const auto copy = [&]<class T>(std::type_identity<T>) {
     const T* first = static_cast<const T*>(given.data);
     return std::vector<T>(first, first + given.count);
@@ -153,9 +163,7 @@ bp_status_t bp_builder_input(bp_builder_t* builder, const bp_input_desc_t* input
     BP_ASSIGN(const bp_input_desc_t known, abi::read(input, "input"));
     BP_TRY(abi::check_chain(known.chain));
     BP_TRY(abi::check_flags(known.flags, 0, "input.flags"));
-    if (known.rank > BP_MAX_RANK || (known.rank && !known.extents))
-      return {BP_INVALID_ARGUMENT, "input.rank is " + std::to_string(known.rank) + "; it must be at most " +
-                                       std::to_string(BP_MAX_RANK) + ", and input.extents must not be NULL"};
+    BP_TRY(check_rank(known.rank, known.extents, "input"));
     model::Type type;
     type.kind = BP_KIND_TENSOR;
     type.dtype = known.dtype;
@@ -192,7 +200,8 @@ bp_status_t bp_builder_node(bp_builder_t* builder, const bp_node_desc_t* node, u
     if (!out_first_value) return {BP_INVALID_ARGUMENT, "out_first_value is NULL"};
     BP_ASSIGN(const bp_node_desc_t known, abi::read(node, "node"));
     BP_TRY(abi::check_chain(known.chain));
-    if (known.input_count && !known.inputs) return {BP_INVALID_ARGUMENT, "node.inputs is NULL"};
+    if (known.input_count && !known.inputs)
+      return {BP_INVALID_ARGUMENT, "node.inputs is NULL, but node.input_count is " + std::to_string(known.input_count)};
     if (known.output_count > kMaxOutputs)
       return {BP_INVALID_ARGUMENT, "node.output_count is " + std::to_string(known.output_count) + "; at most " +
                                        std::to_string(kMaxOutputs) + " are accepted"};

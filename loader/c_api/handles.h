@@ -63,8 +63,8 @@ struct bp_exec_t {
 
 namespace backplane::c_api {
 
-// What bp_semaphore_create makes. The framework's handle is the base. handle_of() returns the whole, and must not be
-// called for a bp_semaphore_t that was made in another way.
+// A semaphore that bp_semaphore_create made. The framework's handle points to the base class; handle_of() returns the
+// derived object, and must not be called for a bp_semaphore_t that was made in another way.
 struct HostSemaphore : bp_semaphore_t {
   using bp_semaphore_t::bp_semaphore_t;
   uint32_t generation = c_api::generation();

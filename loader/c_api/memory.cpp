@@ -65,7 +65,8 @@ Status check(const bp_env_t* env, const bp_buffer_t* buffer, const char* name) {
   if (!buffer) return {BP_INVALID_ARGUMENT, std::string(name) + " is NULL"};
   BP_TRY(abi::check_buffer(*buffer, name));
   if (!buffer->memory && !buffer->address && buffer->bytes)
-    return {BP_INVALID_ARGUMENT, std::string(name) + " has neither memory nor an address"};
+    return {BP_INVALID_ARGUMENT,
+            std::string(name) + " has " + std::to_string(buffer->bytes) + " bytes, but neither memory nor an address"};
   return check_place(*env->environment, *buffer, name).take_status();
 }
 
@@ -80,8 +81,8 @@ Result<DeviceRun> order_for(const Opened& device, const bp_run_t* run) {
                   "one, leave run NULL");
   BP_ASSIGN(DeviceRun order, DeviceRun::of(known));
   if (order.device() && order.device() != device.device)
-    return Status(BP_INVALID_ARGUMENT, "the run belongs to device '" + order.device()->name() + "', but the work to '" +
-                                           device.device->name() + "'");
+    return Status(BP_INVALID_ARGUMENT, "what.run belongs to device '" + order.device()->name() +
+                                           "', but the copy or fill to '" + device.device->name() + "'");
   return order;
 }
 
@@ -172,7 +173,8 @@ bp_status_t bp_memory_space(bp_env_t* env, uint64_t device, uint32_t index, bp_s
       space.flags = BP_SPACE_HOST | BP_SPACE_MAPPABLE | BP_SPACE_COHERENT;
       space.alignment = kHostAlignment;
     } else {
-      return {BP_NOT_FOUND, "device '" + opened.device->name() + "' has one memory space, number 0"};
+      return {BP_NOT_FOUND, "there is no memory space " + std::to_string(index) + ": device '" + opened.device->name() +
+                                "' has one, number 0"};
     }
     return abi::write(space, out_space, "out_space");
   });
@@ -192,7 +194,8 @@ bp_status_t bp_memory_allocate(bp_env_t* env, uint64_t device, const bp_allocate
       BP_TRY(opened.status(plugin_error, opened.api->allocate(opened.handle, &known, &buffer, plugin_error.get())));
     } else {
       if (known.space != 0)
-        return {BP_NOT_FOUND, "device '" + opened.device->name() + "' has one memory space, number 0"};
+        return {BP_NOT_FOUND, "there is no memory space " + std::to_string(known.space) + ": device '" +
+                                  opened.device->name() + "' has one, number 0"};
       buffer.address = env->environment->services().allocate(known.bytes, kHostAlignment);
       if (!buffer.address)
         return {BP_RESOURCE_EXHAUSTED,

@@ -72,7 +72,9 @@ Result<SessionRequest> read_request(const Environment& environment, const bp_ses
   request.policy.fallback = known.fallback;
   request.policy.max_islands = known.max_islands;
   request.cancel = known.cancel;
-  if (known.device_count && !known.devices) return Status(BP_INVALID_ARGUMENT, "desc.devices is NULL");
+  if (known.device_count && !known.devices)
+    return Status(BP_INVALID_ARGUMENT,
+                  "desc.devices is NULL, but desc.device_count is " + std::to_string(known.device_count));
   BP_TRY(abi::check_array(known.pins, known.pin_count, known.pin_stride, "desc.pins"));
   BP_TRY(abi::check_array(known.options, known.option_count, known.option_stride, "desc.options"));
   BP_TRY(abi::check_array(known.symbols, known.symbol_count, known.symbol_stride, "desc.symbols"));
@@ -202,7 +204,9 @@ bp_status_t bp_session_plugin_program(const bp_session_t* session, uint32_t isla
     BP_TRY(c_api::usable(session, "session"));
     const std::shared_ptr<const Session> latest = session->line->latest();
     if (!latest->compiled())
-      return {BP_BAD_STATE, "the session was created with BP_SESSION_PLACE_ONLY: it has no programs"};
+      return {
+          BP_BAD_STATE,
+          "the session was created with BP_SESSION_PLACE_ONLY: it has no programs; create a session without that flag"};
     const auto& programs = latest->programs();
     if (island >= programs.size())
       return {BP_NOT_FOUND, "the session has " + std::to_string(programs.size()) +

@@ -144,14 +144,14 @@ class CoverageQuery {
 
   // Returns why the device does not support a node's subgraphs, such as "in its body Exp 'x' (operator): …"; empty if
   // it supports them. Adds the foreign nodes in them that the device supports to `foreign`.
-  Result<std::string> ask_bodies(const bp_graph_t& graph, const bp_node_t& node, std::set<uint64_t>& foreign) const {
+  Result<std::string> query_bodies(const bp_graph_t& graph, const bp_node_t& node, std::set<uint64_t>& foreign) const {
     std::string refusal;
     for (uint32_t a = node.first_attribute; a < node.first_attribute + node.attribute_count; ++a) {
       const bp_attribute_t& attribute = *bp_graph_attribute(&graph, a);
       if (attribute.type != BP_ATTR_GRAPH && attribute.type != BP_ATTR_GRAPHS) continue;
       for (uint32_t k = 0; k < attribute.count; ++k) {
         const bp_graph_t& body = *graph.subgraphs[static_cast<const uint32_t*>(attribute.data)[k]];
-        BP_ASSIGN(std::string found, ask_body(body, foreign));
+        BP_ASSIGN(std::string found, query_body(body, foreign));
         if (refusal.empty()) refusal = std::move(found);
       }
     }
@@ -179,7 +179,7 @@ class CoverageQuery {
     return {};
   }
 
-  Result<std::string> ask_body(const bp_graph_t& body, std::set<uint64_t>& foreign) const {
+  Result<std::string> query_body(const bp_graph_t& body, std::set<uint64_t>& foreign) const {
     std::vector<NodeVerdict> nodes(body.node_count);
     std::vector<NodeGroup> groups;
     VerdictSink sink{body, nodes, groups};
@@ -189,7 +189,7 @@ class CoverageQuery {
       const bp_node_t& node = *bp_graph_node(&body, i);
       if (nodes[i].usable()) {
         if (is_foreign(node)) foreign.insert(node.id);
-        BP_ASSIGN(std::string found, ask_bodies(body, node, foreign));
+        BP_ASSIGN(std::string found, query_bodies(body, node, foreign));
         if (refusal.empty()) refusal = std::move(found);
       } else if (refusal.empty()) {
         refusal = "in its body " + abi::string(node.op_type);
@@ -238,8 +238,8 @@ void note(const model::Graph& graph, const bp_node_t& node, model::View::Nodes i
   if (verdict.usable()) coverage.groups.push_back(std::move(call));
 }
 
-Result<DeviceCoverage> ask_one(const std::shared_ptr<const model::Model>& model, Device& device,
-                               const CoverageOptions& options) {
+Result<DeviceCoverage> query_one(const std::shared_ptr<const model::Model>& model, Device& device,
+                                 const CoverageOptions& options) {
   const Backend& backend = device.backend();
   DeviceCoverage coverage;
   coverage.device = &device;
@@ -268,7 +268,7 @@ Result<DeviceCoverage> ask_one(const std::shared_ptr<const model::Model>& model,
     NodeVerdict& verdict = verdicts[i];
     if (verdict.usable()) {
       if (is_foreign(node)) coverage.foreign.insert(node.id);
-      BP_ASSIGN(std::string refusal, query.ask_bodies(graph, node, coverage.foreign));
+      BP_ASSIGN(std::string refusal, query.query_bodies(graph, node, coverage.foreign));
       if (!refusal.empty()) {
         verdict.answer = BP_ANSWER_NO;
         verdict.reason = BP_REASON_SUBGRAPH;
@@ -320,7 +320,7 @@ Result<std::vector<DeviceCoverage>> query_devices(const std::shared_ptr<const mo
                                                   const std::vector<Device*>& devices, const CoverageOptions& options) {
   std::vector<DeviceCoverage> all;
   for (Device* device : devices) {
-    BP_ASSIGN(DeviceCoverage coverage, ask_one(model, *device, options));
+    BP_ASSIGN(DeviceCoverage coverage, query_one(model, *device, options));
     all.push_back(std::move(coverage));
   }
   return all;

@@ -69,7 +69,7 @@ struct Value {
 };
 
 // Attributes of type tensor, graph or type hold indices into Graph::weights, Graph::subgraphs or
-// Graph::attribute_types, respectively; sparse tensors hold three each, as bp_attribute_t does.
+// Graph::attribute_types, respectively; a sparse tensor is three indices, as in bp_attribute_t.
 struct Attribute {
   std::string name;
   uint32_t type = 0;  // BP_ATTR_*
@@ -165,7 +165,7 @@ struct Function {
   std::vector<std::string> attributes;  // attributes without a default
   std::vector<Attribute> attribute_defaults;
   std::map<std::string, uint32_t> opsets;
-  // An attribute of type 0 in the body refers to an attribute of the call: its only string is the name in the call.
+  // An attribute of type 0 in the body refers to an attribute of the call: its only string is that attribute's name.
   std::unique_ptr<Graph> body;
 };
 

@@ -14,10 +14,10 @@ void sweep(Residual& network, bool to_front) {
     const uint32_t v = to_front ? network.count - 1 - k : k;
     int64_t balance = network.excess[v] - network.to_sink[v];
     if (balance == 0) continue;
-    const bool gives = balance > 0;
+    const bool has_excess = balance > 0;
     const auto left = [&](const Residual::Arc& arc) {
       if ((arc.head < v) != to_front) return int64_t{0};
-      return gives ? arc.left : network.arcs[arc.twin].left;
+      return has_excess ? arc.left : network.arcs[arc.twin].left;
     };
     int64_t total = 0;
     for (uint32_t a = network.first[v]; a < network.first[v + 1]; ++a) total += left(network.arcs[a]);
@@ -30,7 +30,7 @@ void sweep(Residual& network, bool to_front) {
         amount = std::min(amount, 1 + static_cast<int64_t>(static_cast<double>(needed) * static_cast<double>(most) /
                                                            static_cast<double>(total)));
       total -= most;
-      if (!gives) amount = -amount;
+      if (!has_excess) amount = -amount;
       arc.left -= amount, network.arcs[arc.twin].left += amount;
       balance -= amount;
       const int64_t there = network.excess[arc.head] - network.to_sink[arc.head] + amount;

@@ -23,12 +23,12 @@ struct Policy {
   uint32_t max_island_nodes = 0;  // 0: no limit
   struct Pin {
     std::string pattern, device;
-    Status lost = {};  // if the device was abandoned, and is therefore not in the coverage list: the error
+    Status lost = {};  // the error if the device was abandoned and is therefore not in the coverage list
   };
   std::vector<Pin> pins;
 };
 
-// What may make place() return an error before it has a placement.
+// Limits at which place() stops early and returns an error.
 struct PlaceLimits {
   Budget* budget = nullptr;         // null: no limit
   std::function<bool()> cancelled;  // empty: cannot be cancelled
@@ -76,12 +76,12 @@ struct Placement {
 // - BP_FALLBACK_FORBID: the first device must run all nodes that have no pin.
 // A pinned node runs on the device of its pin in all three cases. Atomic groups stay whole.
 //
-// With `max_islands`, ALLOW and PREFER move nodes to other devices until there are few enough islands. With
-// `max_island_nodes`, larger islands are cut, but atomic groups stay whole. A device with memory of its own gets no
-// more than fits if it reports the size (limits.h). Errors: BP_UNSUPPORTED (no device supports a node, or that of its
-// pin does not; too many islands), BP_NOT_FOUND (a pin names a device that is not listed), BP_DEVICE_LOST (a pin names
-// a device that was abandoned), BP_RESOURCE_EXHAUSTED (too little memory on a device, or more than `limits` allows),
-// BP_TIMED_OUT, BP_CANCELLED. Deterministic.
+// If there are more than `max_islands` islands, ALLOW and PREFER move nodes to other devices. Islands of more than
+// `max_island_nodes` nodes are cut, but atomic groups stay whole. A device that reports the size of its own memory gets
+// no more nodes than fit there (limits.h). Errors: BP_UNSUPPORTED (no device supports a node, or the device of its pin
+// does not; more than `max_islands` islands are needed), BP_NOT_FOUND (a pin names a device that is not listed),
+// BP_DEVICE_LOST (a pin names a device that was abandoned), BP_RESOURCE_EXHAUSTED (too little memory on a device, or
+// more than `limits` allows), BP_TIMED_OUT, BP_CANCELLED. Deterministic.
 Result<Placement> place(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage, const Policy& policy,
                         const PlaceLimits& limits = {});
 

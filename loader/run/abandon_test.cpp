@@ -49,8 +49,8 @@ Error end_of(Call call) {
   std::_Exit(1);
 }
 
-// Makes a call, and abandons the device from another thread as soon as `is_true` returns true; what the script holds
-// goes on after that. Returns the call's error.
+// Makes a call, and abandons the device from another thread as soon as `is_true` returns true. Then lets go of the work
+// that the device's script holds. Returns the call's error.
 template <class Call>
 Error end_when_abandoned(const Environment& env, const std::function<bool()>& is_true, Call call) {
   std::thread abandons([&] {
@@ -63,8 +63,8 @@ Error end_when_abandoned(const Environment& env, const std::function<bool()>& is
   return error;
 }
 
-// A deadline before which the device reaches the call that hangs, on a busy machine too: the loader makes a plan and
-// starts threads meanwhile.
+// A timeout long enough for the run to reach the call that hangs, even on a busy machine: before that call, the loader
+// makes a plan and starts threads.
 constexpr auto kTimeToHang = 1s;
 
 void bind_x(Exec& exec) {
@@ -511,7 +511,7 @@ TEST(Deadline, HoldsForCopiesOfOutputs) {
 }
 
 // The two islands are independent, so tasks run concurrently.
-TEST(Deadline, HoldsForCopiesBesideOtherTasks) {
+TEST(Deadline, HoldsForCopiesWhileOtherTasksRun) {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {3}), z = graph.input("z", BP_DTYPE_FLOAT, {3});
   const Model model = graph.finish({graph.node("Neg", "a", {x}), graph.node("Abs", "b", {z})});

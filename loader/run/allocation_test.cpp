@@ -94,7 +94,7 @@ TEST(AllocationInAStream, ARefusedRunSignalsNothing) {
   bool is_over = false;
   for (int64_t n = 0; !is_over; ++n) {
     const HostSemaphore failed, later;
-    // Several points, because the record of an earlier run has room for as many as that had.
+    // More points than in earlier runs: the loader reuses the records of those runs, which have room for their points.
     std::vector<bp_point_t> points;
     for (uint64_t value = 1; value <= 3 + static_cast<uint64_t>(n); ++value) points.push_back(failed.point(value));
     bp_run_t run = run_in(on.stream.get(), points);
@@ -539,7 +539,7 @@ const bp_plugin_t* BP_CALL query_scarce_plugin(const bp_host_offer_t* offer) {
   return &scarce;
 }
 
-// If an allocation failed there, the session would take the device's new weights for the old ones.
+// If an allocation failed after the device has replaced its weights, the session would go on with the old weights.
 TEST(AllocationInARefit, NothingIsAllocatedBetweenTheDeviceAndTheResult) {
   EnvironmentOptions only;
   only.only_given = true;

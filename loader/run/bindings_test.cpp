@@ -217,7 +217,7 @@ TEST(Exec, ADimensionIsSetInEveryInput) {
 }
 
 // The program requests memory in the run only for outputs whose extents it cannot compute before.
-TEST(Exec, ExtentsKnownBeforeTheRunAreBoundBesideThoseThatAreNot) {
+TEST(Exec, OutputsWithKnownExtentsAreBoundBeforeTheRun) {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {-1}, {"n"});
   const Model model = graph.finish({graph.node("NonZero", "where", {x}), graph.node("Neg", "y", {x})});

@@ -36,8 +36,8 @@ class CompiledModel {
   virtual std::shared_ptr<const CompiledModel> current() const = 0;
   virtual bool is_current() const = 0;
   // Replaces this model with one that does not use the failed device, or does not run the failed island on it. Does
-  // nothing if it has been replaced already. BP_UNSUPPORTED: the session's policy forbids that, or it is not known what
-  // failed. Otherwise the errors of placing and compiling, if no other device can take over. Thread-safe.
+  // nothing if this model has been replaced already. BP_UNSUPPORTED: the session's policy forbids other devices, or the
+  // device that failed is not known. Other errors: those of placing and compiling the replacement. Thread-safe.
   virtual Status fail_over(const Fault& fault) const = 0;
 };
 

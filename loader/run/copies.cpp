@@ -101,7 +101,7 @@ Status Runner::pass_through(const PassthroughOutput& output) {
 Status Runner::copy_at_end(const Memory& from_memory, const bp_buffer_t& from, const Memory& to_memory,
                            const bp_buffer_t& to, uint64_t bytes) {
   if (cancelled(cancel_token_)) return {BP_CANCELLED, "the run was cancelled"};
-  if (passed(deadline_)) return {BP_TIMED_OUT, "the deadline passed"};
+  if (passed(deadline_)) return {BP_TIMED_OUT, "the run's deadline passed before all outputs were copied"};
   Device* const device = copier(from_memory, to_memory);
   const auto lane = std::ranges::find(state_.lanes(), device, [](const Lane& one) { return &one.device(); });
   if (lane == state_.lanes().end() || bytes == 0) return copy(from_memory, from, to_memory, to, bytes);

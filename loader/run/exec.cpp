@@ -39,7 +39,8 @@ std::string format(const model::Graph& graph, const model::Type& type) {
 }
 
 Status lost() {
-  return {BP_DEVICE_LOST, "a device did not return from a run of this exec: create another exec"};
+  return {BP_DEVICE_LOST,
+          "a run of this exec was abandoned because a device did not return from it: create another exec"};
 }
 
 std::string_view kind_name(uint32_t kind) {
@@ -56,7 +57,9 @@ bool is_tensor(const model::Type& type) {
 
 Result<std::unique_ptr<Exec>> Exec::create(const std::shared_ptr<const CompiledModel>& model) {
   if (!model->compiled())
-    return Status(BP_BAD_STATE, "the session was created with BP_SESSION_PLACE_ONLY: it has no programs to run");
+    return Status(BP_BAD_STATE,
+                  "the session was created with BP_SESSION_PLACE_ONLY: it has no programs to run; create a session "
+                  "without that flag");
   auto exec = std::unique_ptr<Exec>(new Exec(model->current()));
   exec->inputs_.resize(exec->model_->model().graph.inputs.size());
   exec->outputs_.resize(exec->model_->model().graph.outputs.size());
@@ -130,7 +133,8 @@ std::string Exec::slot_name(uint32_t slot) const {
 }
 
 Status Exec::usable() const {
-  if (busy_.load(std::memory_order_acquire)) return {BP_BUSY, "a run is in flight: wait for it first"};
+  if (busy_.load(std::memory_order_acquire))
+    return {BP_BUSY, "a run of this exec is in flight: wait until the run has ended"};
   return lost_ ? lost() : Status();
 }
 
@@ -152,8 +156,10 @@ Status Exec::check(model::ValueId value, bp_dtype_t dtype, uint32_t rank, const 
   if (type.dtype && dtype != type.dtype)
     return {BP_TYPE_MISMATCH,
             "expects " + std::string(dtype_name(type.dtype)) + ", got " + std::string(dtype_name(dtype))};
-  if (rank > BP_MAX_RANK || (rank && !extents))
-    return {BP_INVALID_ARGUMENT, "the rank is above BP_MAX_RANK, or the extents are NULL"};
+  if (rank > BP_MAX_RANK)
+    return {BP_INVALID_ARGUMENT,
+            "the rank is " + std::to_string(rank) + "; the largest is " + std::to_string(BP_MAX_RANK)};
+  if (rank && !extents) return {BP_INVALID_ARGUMENT, "the extents are NULL, but the rank is " + std::to_string(rank)};
   bool fits = type.rank < 0 || static_cast<uint32_t>(type.rank) == rank;
   for (uint32_t i = 0; i < rank; ++i) {
     if (extents[i] < 0) return {BP_INVALID_ARGUMENT, "extents " + format(rank, extents) + " must not be negative"};
@@ -169,7 +175,9 @@ Status Exec::bind(uint32_t slot, const bp_tensor_t& tensor) {
   const std::string name = slot_name(slot);
   if (!is_tensor(model_->model().graph.values[value].type))
     return {BP_TYPE_MISMATCH, name + " is not a tensor: use bp_exec_bind_container"};
-  if (tensor.layout != BP_LAYOUT_DENSE) return {BP_UNSUPPORTED, name + ": only dense row-major tensors can be bound"};
+  if (tensor.layout != BP_LAYOUT_DENSE)
+    return {BP_UNSUPPORTED, name + ": the layout is " + std::to_string(tensor.layout) +
+                                "; only dense row-major tensors (BP_LAYOUT_DENSE) can be bound"};
   BP_TRY(check(value, tensor.dtype, tensor.rank, tensor.extents).context(name));
   const uint64_t bytes = dense_bytes(tensor.dtype, tensor.rank, tensor.extents);
   if (bytes > tensor.buffer.bytes)
@@ -186,7 +194,8 @@ Status Exec::bind(uint32_t slot, const bp_tensor_t& tensor) {
     BP_ASSIGN(const Memory memory, Memory::of(*device, services));
     if (!memory.device()) BP_TRY(Memory::of_space(*device, tensor.buffer.space, services).take_status().context(name));
   } else if (tensor.buffer.bytes && !tensor.buffer.address) {
-    return {BP_INVALID_ARGUMENT, name + ": buffer.address is NULL"};
+    return {BP_INVALID_ARGUMENT,
+            name + ": buffer.address is NULL, but buffer.bytes is " + std::to_string(tensor.buffer.bytes)};
   }
   if (slot >= BP_SLOT_OUTPUT) ran_ = false;  // the memory of the last result may be released below
   const MemoryLocation before = binding->location();
@@ -275,7 +284,9 @@ Status Exec::symbols(const bp_symbol_extent_t* symbols, uint32_t count, uint32_t
       return {BP_NOT_FOUND, "the model has " + std::to_string(wanted.size()) +
                                 " named dimensions; there is none with index " + std::to_string(given.symbol)};
     if (wanted[given.symbol])
-      return {BP_INVALID_ARGUMENT, "dimension '" + graph.symbols[given.symbol].name + "' has two extents"};
+      return {BP_INVALID_ARGUMENT, "dimension '" + graph.symbols[given.symbol].name + "' is given twice: as " +
+                                       std::to_string(*wanted[given.symbol]) + " and as " +
+                                       std::to_string(given.extent)};
     wanted[given.symbol] = given.extent;
   }
   std::vector<SlotExtents> changed;
@@ -499,7 +510,9 @@ Status Exec::submit(const bp_run_t* run) {
   BP_ASSIGN(const bp_run_t* const given, read_run(run, room));
   const bp_run_t options = *given;
   if (options.stream)
-    return {BP_INVALID_ARGUMENT, "run.stream must be NULL here: bp_exec_run with a stream returns at once"};
+    return {BP_INVALID_ARGUMENT,
+            "run.stream must be NULL in bp_exec_submit: for a run in a stream call bp_exec_run, which then returns at "
+            "once"};
   BP_TRY(check_reported(options));
   if (busy_.exchange(true, std::memory_order_acquire))
     return {BP_BUSY, "a run of this exec is in flight: use another exec"};

@@ -75,7 +75,7 @@ class Exec {
   Status make_run();
   void drop_run() noexcept;
   void keep_run_forever() noexcept;        // because a device may still write to its memory
-  void lose_abandoned() noexcept;          // if the run was abandoned: keeps it, and the exec is lost
+  void lose_abandoned() noexcept;          // if the run was abandoned: keeps run_ forever and marks the exec as lost
   const Device* abandoned_device() const;  // a device that the run uses and that was abandoned; null: none
   Status usable() const;                   // BP_BUSY: a run is in flight; BP_DEVICE_LOST: the exec is lost
   Result<Binding*> binding(uint32_t slot);
@@ -94,8 +94,8 @@ class Exec {
   Status attempt(const bp_run_t& options);
   Status execute(const bp_run_t& options);  // waits for the run's `waits`, then runs
   Status enqueue_in(const bp_run_t& options);
-  // Waits for the runs that were put into the framework's stream. After BP_TIMED_OUT or BP_CANCELLED some may not have
-  // ended.
+  // Waits for this exec's runs in the framework's stream. After BP_TIMED_OUT or BP_CANCELLED, some of the runs may not
+  // have ended.
   Status wait_for_stream(uint64_t deadline = BP_FOREVER, const bp_cancel_t* cancel = nullptr);
   void release();  // allows the next run
 

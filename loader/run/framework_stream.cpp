@@ -28,7 +28,7 @@ Status event_signals_it(const Device& device) {
 
 Result<std::shared_ptr<FrameworkStream>> FrameworkStream::create(std::shared_ptr<Environment> environment,
                                                                  Device& device, const bp_stream_create_t& how) {
-  BP_ASSIGN(bp_device_t * handle, device.open());  // first: it loads a backend that is loaded when it is used
+  BP_ASSIGN(bp_device_t * handle, device.open());  // first, because this loads the backend if it is not loaded yet
   const bp_sync_api_t* api = device.backend().plugin->sync;
   if (!api || !api->stream_create || !api->stream_destroy || !api->stream_wait) return lacks(device, "streams");
   std::shared_ptr<FrameworkStream> stream(new FrameworkStream(std::move(environment), device));
@@ -170,11 +170,12 @@ Status FrameworkSemaphore::export_native(const bp_semaphore_export_t& what, bp_n
 // ---- runs -----------------------------------------------------------------------------------------------------------
 
 Status check_run(const bp_run_t& run) {
-  if (run.output) return {BP_INVALID_ARGUMENT, "run.output must be NULL here"};
+  if (run.output) return {BP_INVALID_ARGUMENT, "run.output must be NULL: only the loader sets it, for plugins"};
   BP_TRY(abi::check_flags(run.flags, 0, "run.flags"));
   if (run.wait_count == 0 && run.signal_count == 0) return {};
   const auto check = [](const bp_point_t* points, uint32_t count, const char* name) -> Status {
-    if (count && !points) return {BP_INVALID_ARGUMENT, std::string(name) + " is NULL, but its count is not 0"};
+    if (count && !points)
+      return {BP_INVALID_ARGUMENT, std::string(name) + " is NULL, but its count is " + std::to_string(count)};
     for (const bp_point_t& point : std::span(points, count)) {
       if (!point.handle || (point.kind != BP_POINT_HOST && point.kind != BP_POINT_NATIVE))
         return {BP_INVALID_ARGUMENT,
@@ -251,7 +252,7 @@ Status DeviceRun::take(const bp_point_t* points, uint32_t count, std::vector<bp_
       if (device_ != &semaphore.device())
         return {BP_INVALID_ARGUMENT, "a point belongs to device '" + semaphore.device().name() +
                                          "', but the run belongs to '" + device_->name() +
-                                         "': import the semaphore there"};
+                                         "': import the semaphore on the run's device"};
       point = bp_native_point(semaphore.plugin_semaphore(), semaphore.device().id(), point.value);
     }
     own.push_back(point);

@@ -31,13 +31,14 @@ class FrameworkStream {
   // Waits like `wait`, but keeps the first failure of the work for the next `wait` or `done` of a run. Returns
   // BP_TIMED_OUT, BP_CANCELLED or BP_DEVICE_LOST if some work may not have ended.
   Status drain(uint64_t deadline = BP_FOREVER, const bp_cancel_t* cancel = nullptr);
-  // Waits like `wait`. No other wait reports the failure in the result, unless the caller passes it to runs().keep.
+  // Waits like `wait`. A failure in the result is reported by no other wait, unless the caller passes the failure to
+  // runs().keep.
   StreamEnd work_end(uint64_t deadline, const bp_cancel_t* cancel) const;
   // The stream's runs, and the failure that the framework has not seen yet.
   StreamRuns& runs() const { return *runs_; }
   Status export_native(bp_native_t& out) const;
-  // Waits for the stream's work and destroys the plugin's stream. Does neither if the device was abandoned. Execs may
-  // still hold this object after the framework has destroyed its handle.
+  // Waits for the stream's work and destroys the plugin's stream. Does neither if the device was abandoned. A separate
+  // call, because execs may hold this object longer than the framework holds its handle.
   void close() noexcept;
 
  private:
@@ -62,7 +63,7 @@ class FrameworkSemaphore {
   Device& device() const { return *device_; }
   bp_native_semaphore_t* plugin_semaphore() const { return semaphore_; }
   // Waits until the semaphore reaches the value. BP_TIMED_OUT: the deadline passed. BP_CANCELLED: `cancel` (may be
-  // null) was set. BP_INVALID_ARGUMENT: it can never reach the value.
+  // null) was set. BP_INVALID_ARGUMENT: the semaphore can never reach the value (see can_reach).
   Status wait(uint64_t value, uint64_t deadline, const bp_cancel_t* cancel = nullptr) const;
   bool follows_event() const { return follows_event_; }  // imported from a CUDA or OpenCL event, which alone signals it
   Status can_reach(uint64_t value) const;  // returns an error if the semaphore follows an event and `value` exceeds 1
@@ -100,7 +101,8 @@ inline FrameworkSemaphore& semaphore_of(const bp_point_t& point) {
 }
 
 // Checks the rules for every bp_run_t of a framework: `output` is null, no flags are unknown, each point names a
-// semaphore of the loader and its device, waits can be reached, and no signal is of an imported event.
+// semaphore of the loader and that semaphore's device, waits can be reached, and no signal names a semaphore that was
+// imported from an event.
 Status check_run(const bp_run_t& run);
 // Returns an error if neither `done` nor a host semaphore would report the end of a run that is not in a stream.
 Status check_reported(const bp_run_t& run);
@@ -111,7 +113,7 @@ uint64_t new_run_ids(uint64_t count);
 // A copy of a framework's bp_run_t for one device. The plugin's own stream and semaphores replace the loader's handles.
 class DeviceRun {
  public:
-  // `order` must outlive the result. BP_INVALID_ARGUMENT if its stream and points belong to different devices.
+  // `order` must outlive the result. BP_INVALID_ARGUMENT if the stream and points of `order` are of different devices.
   static Result<DeviceRun> of(const bp_run_t& order);
   const bp_run_t& run() const { return run_; }
   // Must be called with the status that the plugin returned for `run()`. Returns that status. After BP_OK the plugin
@@ -124,7 +126,7 @@ class DeviceRun {
 
   bp_run_t run_{};
   Device* device_ = nullptr;
-  StreamRuns* runs_ = nullptr;  // of the stream; null: `order` has none
+  StreamRuns* runs_ = nullptr;  // of the stream; null: `order` has no stream
   // run_ points to the elements, which stay in place when this object is moved.
   std::vector<bp_point_t> waits_, signals_;
   StreamRuns::Offer offer_;

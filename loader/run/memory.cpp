@@ -83,9 +83,12 @@ Result<Memory> Memory::of_space(Device& device, uint32_t index, Services& servic
   if (memory.api_ && memory.api_->space) {
     BP_ASSIGN(space, space_of(device, *memory.api_, memory.handle_, index));
   }
-  if ((space.flags & BP_SPACE_HOST) || !memory.api_->copy)
-    return Status(BP_UNSUPPORTED, "device '" + device.name() + "' has no memory of its own in space " +
-                                      std::to_string(index) + ": bind host memory instead");
+  const auto unusable = [&](const char* why) {
+    return Status(BP_UNSUPPORTED, "a buffer in space " + std::to_string(index) + " of device '" + device.name() +
+                                      "' cannot be used: " + why + "; bind host memory instead");
+  };
+  if (space.flags & BP_SPACE_HOST) return unusable("the device has no memory of its own in that space");
+  if (!memory.api_->copy) return unusable("the plugin cannot copy (it lacks the slot copy)");
   memory.device_ = &device;
   memory.space_ = index;
   memory.alignment_ = std::max<uint64_t>(space.alignment, 64);

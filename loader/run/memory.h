@@ -70,15 +70,16 @@ class Memory {
   bool zero_copy_ = false;
 };
 
-// Checks where a framework's buffer is. Returns its device, or null for host memory that belongs to none. BP_NOT_FOUND:
-// there is no such device or space. BP_INVALID_ARGUMENT: `memory` is NULL, but the space is not host memory; to know
-// that, this opens the device.
+// Checks where a framework's buffer is. Returns its device, or null for host memory that belongs to no device.
+// BP_NOT_FOUND: there is no such device or space. BP_INVALID_ARGUMENT: buffer.memory is NULL, but the space is not host
+// memory; the kind of the space is queried from the device, which this opens.
 Result<Device*> check_place(const Environment& environment, const bp_buffer_t& buffer, std::string_view name);
 
 // Whether `copy` can copy from `from` to `to`. If not, two copies through host memory are needed.
 bool direct(const Memory& from, const Memory& to);
 
-// Copies in the stream of `run`; without `run`, the copy is complete on return. BP_UNSUPPORTED if it is not `direct`.
+// Copies in the stream of `run`; without `run`, the copy is complete on return. BP_UNSUPPORTED unless
+// direct(from_memory, to_memory).
 Status copy(const Memory& from_memory, const bp_buffer_t& from, const Memory& to_memory, const bp_buffer_t& to,
             uint64_t bytes, const bp_run_t* run = nullptr);
 // The device whose plugin copies between two memories; null: the host copies.

@@ -90,7 +90,7 @@ StreamRuns::Offer& StreamRuns::Offer::operator=(Offer&& other) noexcept {
 StreamRuns::Offer::~Offer() {
   if (!run_) return;
   const std::lock_guard lock(runs_->mutex_);
-  if (run_->number == number_) runs_->recycle_locked(*run_);  // otherwise the plugin ended the run that it refused
+  if (run_->number == number_) runs_->recycle_locked(*run_);  // otherwise the plugin refused the run but has ended it
 }
 
 void StreamRuns::Offer::accept() noexcept {
@@ -216,7 +216,7 @@ void StreamRuns::end(Run& run, const Status& status, std::unique_lock<std::mutex
     }
   }
   std::shared_ptr<const Status> seen = kept_;
-  if (run.order.done) kept_ = nullptr;  // a run without `done` keeps it, although its host points fail
+  if (run.order.done) kept_ = nullptr;  // without `done`, the failure stays kept, although the run's host points fail
   lock.unlock();
   if (seen) {
     try {  // is the failure this run's own?

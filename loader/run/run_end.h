@@ -58,7 +58,8 @@ class StreamRuns : public std::enable_shared_from_this<StreamRuns> {
   Offer offer(const bp_run_t& order, bp_run_t& run);
   // Keeps a failure for the next run that has `done`, or for `take_failure`, unless an earlier one is kept.
   void keep(Status failure) noexcept;
-  // The same for work that may have failed: there was no memory to describe what the plugin reported.
+  // Keeps BP_RESOURCE_EXHAUSTED without a text, unless a failure is kept already. For a plugin's report that could not
+  // be stored for lack of memory: the work may have failed.
   void keep_unknown() noexcept;
   // Returns the failure that is kept, if any, and forgets it.
   Status take_failure();
@@ -76,7 +77,8 @@ class StreamRuns : public std::enable_shared_from_this<StreamRuns> {
  private:
   static void done(void* self, bp_status_t code, const bp_error_t* error);
   void keep_locked(Status failure) noexcept;
-  // `end` and `end_before_plugin` are called with the lock held. `end` returns without it, `end_before_plugin` with it.
+  // `end` and `end_before_plugin` are called with the lock held. When they return, `end` has released the lock, and
+  // `end_before_plugin` holds it.
   void end(Run& run, const Status& status, std::unique_lock<std::mutex>& lock) noexcept;
   static void report(const Run& run, const Status& status) noexcept;
   void end_before_plugin(Run& run, std::unique_lock<std::mutex>& lock) noexcept;

@@ -39,7 +39,7 @@ struct RunValue {
   model::ValueId value = BP_NONE;
   uint32_t kind = BP_KIND_TENSOR;
   bp_dtype_t dtype = BP_DTYPE_UNDEFINED;  // undefined: not known until the value is bound
-  bool output = false;              // it is an output of the graph; a further output with the same value gets a copy
+  bool output = false;              // an output of the graph; if several outputs are this value, the others get copies
   uint32_t producer = BP_NONE;      // the step that writes it
   uint32_t user_replica = BP_NONE;  // of an input or output tensor: the replica that the framework may bind
   std::vector<Replica> replicas;    // empty for containers

@@ -137,7 +137,7 @@ Status RunPlan::plan_dynamic_step(uint32_t number) const {
 Result<std::vector<bp_shape_t>> RunPlan::query_extents(const Step& step) const {
   const Program& program = *step.program;
   if (program.device->given_up()) return program.device->lost();
-  std::vector<bp_tensor_t> inputs;  // their data is left out, because the plan must be valid for any data
+  std::vector<bp_tensor_t> inputs;  // without data, because the plan must be valid for any data
   for (const ReplicaRef& input : step.inputs) inputs.push_back(state_.tensor({input.value, BP_NONE}));
   std::vector<bp_shape_t> shapes(step.outputs.size(), bp_shape_t{BP_NONE, 0, {}});
   bp_shape_query_t query{};
@@ -232,7 +232,9 @@ Status RunPlan::place_in(uint32_t memory) {
     lifetimes.push_back({value.bytes, order[i].first, use_of(graph_.values[v], value, memory).last, 0});
   }
   const uint64_t total = plan_memory(lifetimes, graph_.memories[memory]->alignment());
-  if (total == UINT64_MAX) return {BP_RESOURCE_EXHAUSTED, "the values between islands are together larger than memory"};
+  if (total == UINT64_MAX)
+    return {BP_RESOURCE_EXHAUSTED,
+            "the values between islands need 2^64 bytes or more: check the extents of the inputs"};
   if (total) {
     Status status = state_.reserve_arena(memory, total);
     if (memory != 0 && status.code() == BP_RESOURCE_EXHAUSTED) return place_apart(memory);

@@ -31,7 +31,8 @@ class RunPlan {
   RunPlan(const RunGraph& graph, RunState& state);
 
   // Plans for the input extents in `state`. Allocates the buffers there and binds them to the islands, except dynamic
-  // steps. BP_UNSUPPORTED if an input and an output share memory but must not, or must but do not (BP_DONATE_MUST).
+  // steps. BP_UNSUPPORTED if an input and an output share memory and the output would overwrite the input before its
+  // last read, or if they do not share memory although the program requires that (BP_DONATE_MUST).
   Status make();
   // Plans one dynamic step in the same way, once the steps before it have run.
   Status plan_dynamic_step(uint32_t step) const;
@@ -79,7 +80,8 @@ class RunPlan {
   std::vector<Issue> issues_;                    // indexed by task
   std::unique_ptr<TaskGraph> tasks_;
   bool updates_inputs_ = false;
-  // For input extents seen before: the extents of each tensor that an island writes. nullopt: other or dynamic values.
+  // By the extents of all inputs, for extents seen before: the extents of each value. nullopt for dynamic values, and
+  // for values that are no tensors or that no island writes.
   std::map<std::vector<int64_t>, std::vector<std::optional<std::vector<int64_t>>>> known_extents_;
 };
 

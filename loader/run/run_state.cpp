@@ -175,7 +175,8 @@ Status RunState::set_extents(uint32_t index, std::vector<int64_t> extents) {
   value.extents = std::move(extents);
   value.known = value.dtype != BP_DTYPE_STRING;
   if (value.bytes == UINT64_MAX)
-    return {BP_RESOURCE_EXHAUSTED, "value '" + graph_.name_of(fixed) + "' is larger than memory"};
+    return {BP_RESOURCE_EXHAUSTED, "value '" + graph_.name_of(fixed) +
+                                       "' has a negative extent or needs 2^64 bytes: check the extents of the inputs"};
   if (is_bound(index) && value.known && value.bytes > value.replicas[fixed.user_replica].buffer.bytes)
     return {BP_BUFFER_TOO_SMALL, "output '" + graph_.name_of(fixed) + "' needs " + std::to_string(value.bytes) +
                                      " bytes, but the bound buffer has " +
@@ -199,7 +200,7 @@ Status RunState::allocate(ReplicaRef ref) {
 
 Status RunState::reserve_arena(uint32_t memory, uint64_t bytes) {
   if (memory == 0 && bytes > arenas_[0].buffer().bytes)
-    for (Block& import : imports_) import.reset();  // for the same reason as `end_imports`
+    for (Block& import : imports_) import.reset();  // before the arena that they import is freed
   return arenas_[memory].reserve(*graph_.memories[memory], bytes);
 }
 

@@ -88,7 +88,8 @@ class RunState {
   // Stores the extents of a result, which the program reports during the run. Allocates memory if the framework bound
   // no buffer. `bytes` is used only for strings.
   Status set_result(ReplicaRef ref, std::span<const int64_t> extents, uint64_t bytes);
-  // The same for a passthrough output, which is a copy of another value or a weight.
+  // Stores type, extents and size of a passthrough output, which is a copy of another value or a weight. Allocates
+  // memory if the framework bound no buffer.
   Status set_passthrough(uint32_t value, bp_dtype_t dtype, const std::vector<int64_t>& extents, uint64_t bytes);
 
  private:

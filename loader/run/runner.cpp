@@ -156,7 +156,7 @@ Status Runner::abandon() {
     return call.pending && !call.ended.load(std::memory_order_acquire);
   };
   const bool late = deadline_ && monotonic_now() >= abandon_at(deadline_);
-  if (!late) {  // a device was abandoned: calls on other devices must end too, but may be waiting for it
+  if (!late) {  // a device was abandoned: calls on other devices may wait for it and must end too
     cancel_.set();
     cancel_pending_.set();
     const uint64_t end = std::min(abandon_at(deadline_), monotonic_now() + grace_ns_);
@@ -174,7 +174,7 @@ Status Runner::abandon() {
     if (Status failure = take_failure(); !failure.ok()) return failure;
     const auto lost = std::ranges::find_if(graph_.devices, &Device::given_up);
     if (!late && lost != graph_.devices.end()) return (*lost)->lost();
-    return {BP_TIMED_OUT, "the deadline passed"};
+    return {BP_TIMED_OUT, "the run's deadline passed before the run ended"};
   }
   try {
     std::string names;
@@ -223,8 +223,8 @@ void Runner::fail(Status status, uint32_t step, const Device* device) {
   stop();
 }
 
-// The same for an exception, such as std::bad_alloc. Tasks run on threads of oneTBB, and their ends are reported by
-// threads of plugins. An exception must reach neither, so `run` throws it once no task is running.
+// Keeps the first exception of a task, such as std::bad_alloc. Tasks run on threads of oneTBB, and threads of plugins
+// report their ends. No exception may reach these threads, so `run` rethrows it once no task is running.
 void Runner::fail(std::exception_ptr thrown) noexcept {
   const std::lock_guard lock(mutex_);
   if (!thrown_) thrown_ = std::move(thrown);
@@ -265,7 +265,7 @@ Started Runner::start(Call& call) {
     return Started::kFailed;
   }
   if (passed(deadline_)) {
-    fail({BP_TIMED_OUT, "the deadline passed"}, BP_NONE, nullptr);
+    fail({BP_TIMED_OUT, "the run's deadline passed before the run ended"}, BP_NONE, nullptr);
     return Started::kFailed;
   }
   if (call.device && call.device->given_up()) {
@@ -326,15 +326,19 @@ Status Runner::fits(const FrameworkStream& stream) const {
       const Step& step = graph_.steps[task.step];
       if (step.program->device != &device)
         return {BP_UNSUPPORTED, "island " + std::to_string(task.step) + " runs on device '" +
-                                    step.program->device->name() + "', not on " + here()};
+                                    step.program->device->name() + "', not on " + here() + ": run without a stream"};
       if (plan_.is_dynamic_step(task.step) || step.program->info.shapes == BP_SHAPES_DATA_DEPENDENT)
-        return {BP_UNSUPPORTED,
-                "island " + std::to_string(task.step) + ": the extents of its outputs are known only during the run"};
+        return {BP_UNSUPPORTED, "the extents of the outputs of island " + std::to_string(task.step) +
+                                    " are known only during the run: run without a stream"};
       continue;
     }
     const Transfer& moving = graph_.transfers[task.transfer];
-    if (plan_.is_dynamic_value(moving.value) || graph_.copier_of(moving) != &device)
-      return {BP_UNSUPPORTED, "value " + name_of(moving.value) + " is not copied by " + here()};
+    if (plan_.is_dynamic_value(moving.value))
+      return {BP_UNSUPPORTED,
+              "the extents of value " + name_of(moving.value) + " are known only during the run: run without a stream"};
+    if (graph_.copier_of(moving) != &device)
+      return {BP_UNSUPPORTED, "value " + name_of(moving.value) + " is copied by the host or another device, not by " +
+                                  here() + ": run without a stream"};
     const bool into_device = state_.replica({moving.value, moving.to}).imported;
     const Replica& imported = graph_.values[moving.value].replicas[into_device ? moving.to : moving.from];
     if (!needs_stream(task) && !graph_.memories[imported.memory]->coherent())
@@ -344,7 +348,8 @@ Status Runner::fits(const FrameworkStream& stream) const {
   if (!graph_.passthroughs.empty())
     return {BP_UNSUPPORTED, "output " + name_of(graph_.passthroughs.front().value) +
                                 " is computed by no island and is copied outside of streams: run without a stream"};
-  if (graph_.steps.empty()) return {BP_UNSUPPORTED, "the session has no islands"};
+  if (graph_.steps.empty())
+    return {BP_UNSUPPORTED, "the session has no islands to put into a stream: run without a stream"};
   return {};
 }
 
@@ -376,8 +381,8 @@ Status Runner::enqueue_in(FrameworkStream& stream, const bp_run_t& order) {
     Status status = put(task, run, code);
     if (code == BP_BUSY) {  // the instance still executes the previous run: wait for that run
       StreamEnd end = stream.work_end(order.deadline ? order.deadline : BP_FOREVER, order.cancel);
-      // The stream reports a failure only once, to this wait. If it is this run's own, the run fails. That of an
-      // earlier run is kept for the framework.
+      // The stream reports a failure only once, to this wait. If the failure is of this run, the run fails. A failure
+      // of an earlier run is kept for the framework.
       if (end.ended && end.run != run.id) stream.runs().keep(std::exchange(end.status, {}));
       status = end.status.ok() ? put(task, run, code) : std::move(end.status);
     }

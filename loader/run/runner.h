@@ -28,7 +28,7 @@ class Runner {
   Runner(const CompiledModel& model, const RunGraph& graph, RunState& state, const RunPlan& plan);
 
   // After the first run, a successful run makes no heap allocation unless a step is dynamic or a trace is recorded.
-  // Throws std::bad_alloc; no task is running then, unless `abandoned`.
+  // May throw std::bad_alloc. No task is running then, unless abandoned() returns true.
   Status run(const bp_run_t& options);
   // Puts a run into the framework's stream. BP_UNSUPPORTED if part of the run cannot be put into a stream.
   Status enqueue_in(FrameworkStream& stream, const bp_run_t& order);
@@ -38,8 +38,8 @@ class Runner {
   // The island (or BP_NONE) and the device (or null) in which the last run failed.
   uint32_t failed_step() const { return failed_step_; }
   const Device* failed_device() const { return failed_device_; }
-  // Whether a call to a device did not end. If so, this runner, its model, graph, state and plan must be kept forever
-  // and never used again.
+  // Whether a device was abandoned that may still have work of this runner. If so, this runner, its model, graph, state
+  // and plan must be kept forever and never used again.
   bool abandoned() const { return abandoned_; }
 
  private:
@@ -52,7 +52,7 @@ class Runner {
     std::vector<bp_point_t> waits, signals;  // marks (semaphores shared between lanes)
     uint64_t begin = 0;                      // start time, for the trace; 0: no trace
     bool pending = false;                    // its `done` callback will report its end
-    bool unreported = false;  // it is in a stream without `done`; the end of a later call implies its end
+    bool unreported = false;  // put into a stream without `done`: has ended when a later call in the stream has
     std::atomic<uint32_t> ended{0};
     Status status;
   };
@@ -60,7 +60,7 @@ class Runner {
   Status fits(const FrameworkStream& stream) const;
   Status put(const Task& task, const bp_run_t& run, bp_status_t& out_code);
   uint32_t island_of(const Transfer& moving, const Device* device) const;
-  bool needs_stream(const Task& task) const;  // false: it copies nothing, because memory is shared
+  bool needs_stream(const Task& task) const;  // false: a transfer that copies nothing, because memory is shared
   Status run_in_order();
   Status run_at_once();
   TaskGraph::Started start(uint32_t task) noexcept;
@@ -88,7 +88,7 @@ class Runner {
   void end_call(Call& call, Status status);
   void fail(Status status, uint32_t step, const Device* device);
   void fail(std::exception_ptr thrown) noexcept;
-  Status take_failure();  // throws what a task has thrown
+  Status take_failure();  // returns failure_; if that is OK, rethrows a task's exception
   void stop() noexcept;   // starts no more tasks
   // Adds a span to the trace, under the joined parts of `name`.
   void span(uint32_t kind, uint64_t begin, const Device* device, uint64_t bytes,
@@ -121,7 +121,7 @@ class Runner {
   std::mutex mutex_;
   std::condition_variable changed_;  // notified when a call ends
   Status failure_;
-  std::exception_ptr thrown_;  // by a task, instead of a failure
+  std::exception_ptr thrown_;  // the first exception of a task; null: none
   std::atomic<bool> failed_{false};
   uint32_t failed_step_ = BP_NONE;
   const Device* failed_device_ = nullptr;

@@ -35,7 +35,7 @@ class TaskGraph {
     std::function<void()> poll;          // called once per slice
     std::function<bool()> must_abandon;  // called once per slice, unless a call of `start` is in progress
     std::chrono::milliseconds slice{0};
-    bool by_host = false;  // true: successors `in_stream` also wait for the end of a task
+    bool by_host = false;  // true: tasks ordered with `in_stream` wait for the end of their predecessors too
   };
   // Starts each task when its predecessors allow it, and returns when no task is pending. After a failure no further
   // task starts. `start` is called from several threads and must not throw. `end` must be called once for each pending

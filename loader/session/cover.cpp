@@ -56,9 +56,10 @@ Result<std::shared_ptr<const model::Model>> bounded(std::shared_ptr<const model:
     found->min = std::max(found->min, range.min);
     found->max = std::min(found->max, range.max);
     if (found->min > found->max)
-      return Status(BP_INVALID_ARGUMENT,
-                    fmt::format("dimension '{}': no extent is from {} to {} and within the other ranges given for it",
-                                range.name, range.min, range.max));
+      return Status(
+          BP_INVALID_ARGUMENT,
+          fmt::format("dimension '{}': the range {} to {} has no extent in common with the other ranges given for it",
+                      range.name, range.min, range.max));
   }
   model::set_expected_extents(own->graph);
   return std::shared_ptr<const model::Model>(own);

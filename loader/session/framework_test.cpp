@@ -72,7 +72,7 @@ TEST(Model, WeightsMayBePassedSeparately) {
   EXPECT_EQ(released, 1);
 }
 
-// Without the check, the file whose name is the part before it would be read.
+// Without the check, the file whose name is the part before the null character would be read.
 TEST(Model, PathsWithANullCharacterAreRefused) {
   const Environment env = environment({kCpu});
   const std::string file("model.onnx\0.png", 15), folder("/tmp\0x", 6);

@@ -121,26 +121,35 @@ std::string type_text(bp_dtype_t dtype, const int64_t* extents, size_t rank) {
 }  // namespace
 
 Result<model::WeightId> Session::find_weight(std::string_view name, const bp_tensor_t& tensor) const {
-  if (!refit_.possible || !compiled_)
+  if (!refit_.possible)
     return Status(BP_BAD_STATE,
-                  "the session was created without BP_SESSION_REFIT or with BP_SESSION_PLACE_ONLY: its weights can be "
-                  "neither read nor replaced");
+                  "the session was created without BP_SESSION_REFIT: its weights can be neither read nor replaced; "
+                  "create a session with that flag");
+  if (!compiled_)
+    return Status(
+        BP_BAD_STATE,
+        "the session was created with BP_SESSION_PLACE_ONLY: it has no programs whose weights could be read or "
+        "replaced; create a session without that flag");
   const model::Graph& graph = model_->graph;
   const auto value =
       std::ranges::find_if(graph.values, [&](const model::Value& v) { return v.weight != BP_NONE && v.name == name; });
   const std::string called = "weight '" + std::string(name) + "'";
   if (value == graph.values.end()) return Status(BP_NOT_FOUND, "the model has no " + called);
   const model::Weight& weight = graph.weights[value->weight];
-  if (tensor.layout != BP_LAYOUT_DENSE || (tensor.rank && !tensor.extents))
-    return Status(BP_TYPE_MISMATCH, called + ": the tensor is not dense, or has no extents");
+  if (tensor.layout != BP_LAYOUT_DENSE)
+    return Status(BP_TYPE_MISMATCH, called + ": the tensor's layout is " + std::to_string(tensor.layout) +
+                                        ", but must be dense (BP_LAYOUT_DENSE)");
+  if (tensor.rank && !tensor.extents)
+    return Status(BP_TYPE_MISMATCH,
+                  called + ": the tensor's extents are NULL, but its rank is " + std::to_string(tensor.rank));
   if (tensor.dtype != weight.dtype ||
       !std::equal(weight.dims.begin(), weight.dims.end(), tensor.extents, tensor.extents + tensor.rank))
     return Status(BP_TYPE_MISMATCH, called + ": the tensor is " + type_text(tensor.dtype, tensor.extents, tensor.rank) +
                                         ", but the model's is " +
                                         type_text(weight.dtype, weight.dims.data(), weight.dims.size()));
-  if (tensor.buffer.bytes < dense_bytes(tensor.dtype, tensor.rank, tensor.extents))
+  if (const uint64_t needed = dense_bytes(tensor.dtype, tensor.rank, tensor.extents); tensor.buffer.bytes < needed)
     return Status(BP_BUFFER_TOO_SMALL, called + ": the tensor's buffer has " + std::to_string(tensor.buffer.bytes) +
-                                           " bytes, but its extents need more");
+                                           " bytes, but its extents need " + std::to_string(needed));
   return value->weight;
 }
 

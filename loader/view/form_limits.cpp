@@ -18,7 +18,7 @@ Fit fits_if(bool condition) {
   return condition ? Fit::kAlways : Fit::kNever;
 }
 
-// For limits that this text does not state.
+// For limits that ONNX's text on the older form leaves open.
 Fit open_unless(bool condition) {
   return condition ? Fit::kAlways : Fit::kUnknown;
 }
@@ -77,7 +77,7 @@ Fit same_shape(const Type& a, const Type& b) {
   return fit;
 }
 
-// The text describes axes from kLeast on, and says nothing about others.
+// ONNX's text on the older form describes axes from kLeast on, and says nothing about others.
 template <int64_t kLeast>
 Fit axis_at_least(const Candidate& c) {
   return open_unless(c.node.attr("axis", kLeast) >= kLeast);

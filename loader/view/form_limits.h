@@ -15,9 +15,9 @@ namespace backplane::model {
 // The weights of the outermost graph that a refit has replaced.
 using ReplacedWeights = std::map<WeightId, std::shared_ptr<const Weight>>;
 
-// Whether an older form can express a node. kUnknown: that depends on extents or elements that only a run determines,
-// or the older version of ONNX leaves the result open or computes it differently. If the model was written for that
-// version, the node is shown in that form.
+// Whether an older form can express a node. kUnknown: this depends on extents or elements that only a run determines,
+// or ONNX's text on the older form leaves the result open, or the form computes it differently. A kUnknown node is
+// shown in the older form only if the model was written for a version before Limit::version.
 enum class Fit { kNever, kUnknown, kAlways };
 
 // A node that is to be shown in an older form.

@@ -10,7 +10,8 @@
 namespace backplane::model {
 namespace {
 
-// Whether omitting the attribute means the same. ONNX states the default of dilations only in words.
+// Whether the attribute has its default value, so that omitting it means the same. ONNX states the default of dilations
+// only in words.
 bool is_default(const Attribute& attribute, const ops::Schema& form) {
   if (attribute.name == "dilations" && attribute.type == BP_ATTR_INTS)
     return std::ranges::all_of(attribute.ints(), [](int64_t dilation) { return dilation == 1; });

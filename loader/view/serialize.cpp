@@ -43,8 +43,9 @@ void write_tag(std::string& out, uint32_t field, uint64_t length) {
 
 // How weights are written.
 struct Weights {
-  bool hashes = false;          // their indices and hashes in place of their bytes
-  uint64_t external_above = 0;  // otherwise: larger weights in files as references to the files
+  bool hashes = false;  // true: each weight's index and hash, in place of its bytes
+  // Without `hashes`: weights that lie in files and have more bytes than this are written as references to the files.
+  uint64_t external_above = 0;
 };
 
 class Serializer {
@@ -268,7 +269,8 @@ class Serializer {
     if (weights_.hashes) {
       uint64_t parts[3] = {index};
       PluginError error;
-      BP_TRY(error.status(graph_.api->weight_hash(&graph_, index, parts + 1, error.get()), "hash of a weight"));
+      BP_TRY(error.status(graph_.api->weight_hash(&graph_, index, parts + 1, error.get()),
+                          "hash of weight " + std::to_string(index)));
       writer.add_bytes(f::kRawData, reinterpret_cast<const char*>(parts), sizeof parts);
     } else if (weight.dtype == BP_DTYPE_STRING) {
       const char* offsets = static_cast<const char*>(weight.data);

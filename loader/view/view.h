@@ -54,7 +54,7 @@ class View {
   // Whether the form of the node, or of a node in its subgraphs, is too new for the plugin. If so, the loader itself
   // reports BP_REASON_OPSET for the node.
   bool too_new(uint32_t view_node) const;
-  // Why it is too new, and which opset the device knows. Empty if it is not.
+  // Why the node is too new, and which opset the device knows. Empty if the node is not too new.
   std::string why_too_new(uint32_t view_node) const;
 
  private:
