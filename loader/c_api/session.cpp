@@ -193,7 +193,7 @@ bp_status_t bp_session_verdict(const bp_session_t* session, uint32_t i, uint64_t
       out.confidence = verdict.confidence;
       return abi::write(out, out_verdict, "out_verdict");
     }
-    return {BP_NOT_FOUND, "the session uses no device with that id"};
+    return {BP_NOT_FOUND, "the session uses no device with the id " + std::to_string(device)};
   });
 }
 

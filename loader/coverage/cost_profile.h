@@ -43,8 +43,8 @@ class Profile {
   std::map<std::string, double, std::less<>> fresh_;  // set by `set`, not read from the file
 };
 
-// The number of elements that costs are based on for a dimension: its extent, or if the model leaves that open, what
-// its symbol is expected to be (ir/formula.h).
+// The extent of a dimension on which costs are based: the dimension's own or, if the model leaves it open, the extent
+// that is assumed for its symbol (ir/formula.h).
 int64_t expected_extent(const model::Graph& graph, const bp_dim_t& dim);
 
 // The node's operator, attributes, types and shapes: on one device, nodes with the same key take the same time. An

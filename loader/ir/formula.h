@@ -24,7 +24,7 @@ struct Formula {
   Kind kind;
   uint32_t symbol;          // of kSymbol
   std::vector<Term> terms;  // of kSum
-  Operand a, b;             // of the others
+  Operand a, b;             // of kQuotient, kMin and kMax
 };
 
 // The extent that cost estimates assume for a symbol that follows from no other, within its bounds.

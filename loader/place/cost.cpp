@@ -69,7 +69,7 @@ int64_t least_extent(const model::Graph& graph, const bp_dim_t& dim) {
   return dim.symbol < graph.symbols.size() ? std::max<int64_t>(1, graph.symbols[dim.symbol].min) : 1;
 }
 
-// Bits per element; 0 if the value is no tensor, or none of numbers.
+// Bits per element; 0 if the value is not a tensor of numbers.
 uint32_t bits_of(const model::Type& type) {
   return (type.kind != BP_KIND_TENSOR && type.kind != 0) || type.element ? 0 : dtype_bits(type.dtype);
 }

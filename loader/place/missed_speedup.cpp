@@ -65,7 +65,7 @@ class Savings {
     return nodes;
   }
 
-  // The seconds that copying the value of a link from `origin`, its producer's device, to all readers takes if
+  // The seconds for copying the value of a link from `origin`, the device of its producer, to all readers' devices, if
   // `inside` of the readers move from `here` to `there`.
   double copies(uint32_t link, uint32_t origin, uint32_t here, uint32_t there, uint32_t inside) const {
     double sum = 0;
@@ -129,8 +129,8 @@ class Savings {
   std::vector<uint32_t> readers_at_;           // [link * (devices + 1) + device or host]: the number of readers
   std::vector<uint32_t> island_size_;
   std::vector<uint32_t> region_;  // by node: the first node of its region
-  // By link: the last region examined that reads or writes it, and how many of its readers are in that region. Then the
-  // links of the region being examined.
+  // seen_link_: by link, the last region examined that reads or writes it. inside_: by link, how many of its readers
+  // are in that region. touched_: the links of the region being examined.
   std::vector<uint32_t> seen_link_, inside_, touched_;
 };
 

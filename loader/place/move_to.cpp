@@ -110,8 +110,8 @@ class Move {
   }
 
   // Returns a vertex that must be on the sink's side if any of `vertices` is (any_moves), or on the source's side if
-  // any of them is (any_stays). A cut that violates this costs `most` more, which is at least the cost that the vertex
-  // carries.
+  // any of them is (any_stays). A cut that violates this costs `most` more. `most` must be at least the cost that the
+  // caller adds to the vertex.
   uint32_t any_moves(const std::vector<uint32_t>& vertices, int64_t most) {
     if (vertices.size() == 1) return vertices[0];
     const uint32_t any = costs_.add_vertex();

@@ -121,7 +121,7 @@ TEST(Abandon, ARunOnSeveralDevicesEndsAndTheOthersGoOn) {
     const std::map<std::string, std::string> pins = {{"left", "partial:0"}, {"right", "partial:1"}, {"y", "partial:1"}};
     Exec exec = env.compile(diamond(), pinned(pins)).exec();
     bind_x(exec);
-    // All that can be in the streams while "left" hangs. So the loader is calling no device when one is abandoned.
+    // Whether the streams hold all work that can be put there while "left" hangs. Then the loader calls no device.
     const auto is_in_streams = [&] {
       const partial::Counters &first = counters(env, 0), &second = counters(env, 1);
       return first.stream_runs == 1 && second.stream_runs == (marks == "1" ? 2u : 1u) &&

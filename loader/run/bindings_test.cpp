@@ -83,8 +83,8 @@ TEST(Exec, ScratchMemoryIsBound) {
   }
 }
 
-// A device may refuse memory of the framework, but the loader's own starts where the device requires it: outputs,
-// values between islands, copies.
+// A device may refuse unaligned memory of the framework. The loader aligns its own memory as the device requires:
+// outputs, values between islands, copies.
 TEST(Exec, OnlyTheFrameworksMemoryMayBeUnaligned) {
   for (const char* memory : {"host", "own", "shared", "flushed"}) {
     for (const char* async : {"0", "1"}) {

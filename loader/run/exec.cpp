@@ -251,7 +251,7 @@ Status Exec::check_extents(uint32_t slot, uint32_t rank, const int64_t* extents)
   return {};
 }
 
-// Allocates nothing once the first extents are set, so that an error leaves all of them unchanged.
+// Allocates nothing once the first extents are set, so that no error leaves only some of the extents changed.
 void Exec::set_extents(std::vector<SlotExtents> slots) {
   const auto binding_of = [this](uint32_t slot) -> Binding& {
     return slot >= BP_SLOT_OUTPUT ? outputs_[slot - BP_SLOT_OUTPUT] : inputs_[slot];
@@ -527,7 +527,7 @@ Status Exec::submit(const bp_run_t* run) {
       try {
         status = execute(own);
       } catch (const std::bad_alloc&) {
-        status = std::move(no_memory);  // there may be no memory for another one
+        status = std::move(no_memory);  // there may be no memory for a new Status
       } catch (const std::exception& thrown) {
         status = Status(BP_RESOURCE_EXHAUSTED, thrown.what());
       }

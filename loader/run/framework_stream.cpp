@@ -20,8 +20,8 @@ Status lacks(const Device& device, const char* what) {
 }
 
 Status event_signals_it(const Device& device) {
-  return {BP_UNSUPPORTED,
-          "a semaphore of device '" + device.name() + "' was imported from an event: only its event signals it"};
+  return {BP_UNSUPPORTED, "a semaphore of device '" + device.name() +
+                              "' was imported from an event: only its event signals it, not a run or the host"};
 }
 
 }  // namespace

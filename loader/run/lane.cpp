@@ -109,7 +109,7 @@ void Mark::share(std::unique_ptr<Mark>& mark, const Lane& from, const Lane& to, 
   const bp_sync_api_t *api = from.device().backend().plugin->sync, *other = to.device().backend().plugin->sync;
   if (mark && mark->of(number)) return;
   if (!api->semaphore_create || !api->semaphore_export || !other->semaphore_create) return;
-  Result<bp_device_t*> maker = from.device().open(), taker = to.device().open();  // an error if abandoned
+  Result<bp_device_t*> maker = from.device().open(), taker = to.device().open();  // fails if the device was abandoned
   if (!maker.ok() || !taker.ok()) return;
   auto made = mark ? std::move(mark) : std::make_unique<Mark>(from);
   PluginError error;

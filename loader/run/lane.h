@@ -80,7 +80,7 @@ class SpareLanes {
   std::vector<Lane> lanes_;
 };
 
-// A semaphore of a lane's device for which other lanes can wait. Its value is the number of the latest run.
+// A semaphore of a lane's device for which other lanes can wait. Later runs signal it with larger values.
 class Mark {
  public:
   explicit Mark(const Lane& lane) : device_(&lane.device()) {}

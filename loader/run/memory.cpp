@@ -37,7 +37,8 @@ Result<Memory> Memory::of(Device& device, Services& services) {
   BP_ASSIGN(bp_device_t * handle, device.open());
   const bp_memory_api_t* api = device.backend().plugin->memory;
   if (!api || !api->space) {
-    if (device.backend().isolated) memory.alignment_ = kMaxHostAlignment;  // what the device requires is not known here
+    if (device.backend().isolated)
+      memory.alignment_ = kMaxHostAlignment;  // the alignment that the device requires is not known in this process
     return memory;
   }
 
@@ -93,7 +94,7 @@ Result<Memory> Memory::of_space(Device& device, uint32_t index, Services& servic
   memory.space_ = index;
   memory.alignment_ = std::max<uint64_t>(space.alignment, 64);
   memory.zero_copy_ = space.flags & BP_SPACE_DEVICE;
-  memory.coherent_ = true;  // it imports nothing
+  memory.coherent_ = true;  // nothing is imported into it, so nothing must be flushed
   return memory;
 }
 

@@ -84,7 +84,8 @@ Status RunPlan::make() {
     remove_repetitions(after_[t]);
     for (uint32_t before : std::vector<uint32_t>(after_[t])) {
       if (!does_nothing(graph_.tasks[before])) continue;
-      for (uint32_t earlier : after_[before]) put_after(earlier, t);  // the host does not wait for `before`
+      for (uint32_t earlier : after_[before])
+        put_after(earlier, t);  // in place of `before`, for which the host does not wait
     }
     remove_repetitions(after_[t]);
   }
@@ -282,7 +283,7 @@ bool RunPlan::does_nothing(const Task& task) const {
 // the same stream, or if the task waits on its device for the earlier task's mark (a semaphore).
 void RunPlan::make_issues() {
   issues_.assign(graph_.tasks.size(), {});
-  // By task: another task follows it in its stream, so the end of that task implies its end.
+  // By task: whether a later task follows in the same stream. When the later task has ended, so has this one.
   std::vector<uint8_t> followed(graph_.tasks.size());
   for (uint32_t t = 0; t < graph_.tasks.size(); ++t) {
     const Task& task = graph_.tasks[t];
@@ -436,8 +437,8 @@ Status RunPlan::check_in_place() {
   return {};
 }
 
-// Outputs that are copies are written in order after all tasks, so the framework may not have bound one of them to the
-// memory of an input that a later one copies.
+// Outputs that are copies are written one after another, after all tasks. So none of them may be bound to the memory of
+// an input from which a later one is copied.
 Status RunPlan::check_passthroughs() {
   for (size_t k = 0; k < graph_.passthroughs.size(); ++k) {
     const PassthroughOutput& output = graph_.passthroughs[k];

@@ -46,8 +46,8 @@ class RunPlan {
   // Whether a replica for several islands of a device that works on host memory is too large to be copied, so that the
   // islands use the value's replica in host memory instead.
   bool uses_host(ReplicaRef ref) const;
-  // Whether the task is a transfer that copies nothing, because one replica is an import of the other or the same
-  // buffer. It may flush.
+  // Whether the task is a transfer that copies nothing, because its two replicas are the same buffer or one is an
+  // import of the other. The task may still flush.
   bool is_shared(const Task& task) const;
   // Whether the framework bound an output to the memory of an input.
   bool updates_inputs() const { return updates_inputs_; }

@@ -81,7 +81,7 @@ class RunState {
   // Records that the replica is, or will be, an import of the replica in host memory.
   void set_imported(ReplicaRef ref) { at(ref).imported = true; }
   // Binds those slots of the island whose extents are known and whose binding has changed. Creates the instance again
-  // if an output was bound for earlier extents and is now unknown.
+  // if an output is still bound although its extents are no longer known.
   Status bind(uint32_t step);
 
   // ---- what a run computes ----

@@ -416,7 +416,7 @@ Status Runner::clear(FrameworkStream& stream, uint64_t deadline) noexcept {
     try {
       if (stream.drain(until).ok()) return {};
       break;
-    } catch (...) {  // out of memory for the text of an error: if work failed, it is over, and the next wait succeeds
+    } catch (...) {  // no memory for the text of an error: if work failed, it has ended, and the next wait succeeds
       if (monotonic_now() >= until) break;
     }
   }

@@ -67,11 +67,11 @@ class Session : public CompiledModel {
 
   // Replaces weights by name: all of them or, after an error, none, unless the error says that a device's weights
   // cannot be restored. The tensors must be in host memory; their elements are copied. BP_BAD_STATE: the session is not
-  // compiled, or was not created with BP_SESSION_REFIT. BP_BUSY: another session has replaced it. If a backend cannot
-  // replace weights, its programs are compiled again in a session that replaces this one.
+  // compiled, or was not created with BP_SESSION_REFIT. BP_BUSY: another session has replaced this one. If a backend
+  // cannot replace weights, its programs are compiled again in a session that replaces this one.
   Status refit(const std::vector<std::pair<std::string, bp_tensor_t>>& weights) const;
-  // Whether `refit` would take a tensor of this type, these extents and this size for the weight, wherever its memory
-  // is.
+  // Returns OK if `refit` would accept a tensor of this type, these extents and this size for the weight. Does not
+  // check whether the tensor is in host memory.
   Status check_replacement(std::string_view weight, const bp_tensor_t& tensor) const;
   // Copies a weight's present elements into the tensor's buffer in host memory. The tensor must have the weight's type
   // and extents. The session needs BP_SESSION_REFIT for this too.

@@ -101,7 +101,8 @@ Fit one_mask(const Candidate& c) {
   return mask->rank > 0 ? same_extent(mask->dims.back(), total) : Fit::kUnknown;
 }
 
-// Each window starts in the input or in the padding before it: older forms also count windows that start after it.
+// Whether each window starts in the input or in the padding before the input. Older forms also count windows that start
+// in the padding after the input.
 Fit windows_start_inside(const Candidate& c) {
   const std::string auto_pad = c.node.attr("auto_pad", "");
   if (c.node.attr("ceil_mode", int64_t{0}) == 0 || auto_pad.starts_with("SAME_")) return Fit::kAlways;
@@ -141,7 +142,8 @@ bool distinct(const std::vector<T>& keys) {
   return std::set<T>(keys.begin(), keys.end()).size() == keys.size();
 }
 
-// No key is repeated, which older forms leave open, and none is NaN, whose bits they compare.
+// Whether no key is repeated and none is NaN. Older forms leave the result of repeated keys open, and compare NaN by
+// bits.
 Fit keys_are_distinct(const Candidate& c) {
   for (const Attribute& attribute : c.node.attributes) {
     if (attribute.name == "keys_strings" && !distinct(attribute.strings())) return Fit::kUnknown;
@@ -173,7 +175,8 @@ Fit branches_have_equal_shapes(const Candidate& c) {
   return fit;
 }
 
-// The older form says how pads are divided if they are computed, but the newer one exchanged the two cases.
+// Whether no pads are computed. Both forms say how computed pads are divided between begin and end, but the newer form
+// exchanged the two cases of auto_pad.
 Fit pads_are_given(const Candidate& c) {
   const std::string auto_pad = c.node.attr("auto_pad", "");
   return c.node.find("output_shape") || auto_pad.starts_with("SAME_") ? Fit::kUnknown : Fit::kAlways;
@@ -228,7 +231,7 @@ Fit divides_as_then(const Candidate& c) {
   return fits_if(c.node.attr("fmod", int64_t{0}) != 0 || dtype >= 64 || !(kReal >> dtype & 1));
 }
 
-// Each number is shifted by fewer bits than it has. Older texts do not say what other shifts return.
+// Whether each number is shifted by fewer bits than it has. Older texts do not say what other shifts return.
 Fit shifts_some_bits(const Candidate& c) {
   const Weight* weight = constant(c, 1);
   const auto amounts = weight ? model::numbers(*weight) : std::nullopt;

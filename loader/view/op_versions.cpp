@@ -45,8 +45,8 @@ bool allows(const ops::Formal& formal, const Type& type) {
 // The types that the form's parameters ("T") have in a node.
 using Bindings = std::map<std::string_view, const Type*>;
 
-// Whether the older form has these inputs or outputs with their types. It may require the same type for two that may
-// differ now.
+// Whether the older form has these inputs or outputs with their types. It may require the same type for two of them
+// whose types may differ in newer forms.
 bool fits_values(const Candidate& c, const Operands& values, const std::vector<ops::Formal>& formals,
                  Bindings& bindings) {
   for (size_t slot = 0; slot < values.size(); ++slot) {
@@ -98,7 +98,7 @@ OlderForm older_form(const Candidate& candidate, uint32_t newest, uint32_t writt
   if (form == node.schema) return {form, {}};
   std::string_view unfit = misfit(candidate, *form);
   if (unfit.empty()) return {form, {}};
-  while (form != node.schema) {  // finds the first form that can express it
+  while (form != node.schema) {  // finds the oldest form that can express the node
     form = form->newer;
     const std::string_view next = misfit(candidate, *form);
     if (next.empty()) break;

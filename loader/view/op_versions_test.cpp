@@ -131,7 +131,7 @@ TEST(OpVersions, AxesThatCountFromTheBack) {
   EXPECT_EQ(shown({"Concat", {x, x}, axis(-2)}, 10), 0u);
   EXPECT_EQ(shown({"Compress", {x, {BP_DTYPE_BOOL, {2}}}}, 10), 9u);  // no axis: flattened
   EXPECT_EQ(shown({"Compress", {x, {BP_DTYPE_BOOL, {2}}}, axis(-1)}, 10), 0u);
-  EXPECT_EQ(shown({"TopK", {x}, axis(-1), {{1}}, kNewest, 2}, 10), 10u);  // its default
+  EXPECT_EQ(shown({"TopK", {x}, axis(-1), {{1}}, kNewest, 2}, 10), 10u);  // -1 is the default axis
   EXPECT_EQ(shown({"TopK", {x}, axis(-2), {{1}}, kNewest, 2}, 10), 0u);
   EXPECT_EQ(shown({"Slice", {x}, {}, {{0}, {1}, {1}}}, 10), 10u);
   EXPECT_EQ(shown({"Slice", {x}, {}, {{0}, {1}, {-1}}}, 10), 0u);

@@ -233,7 +233,7 @@ class Arrays {
     out.first_attribute = static_cast<uint32_t>(attributes_.size());
     for (const Attribute& attribute : node.attributes) {
       if (form != node.schema && !form->attribute(attribute.name))
-        continue;  // the older form lacks it, and it has its default
+        continue;  // the older form lacks this attribute, which has its default
       std::string in_body = add_attribute(attribute, written);
       if (refusal.empty()) refusal = std::move(in_body);
     }
@@ -293,7 +293,7 @@ class Arrays {
     return refusal;
   }
 
-  // Why the first too new node of this body is too new; empty if there is none.
+  // Names the first node of this body that is too new, and says why. Empty if no node is too new.
   std::string first_refusal() const {
     if (too_new_.empty()) return {};
     const auto& [n, why] = *too_new_.begin();
