@@ -50,8 +50,8 @@ TEST(Fork, StreamsAndSemaphoresOfTheParentAreRefused) {
   api().stream_destroy(stream);
 }
 
-// A thread of the parent waits for the semaphore. In the child, the semaphore still counts that waiter, which is not
-// there.
+// A thread of the parent waits for the semaphore. In the child, the semaphore still counts that waiter, although the
+// child has no such thread.
 TEST(Fork, HostSemaphoresOfTheParentAreRefused) {
   bp_semaphore_t* semaphore = nullptr;
   ASSERT_EQ(api().semaphore_create(0, &semaphore, nullptr), BP_OK);

@@ -28,7 +28,8 @@ struct bp_model_t {
   std::shared_ptr<const backplane::model::Model> model;
   uint32_t generation = backplane::c_api::generation();
 
-  // The whole graph in canonical form. Created by the first call, because sessions do not need it.
+  // The whole graph in canonical form. Created by the first call of this function, because sessions do not need the
+  // view.
   const backplane::model::View& view() const;
 
  private:

@@ -28,7 +28,7 @@ struct Opened {
     return {BP_UNSUPPORTED, "device '" + device->name() + "' does not support " + what};
   }
   Status status(const PluginError& error, bp_status_t code) const { return device_status(*device, error, code); }
-  // Makes what the device wrote visible to the host (BP_MAP_READ), or the reverse (BP_MAP_WRITE).
+  // Makes the device's writes visible to the host (BP_MAP_READ), or the host's writes to the device (BP_MAP_WRITE).
   Status flush(bp_map_t what, uint32_t access) const {
     if (!api->flush) return {};  // mappings are coherent
     what.access = access;
@@ -361,8 +361,9 @@ bp_status_t bp_memory_copy(bp_env_t* env, const bp_copy_t* what, bp_error_t* err
     BP_TRY(check(env, to, "what.to"));
     BP_TRY(abi::check_target(*to, "what.to"));
     if (known.bytes > from->bytes || known.bytes > to->bytes)
-      return {BP_BUFFER_TOO_SMALL, std::to_string(known.bytes) + " bytes do not fit: the buffers have " +
-                                       std::to_string(from->bytes) + " and " + std::to_string(to->bytes)};
+      return {BP_BUFFER_TOO_SMALL, "what.bytes is " + std::to_string(known.bytes) + ", but what.from has " +
+                                       std::to_string(from->bytes) + " bytes and what.to has " +
+                                       std::to_string(to->bytes)};
     if (from->memory && from->memory == to->memory && from->device == to->device &&
         std::max(from->offset, to->offset) - std::min(from->offset, to->offset) < known.bytes)
       return {BP_INVALID_ARGUMENT, std::to_string(known.bytes) + " bytes from offset " + std::to_string(from->offset) +
@@ -379,7 +380,7 @@ bp_status_t bp_memory_copy(bp_env_t* env, const bp_copy_t* what, bp_error_t* err
     if (target.device->reads_from(*source.device)) return copy_by(target, known);
     if (known.run)
       return {BP_UNSUPPORTED, "device '" + target.device->name() + "' cannot read the memory of '" +
-                                  source.device->name() + "': copy through host memory"};
+                                  source.device->name() + "': leave run NULL to copy through host memory"};
     return copy_in_two(source, target, known);
   });
 }

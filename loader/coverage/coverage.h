@@ -50,8 +50,8 @@ struct DeviceCoverage {
   model::WholeCalls calls;           // calls that the device runs whole, including those in subgraphs
   std::vector<NodeVerdict> nodes;    // one for each node of the graph
   std::vector<NodeGroup> groups;     // calls first
-  std::set<uint64_t> foreign;        // ids of the foreign nodes that it supports, including those in subgraphs
-  std::shared_ptr<Profile> profile;  // its measured costs; null: measured costs are not used
+  std::set<uint64_t> foreign;        // ids of foreign nodes that the device supports, including those in subgraphs
+  std::shared_ptr<Profile> profile;  // measured costs of the device; null: they are not used
 };
 
 // Which costs placement uses.

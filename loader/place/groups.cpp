@@ -118,7 +118,7 @@ class Assigner {
 
   const Problem& problem_;
   Assignment assignment_;
-  std::vector<bool> open_;  // by node and device, as Problem::seconds: not ruled out yet
+  std::vector<bool> open_;  // indexed as Problem::seconds: whether the node can still be on the device
   std::vector<uint32_t> choices_, forced_;
 };
 

@@ -45,8 +45,8 @@ class Savings {
     return wanted_[a] == wanted_[b] && found_.order.island[a] == found_.order.island[b];
   }
 
-  // Returns the nodes in the island of `first` that have the same fastest device and are connected to it through values
-  // that one of them writes.
+  // Returns the connected nodes around `first` that are in its island and have the same fastest device. Two nodes are
+  // connected if one reads a value that the other writes.
   std::vector<uint32_t> grow(uint32_t first) {
     std::vector<uint32_t> nodes{first};
     region_[first] = first;

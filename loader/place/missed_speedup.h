@@ -11,7 +11,7 @@ namespace backplane {
 // island that is cut in two.
 struct MissedSpeedup {
   uint32_t island;
-  uint32_t instead_of;  // device
+  uint32_t instead_of;  // the device that would compute the nodes faster
   std::vector<uint32_t> nodes;
   double seconds;
 };

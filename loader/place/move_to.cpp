@@ -83,7 +83,7 @@ class Move {
       }
     }
     std::vector<uint32_t> first_of(together.empty() ? 0 : problem_.nodes,
-                                   BP_NONE);  // by number in `together`: the first node with a choice
+                                   BP_NONE);  // by number in `together`: the first node that can move
     for (uint32_t i = 0; i < together.size(); ++i) {
       if (together[i] == BP_NONE || assignment_[i] == target_ || !problem_.can(i, target_)) continue;
       uint32_t& first = first_of[together[i]];

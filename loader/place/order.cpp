@@ -112,8 +112,8 @@ Order arrange(const Problem& problem, const Assignment& assignment) {
     uint32_t version = 0;  // queue entries with another version are outdated
   };
   std::vector<Ready> ready(device_of.size());
-  // Owners with ready units, by priority: the most changes of owner on a path to the end of the graph; of those that
-  // are equal in that, the cheapest launch, and then the lowest number.
+  // Owners with ready units. The owner with the most changes of owner on a path to the end of the graph comes first; on
+  // a tie, the one with the cheaper launch, and then the one with the lower number.
   std::priority_queue<std::tuple<uint32_t, double, int64_t, uint32_t>> queue;
   const auto offer = [&](uint32_t unit) {
     const uint32_t o = owner[unit];

@@ -28,8 +28,8 @@ Assignment first_that_can(const Problem& problem);
 //
 // `max_islands` 0 means no limit. Otherwise, the weight of launches increases until the limit is met; if it cannot be
 // met, the result is the closest placement found. If no device supports some of the nodes, the result is the greedy
-// placement, in which these are BP_NONE, without order and cost. Bans atomic groups of `problem` that together close a
-// cycle.
+// placement, in which these nodes are BP_NONE, without order and cost. Bans atomic groups of `problem` that together
+// close a cycle.
 Solution search(Problem& problem, uint32_t max_islands);
 
 // Reduces the islands of a given placement to `max_islands` in the same way, if possible.

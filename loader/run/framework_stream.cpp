@@ -214,7 +214,7 @@ Result<DeviceRun> DeviceRun::of(const bp_run_t& order) {
     own.device_ = &stream.device();
     own.run_.stream = stream.plugin_stream();
     own.runs_ = &stream.runs();
-    // When `stream_wait` or another run reports a failure, the id says whether it is this run's.
+    // When `stream_wait` or another run reports a failure, the id shows whether this run has failed.
     if (!order.id) own.run_.id = new_run_ids(1);
   }
   BP_TRY(own.take(order.waits, order.wait_count, own.waits_));

@@ -126,7 +126,7 @@ class DeviceRun {
 
   bp_run_t run_{};
   Device* device_ = nullptr;
-  StreamRuns* runs_ = nullptr;  // of the stream; null: `order` has no stream
+  StreamRuns* runs_ = nullptr;  // those of the stream of `order`; null: no stream
   // run_ points to the elements, which stay in place when this object is moved.
   std::vector<bp_point_t> waits_, signals_;
   StreamRuns::Offer offer_;

@@ -23,7 +23,7 @@ StreamEnd wait_for_work(const Device& device, bp_stream_t* stream, uint64_t dead
   // A plugin's wait does not end when the token is set, so it is split into slices.
   constexpr uint64_t kCancelSliceNs = 2'000'000;
   constexpr int kMostTries = 16;
-  Status unknown;  // a lack of memory that a wait reported, perhaps in place of the work's failure
+  Status unknown;  // a wait's BP_RESOURCE_EXHAUSTED, perhaps in place of a failure of the work
   for (int tries = 0;;) {
     if (device.given_up()) return {false, device.lost(), 0};
     if (cancelled(cancel)) return {false, {BP_CANCELLED, "the run was cancelled while it waited for a stream"}, 0};

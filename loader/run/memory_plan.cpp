@@ -45,7 +45,7 @@ class Holes {
     insert(offset, bytes);
   }
 
-  // UINT64_MAX if the block is larger than that.
+  // The size of the block in bytes; UINT64_MAX if the size exceeds 64 bits.
   uint64_t end() const { return overflows_ ? UINT64_MAX : end_; }
 
  private:

@@ -58,7 +58,8 @@ const Status& out_of_memory = *new Status(BP_RESOURCE_EXHAUSTED, {});
 const Status& abandoned_device =
     *new Status(Status(BP_DEVICE_LOST, {}).with_flags(BP_ERROR_DEVICE_LOST | BP_ERROR_ABANDONED));
 
-// Neither throws: without memory, each returns a failure that was created when the loader was loaded.
+// The next two functions do not throw: if memory is exhausted, they return a failure that was created when the loader
+// was loaded.
 std::shared_ptr<const Status> no_memory() noexcept {
   return {std::shared_ptr<const Status>(), &out_of_memory};
 }
@@ -97,7 +98,7 @@ void StreamRuns::Offer::accept() noexcept {
   Run* const run = std::exchange(run_, nullptr);
   if (!run) return;
   std::unique_lock lock(runs_->mutex_);
-  if (run->number != number_) return;  // it has ended already
+  if (run->number != number_) return;  // the run has ended already
   run->accepted = true;
   if (runs_->lost_ && !run->ended) runs_->end_before_plugin(*run, lock);
 }
@@ -219,7 +220,7 @@ void StreamRuns::end(Run& run, const Status& status, std::unique_lock<std::mutex
   if (run.order.done) kept_ = nullptr;  // without `done`, the failure stays kept, although the run's host points fail
   lock.unlock();
   if (seen) {
-    try {  // is the failure this run's own?
+    try {  // a failure of another run gets BP_ERROR_OF_RUN
       seen = shared(seen->run() == run.id ? Status(*seen).with_run(0)
                                           : Status(*seen).with_flags(seen->flags() | BP_ERROR_OF_RUN));
     } catch (...) {

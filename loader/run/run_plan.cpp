@@ -382,8 +382,8 @@ bool RunPlan::share_memory(uint32_t input, uint32_t output) const {
 }
 
 // If the framework bound an output to the memory of an input, the output may be written only after all other tasks have
-// read the input, and if the writing island reads the input itself, it must be able to update it in place. Also checks
-// that each input that a program can only update in place has the same buffer as its output.
+// read the input, and if the writing island reads the input itself, it must be able to update the input in place. Also
+// checks that each input that a program can only update in place has the same buffer as its output.
 Status RunPlan::check_in_place() {
   updates_inputs_ = false;
   for (uint32_t o : graph_.outputs) {

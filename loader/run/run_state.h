@@ -33,7 +33,7 @@ class RunState {
     std::vector<int64_t> extents;
     uint64_t bytes = 0;            // the value's size in bytes
     bool known = false;            // for a tensor: whether `extents` are known; for a container: true
-    std::vector<Buffer> replicas;  // as in RunValue
+    std::vector<Buffer> replicas;  // in the order of RunValue::replicas
     bp_container_t* container = nullptr;
     std::unique_ptr<bp_container_t> own_container;  // used if the framework bound none; null for a tensor
   };

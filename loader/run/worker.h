@@ -27,7 +27,7 @@ class Worker {
   std::condition_variable changed_;
   std::function<void()> work_;
   bool stop_ = false;
-  std::thread thread_;  // last: it uses the other members
+  std::thread thread_;  // declared last, because the thread uses the other members
 };
 
 }  // namespace backplane

@@ -71,8 +71,8 @@ Status try_refit(const Program& program, const std::vector<bp_refit_weight_t>& w
 
 }  // namespace
 
-// If a program refuses its new weights, restores the previous weights of the programs before it. Allocates what that
-// requires before the first program changes.
+// If a program refuses its new weights, restores the previous weights of the programs before it. The memory that
+// restoring needs is allocated before the first program changes.
 Status Session::refit_programs(const Replacements& wanted) const {
   std::vector<std::pair<const Program*, Restoration>> natives;
   for (const auto& program : programs_) {

@@ -81,7 +81,8 @@ Status Session::place_and_compile(const Session* before) {
     BP_ASSIGN(const bool accepted, review(coverage_, placement_, programs_, compiling, round < kMaxSplitRounds));
     if (accepted) break;
     if (round == kMaxReviewRounds)
-      return {BP_UNSUPPORTED, "backends still reject islands after " + std::to_string(round) + " rounds of review"};
+      return {BP_UNSUPPORTED, "backends still reject islands after " + std::to_string(round) +
+                                  " rounds of review: leave out the devices that reject them"};
   }
   if (place_only) return {};
 

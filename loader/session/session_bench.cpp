@@ -64,13 +64,13 @@ void bound_run(benchmark::State& state) {
 }
 BENCHMARK(bound_run)->Arg(1)->Arg(1001);
 
-// The same on the null backend, whose loop is trivial: only the cost of the calls remains.
+// Like bound_run, on the null backend, whose loop is trivial: only the cost of the calls remains.
 void bound_run_null(benchmark::State& state) {
   run_bound(state, kNull);
 }
 BENCHMARK(bound_run_null)->Arg(1);
 
-// The same on the null backend in a separate process.
+// Like bound_run, on the null backend in a separate process.
 void bound_run_isolated(benchmark::State& state) {
   run_bound(state, kNull, "null");
 }

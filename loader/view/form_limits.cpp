@@ -13,12 +13,12 @@
 namespace backplane::model {
 namespace {
 
-// For limits that ONNX's text on the older form states.
+// The fit for a limit that ONNX's text on the older form states.
 Fit fits_if(bool condition) {
   return condition ? Fit::kAlways : Fit::kNever;
 }
 
-// For limits that ONNX's text on the older form leaves open.
+// The fit for a limit that ONNX's text on the older form leaves open.
 Fit open_unless(bool condition) {
   return condition ? Fit::kAlways : Fit::kUnknown;
 }
@@ -91,7 +91,7 @@ Fit one_mask(const Candidate& c) {
   const Type *mask = input_type(c, 3), *key = input_type(c, 1);
   if (!mask) return Fit::kAlways;
   if (c.node.attr("is_causal", int64_t{0}) != 0) return Fit::kNever;
-  // A mask that is shorter than the keys is extended.
+  // Newer forms extend a mask that is shorter than the keys.
   bp_dim_t total{-1, BP_NONE, 0};
   if (!input_type(c, 4)) {
     if (key->rank >= 3) total = key->dims[static_cast<size_t>(key->rank) - 2];
@@ -182,7 +182,8 @@ Fit pads_are_given(const Candidate& c) {
   return c.node.find("output_shape") || auto_pad.starts_with("SAME_") ? Fit::kUnknown : Fit::kAlways;
 }
 
-// From version 24 on, saturation turns infinity into the largest number in the FNUZ types too. Before, it became NaN.
+// From version 24 of Cast and CastLike on, saturation turns infinity into the largest number in the FNUZ types too.
+// Before, infinity became NaN in these types.
 Fit infinity_is_saturated_alike(const Candidate& c) {
   const ValueId y = c.node.output(0);
   const bp_dtype_t to = y == BP_NONE ? bp_dtype_t{BP_DTYPE_UNDEFINED} : c.graph.values[y].type.dtype;
@@ -203,7 +204,7 @@ Fit no_max_or_min(const Candidate& c) {
   return fits_if(reduction != "max" && reduction != "min");
 }
 
-// Version 1 describes negative axes. Of indices it says only that they must be in bounds.
+// Version 1 of Gather describes negative axes. Of indices it says only that they must be in bounds.
 Fit gathers_from_front(const Candidate& c) {
   return open_unless(input_not_negative(c, 1) == Fit::kAlways);
 }

@@ -42,7 +42,7 @@ bool allows(const ops::Formal& formal, const Type& type) {
   return inner->kind == BP_KIND_MAP || (inner->dtype < 64 && (formal.dtypes >> inner->dtype & 1));
 }
 
-// The types that the form's parameters ("T") have in a node.
+// The types that a form's type parameters, such as "T", have in a node.
 using Bindings = std::map<std::string_view, const Type*>;
 
 // Whether the older form has these inputs or outputs with their types. It may require the same type for two of them

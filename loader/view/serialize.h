@@ -11,8 +11,8 @@ namespace backplane::model {
 // without being copied.
 Status serialize(const bp_graph_t& graph, uint64_t external_above, bp_text_sink_t sink, void* context);
 
-// The same with the hashes of all weights, also of subgraphs, in place of their bytes or files: the bytes that `sink`
-// receives are equal for graphs of equal content, wherever their files lie.
+// Writes the graph with the hash of each weight, also in subgraphs, in place of the weight's bytes or file. So the
+// bytes that `sink` receives are equal for graphs of equal content, wherever the weights' files lie.
 Status serialize_identity(const bp_graph_t& graph, bp_text_sink_t sink, void* context);
 
 }  // namespace backplane::model
