@@ -93,13 +93,13 @@ TEST_F(Expects, ChecksAttributes) {
   refused(expect(n).integers("pads", 2, 0, 9), BP_REASON_ATTRIBUTE,
           "pads is [0,-1]; supported: 2 integers from 0 to 9");
   refused(expect(n).integers("pads", 4, -9, 9), BP_REASON_ATTRIBUTE, "supported: 4 integers");
-  refused(expect(n).integer("alpha", 0, 1), BP_REASON_ATTRIBUTE, "attribute alpha has the wrong type");
+  refused(expect(n).integer("alpha", 0, 1), BP_REASON_ATTRIBUTE, "attribute alpha has type FLOAT; it must be INT");
 }
 
 TEST_F(Expects, ChecksAttributesForOnnxTypes) {
   call({x});
   graph.attribute("axis", 1.0f);
-  refused(expect(node()).attributes(), BP_REASON_ATTRIBUTE, "attribute axis has the wrong type");
+  refused(expect(node()).attributes(), BP_REASON_ATTRIBUTE, "attribute axis has type FLOAT; it must be INT");
   call({x});
   graph.attribute("of_the_vendor", 1.0f);
   EXPECT_TRUE(expect(node()).attributes().ok());

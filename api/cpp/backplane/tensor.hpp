@@ -81,7 +81,7 @@ class Tensor {
     }
     allocate(checked_bytes(dtype));
   }
-  // Copies the elements, which are dense at `data`. Throws as above.
+  // Copies the elements, which are dense at `data`. Throws like the constructor above.
   Tensor(bp_dtype_t dtype, std::vector<int64_t> extents, const void* data) : Tensor(dtype, std::move(extents)) {
     if (bytes_ != 0) std::memcpy(data_.get(), data, bytes_);
   }
@@ -126,9 +126,13 @@ class Tensor {
     tensor.extents_.assign(from.extents, from.extents + from.rank);
     const bool strings = from.dtype == BP_DTYPE_STRING;
     const auto dense = view::dense_bytes(strings ? BP_DTYPE_INT64 : from.dtype, from.extents, from.rank);
-    if (from.layout != BP_LAYOUT_DENSE || !dense || tensor.has_negative_extent()) {
-      throw std::invalid_argument("a tensor of layout " + std::to_string(from.layout) + " and extents " +
-                                  tensor.shape() + " cannot be copied as it is: it must be dense and of known extents");
+    if (from.layout != BP_LAYOUT_DENSE) {
+      throw std::invalid_argument("a tensor of layout " + std::to_string(from.layout) +
+                                  " cannot be copied: it must be dense (BP_LAYOUT_DENSE)");
+    }
+    if (!dense || tensor.has_negative_extent()) {
+      throw std::invalid_argument("a tensor of extents " + tensor.shape() +
+                                  " cannot be copied: they must be 0 or more, and its elements must be addressable");
     }
     const char* data = static_cast<const char*>(from.buffer.address) + from.buffer.offset;
     uint64_t bytes = *dense;
@@ -237,7 +241,7 @@ class Tensor {
   void expect(bp_dtype_t dtype) const {
     if (dtype_ == dtype) return;
     throw std::invalid_argument("a tensor of " + std::string(view::dtype_name(dtype_)) + " was read as " +
-                                std::string(view::dtype_name(dtype)));
+                                std::string(view::dtype_name(dtype)) + "; read it as its own type");
   }
 
   bp_dtype_t dtype_ = BP_DTYPE_UNDEFINED;

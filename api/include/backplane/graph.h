@@ -172,7 +172,7 @@ struct bp_graph_t {
   const bp_opset_t* opsets;
   uint32_t opset_count;
   uint32_t opset_stride;
-  const bp_use_t* uses; /* no stride, as for the four arrays below: their element types never grow */
+  const bp_use_t* uses; /* this array and the next four have no stride: their element types never grow */
   const bp_dim_t* dims;
   const uint32_t* operands; /* value indices of the nodes' inputs and outputs */
   const uint32_t* inputs;   /* value indices */

@@ -11,8 +11,8 @@
 
 BP_EXTERN_C_BEGIN
 
-/* The host's offer, before anything is created. Each side states the versions that it supports; the plugin chooses the
- * highest common version. */
+/* The versions that the host offers to a plugin, before it creates a backend. The plugin chooses the highest version
+ * that both support. */
 typedef struct bp_host_offer_t {
   uint32_t size;
   uint32_t version_min; /* BP_MAKE_VERSION */
@@ -62,7 +62,7 @@ typedef struct bp_core_t {
   uint32_t package;
   uint32_t kind;     /* relative speed class; 0 is the slowest; if speeds are unknown, all are 0 */
   uint32_t flags;    /* BP_CORE_ALLOWED: the process may run on it */
-  uint64_t l1_bytes; /* data */
+  uint64_t l1_bytes; /* of the data cache */
   uint64_t l2_bytes;
   uint64_t l3_bytes; /* shared by the processors with the same `l3` */
   uint32_t l3;       /* number of the level 3 cache */
@@ -125,7 +125,8 @@ struct bp_host_t {
 
   /* Writes a log line; the text is copied. [thread-safe]. NULL: nothing is logged. */
   void(BP_CALL* log)(const bp_host_t* host, uint32_t level, bp_text_t text);
-  /* Returns 1 while a trace is being collected; otherwise spans need no timestamps. [thread-safe]. NULL: no tracing. */
+  /* Returns 1 while a trace is being collected, otherwise 0: spans are then dropped, so do not time them.
+   * [thread-safe]. NULL: no tracing. */
   uint32_t(BP_CALL* tracing)(const bp_host_t* host);
   /* Copies the span. [thread-safe]. NULL if `tracing` is NULL. */
   void(BP_CALL* trace)(const bp_host_t* host, const bp_span_t* span);

@@ -12,8 +12,8 @@
  * streams and native semaphores keep their environment alive, so the order of these does not matter. Text in
  * out-structs lives as long as the handle that was queried.
  *
- * Buffers keep nothing alive: release them before the environment is destroyed. After a device was abandoned, what it
- * may still use is never released, so the `release` callbacks of that memory do not come.
+ * Buffers keep nothing alive: release them before the environment is destroyed. After a device was abandoned, memory
+ * that it may still use is never released, so the `release` callbacks of that memory are not called.
  *
  * Calls, and runs that are not put into a stream, may use the memory that they are given from the beginning of the
  * call: other work that writes it must have ended, unless the run waits for a point that this work signals.
@@ -56,7 +56,7 @@ typedef struct bp_env_desc_t {
   const bp_option_t* options; /* "cpu.threads" is passed to backend cpu as "threads"; "loader.*" are the loader's own */
   uint32_t option_count;
   uint32_t option_stride;
-  uint32_t log_level; /* BP_LOG_*; 0: as BACKPLANE_LOG says; what it does not set is BP_LOG_WARNING */
+  uint32_t log_level; /* BP_LOG_*; 0: the level in BACKPLANE_LOG, or BP_LOG_WARNING where it sets none */
   uint32_t threads; /* number of threads that the backends share; 0: one for each core that the process may use. Must be
                        set with `parallel_for`: every `worker` that the framework's pool passes is below this number */
   void* self;
@@ -98,7 +98,7 @@ typedef struct bp_env_desc_t {
 #define BP_REFUSED_CRASHED 14u      /* a child process that probed or isolated it crashed, exited or hung */
 #define BP_REFUSED_CREATE 15u       /* `create` failed */
 #define BP_REFUSED_DEVICES 16u      /* it has no device on this machine, or reports its devices wrongly */
-#define BP_REFUSED_UNTRUSTED 17u    /* its owner, who can write to it, a change, hash, signature or executable stack */
+#define BP_REFUSED_UNTRUSTED 17u    /* bad owner, permissions, hash or signature; executable stack; or it changed */
 #define BP_REFUSED_UNTRIED 18u      /* no child process could be started to probe or isolate it */
 
 /* A file that discovery considered, or a plugin that is linked into the program. */
@@ -150,7 +150,7 @@ BP_EXPORT bp_status_t BP_CALL bp_env_abandon_device(bp_env_t* env, uint64_t devi
 BP_EXPORT bp_status_t BP_CALL bp_env_report(const bp_env_t* env, bp_text_sink_t sink, void* context, bp_error_t* error);
 /* Returns an extension table by name and version: the loader's own or, with the name "<backend id>/<name>", that of a
  * backend, which is loaded if necessary. NULL if there is none. The table lives until the environment is destroyed.
- * [thread-safe] [blocks for a backend's] */
+ * [thread-safe] [blocks for a backend's table] */
 BP_EXPORT const void* BP_CALL bp_env_get_extension(const bp_env_t* env, bp_text_t name, uint32_t version);
 /* Returns the plugin's own handle of a device, for the functions of the plugin's extension tables only. Opens the
  * device if necessary. The handle lives until the environment and every session, exec, stream and native semaphore made
@@ -203,7 +203,7 @@ BP_EXPORT const bp_graph_t* BP_CALL bp_model_graph(const bp_model_t* model);
 BP_EXPORT bp_status_t BP_CALL bp_model_report(const bp_model_t* model, bp_text_sink_t sink, void* context,
                                               bp_error_t* error);
 
-/* A node of a graph that the framework builds with the bp_builder_* functions. They number values from 0 in order of
+/* A node of a graph that the framework builds with the bp_builder_* functions. Values are numbered from 0 in order of
  * creation. Names must be unique; a value without a name gets one. All builder calls: [one at a time], where a builder
  * and the bodies made from it are one object. Errors: BP_INVALID_MODEL, BP_UNSUPPORTED, BP_BAD_STATE (finished). */
 typedef struct bp_node_desc_t {
@@ -218,8 +218,8 @@ typedef struct bp_node_desc_t {
   uint32_t output_count;         /* at most 1000000 */
   const bp_text_t* output_names; /* `output_count` names, or NULL; an output that nothing reads still gets a value */
   /* As in graph.h, except for: TENSOR(S), where `data` is an array of const bp_tensor_t* (host memory, borrowed like
-   * weights); GRAPH(S), where it is an array of bp_builder_t* from bp_builder_create_body, which are empty afterwards,
-   * and may be if the call fails; and TYPE(S) and SPARSE_TENSOR(S), which are not supported. */
+   * weights); GRAPH(S), where it is an array of bp_builder_t* from bp_builder_create_body: the call empties these
+   * builders, perhaps even if it fails; and TYPE(S) and SPARSE_TENSOR(S), which are not supported. */
   const bp_attribute_t* attributes;
   uint32_t attribute_count;
   uint32_t attribute_stride;
@@ -346,8 +346,10 @@ typedef struct bp_node_verdict_t {
 /* Queries all devices, places the model and compiles it. `desc` may be NULL. [thread-safe] [blocks]. Errors:
  * BP_UNSUPPORTED (no device supports a node; the detail names node, operator and each device's reason), BP_NOT_FOUND
  * (a device, an option, a dimension), BP_CANCELLED, BP_TIMED_OUT (option loader.import_seconds), BP_DEVICE_LOST,
- * BP_RESOURCE_EXHAUSTED, BP_INVALID_MODEL (a node of a backend's own domain), BP_INCOMPATIBLE and BP_STALE (a backend
- * that is loaded only now), and those of `open` and `compile` in plugin.h. */
+ * BP_RESOURCE_EXHAUSTED, BP_INVALID_MODEL (a backend whose operators the loader does not know reports that the inputs
+ * or attributes of one of their nodes are impossible), and those of `open` and `compile` in plugin.h. With the
+ * environment's option loader.load=when_used, the call may load a backend, and may fail with BP_INCOMPATIBLE (the
+ * plugin is refused) or BP_STALE (the backend no longer has as many devices as the environment lists). */
 BP_EXPORT bp_status_t BP_CALL bp_session_create(bp_env_t* env, bp_model_t* model, const bp_session_desc_t* desc,
                                                 bp_session_t** out_session, bp_error_t* error);
 /* Destroy the session's execs first. [one at a time] [blocks] */
@@ -382,9 +384,10 @@ typedef struct bp_session_refit_t {
  * continues: islands that have begun end with the old weights; those that have not may begin with either. Later runs
  * use the new weights. [one at a time] [blocks]. Errors: BP_NOT_FOUND (the weight, or the device whose memory holds the
  * tensor), BP_INVALID_ARGUMENT (a weight twice), BP_TYPE_MISMATCH, BP_BUFFER_TOO_SMALL, BP_BAD_STATE (the session was
- * not created for that, or has no programs), BP_UNSUPPORTED (also: the device cannot copy the tensor, or supports a
- * node only in an older form, which cannot express the new weights), BP_BUSY (the session switched to other devices
- * during the call: call again), those of bp_session_create, and those of `refit` and `copy` in plugin.h. */
+ * created without BP_SESSION_REFIT or with BP_SESSION_PLACE_ONLY), BP_UNSUPPORTED (also: the device cannot copy the
+ * tensor, or supports a node only in an older form, which cannot express the new weights), BP_BUSY (the session
+ * switched to other devices during the call: call again), those of bp_session_create, and those of `refit` and `copy`
+ * in plugin.h. */
 BP_EXPORT bp_status_t BP_CALL bp_session_refit(bp_session_t* session, const bp_session_refit_t* what,
                                                bp_error_t* error);
 /* Reads a weight by name, as a dense tensor, into the caller's memory: the caller fills in the whole of `tensor`, with
@@ -419,7 +422,8 @@ BP_EXPORT void BP_CALL bp_exec_destroy(bp_exec_t* exec);
  * One buffer may be bound to an input and to an output if the device updates it in place (bp_program_info_t.inplace),
  * for example a cache, which a run that fails may have changed; with BP_DONATE_MUST it has to be bound to both. No
  * other island may read the input after the output was written. Otherwise memory of an output must not overlap that of
- * an input or of another output. A run checks all this but two outputs, and returns BP_UNSUPPORTED with the names.
+ * an input or of another output. A run returns BP_UNSUPPORTED, with the names, if an input and an
+ * output violate these rules. It does not check whether two outputs overlap.
  *
  * [one at a time] [blocks while a stream has a run of the exec]. Errors: BP_NOT_FOUND (the slot, or the buffer's device
  * or space), BP_INVALID_ARGUMENT (also: `memory` is NULL in a space that is not host memory), BP_TYPE_MISMATCH (also:
@@ -466,9 +470,9 @@ BP_EXPORT bp_status_t BP_CALL bp_exec_symbols(bp_exec_t* exec, const bp_symbol_e
  * device, and their copies. If other work is needed, the run is refused (BP_UNSUPPORTED; the detail names the work)
  * before anything is put into the stream. So is a run with native points of another device (BP_INVALID_ARGUMENT):
  * import the semaphore on the stream's device. The first run, a run after a bind, an unbind, new extents or a run that
- * was not in this stream, and a run whose plan depends on the bytes of an input may wait for all of these but the run
- * itself. If a plugin returns BP_BUSY (bp_run_t), each run waits for the run before it. bp_exec_bind, bp_exec_unbind
- * and bp_exec_extents wait for the stream.
+ * was not in this stream, and a run whose plan depends on the bytes of an input may wait for the points and the earlier
+ * work, but not for the run itself. If a plugin returns BP_BUSY (bp_run_t), each run waits for the run before it.
+ * bp_exec_bind, bp_exec_unbind and bp_exec_extents wait for the stream.
  *
  * [one at a time] [blocks]. Errors: BP_BAD_STATE (an input is not bound; the error names it), BP_TYPE_MISMATCH
  * (extents), BP_BUFFER_TOO_SMALL (an output), BP_UNSUPPORTED (memory or a container that an input and an output share,
@@ -477,7 +481,7 @@ BP_EXPORT bp_status_t BP_CALL bp_exec_symbols(bp_exec_t* exec, const bp_symbol_e
  * them), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEPENDENCY_FAILED, BP_DEVICE_LOST, BP_RESOURCE_EXHAUSTED, and those of
  * `create`, `bind`, `run`, `copy` and `output_extents` in plugin.h. An asynchronous device that has not ended a run 100
  * ms after its deadline is abandoned: BP_TIMED_OUT with BP_ERROR_ABANDONED. The environment's option
- * loader.abandon_after sets another number of ms. (A run that was accepted into a stream does not cause this.) A run
+ * loader.abandon_after sets another number of ms. (A run that was accepted into a stream does not cause that.) A run
  * without a deadline ends with BP_DEVICE_LOST and BP_ERROR_ABANDONED if the device is abandoned for another reason. The
  * exec is then lost (BP_DEVICE_LOST), and other execs continue without the device. Memory bound to the lost exec, or to
  * other execs that used the device, must stay allocated. */
@@ -508,8 +512,8 @@ BP_EXPORT bp_status_t BP_CALL bp_exec_output_container(bp_exec_t* exec, uint32_t
  * not accept this native stream), BP_DEVICE_LOST, BP_RESOURCE_EXHAUSTED. */
 BP_EXPORT bp_status_t BP_CALL bp_stream_create(bp_env_t* env, uint64_t device, const bp_stream_create_t* how,
                                                bp_stream_t** out_stream, bp_error_t* error);
-/* Waits for all work in the stream. Failures that nothing has reported are lost: bp_stream_wait reports them. A
- * framework's native stream is not destroyed. [one at a time] [blocks] */
+/* Waits for all work in the stream. Failures that have not been reported are lost: call bp_stream_wait first to get
+ * them. A framework's native stream is not destroyed. [one at a time] [blocks] */
 BP_EXPORT void BP_CALL bp_stream_destroy(bp_stream_t* stream);
 /* Waits until all work in the stream has ended, and reports failures of runs without `done`. `deadline` is in ns on
  * the monotonic clock; BP_FOREVER: none; 0: return at once, with BP_TIMED_OUT unless it is known that all work has

@@ -37,7 +37,7 @@ typedef struct bp_space_t {
  * 0. The creator of a buffer fills it in: a plugin's `allocate` and `import` write `memory`, `address` and `offset`;
  * their caller writes the other fields. Never grows. */
 typedef struct bp_buffer_t {
-  uint64_t device; /* its id (bp_device_open_t.id); 0: host memory that belongs to no device */
+  uint64_t device; /* the device's id (bp_device_open_t.id); 0: host memory that belongs to no device */
   uint32_t space;  /* index of one of the device's spaces, from 0 */
   uint32_t flags;  /* BP_BUFFER_* */
   bp_memory_t* memory;
@@ -106,7 +106,7 @@ typedef struct bp_external_t {
   uint32_t kind; /* BP_EXTERNAL_* */
   uint64_t handle;
   uint64_t bytes;
-  uint64_t offset;   /* of the first byte, from the handle */
+  uint64_t offset;   /* bytes from the handle to the first byte */
   uint64_t modifier; /* how the memory is laid out, for kinds whose comment gives it a meaning; otherwise 0 */
   uint32_t flags;    /* BP_BUFFER_* */
   uint32_t reserved;

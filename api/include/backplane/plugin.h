@@ -99,8 +99,8 @@ typedef struct bp_device_open_t {
 typedef struct bp_device_api_t {
   uint32_t size;
   uint32_t reserved;
-  /* Returns the number of devices, which does not change while the backend lives, nor does their order. This may start
-   * the driver. 0 is not an error: return BP_OK and put the reason into
+  /* Returns the number of devices. The number and the order of the devices stay the same while the backend lives. This
+   * may start the driver. 0 is not an error: return BP_OK and put the reason into
    * `error`. [one at a time] [blocks]. Errors: BP_UNSUPPORTED, BP_PERMISSION_DENIED. */
   bp_status_t(BP_CALL* count)(bp_backend_t* backend, uint32_t* out_count, bp_error_t* error);
   /* Describes device `index`, counted from 0. [thread-safe]. Errors: BP_NOT_FOUND. */
@@ -414,8 +414,8 @@ typedef struct bp_instance_create_t {
 } bp_instance_create_t;
 
 /* One run, or one copy. The callee copies the struct and its arrays. `cancel` and the semaphores must live until
- * `done` was called and the signals have advanced; without `done`, until a later `done` or `stream_wait` of the stream
- * reports or, without a stream, until its host points have advanced.
+ * `done` was called and the signals have advanced. Without `done`, they must live until the `done` of a later run in
+ * the stream was called or `stream_wait` found all work ended; without a stream, until its host points have advanced.
  *
  * The end of a run: the device no longer touches the bound memory (even after a failure, a deadline or a cancellation),
  * then `done` is called, then host points advance. Native points advance in the device's order, see sync.h.
@@ -496,14 +496,15 @@ typedef struct bp_instance_api_t {
                                 uint32_t stride, bp_error_t* error);
   /* Runs once. BP_OK means that the run was accepted; on a BP_DEVICE_SYNCHRONOUS device, that it is also done. An
    * instance has one run at a time, or several that follow each other in one stream. A run without `done` counts as
-   * ended once a later `done` or `stream_wait` of its stream has reported; without a stream, once its host points
-   * have advanced. If the call fails, even after the work began, the device no longer touches the bound memory, and
-   * the plugin has neither called `done` nor advanced a signal: the caller does both. After BP_OK the plugin does
-   * both; a synchronous device does so before it returns, and reports failures by its return value alone, never by the
-   * status of `done`. [one at a time] [blocks on synchronous devices, where bindings or extents are new, and where the
-   * plan depends on bytes of an input]. Errors: BP_BAD_STATE (a slot is not bound, and is no output for `output`),
-   * BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEVICE_LOST, BP_DEPENDENCY_FAILED, BP_RESOURCE_EXHAUSTED, BP_TYPE_MISMATCH,
-   * BP_UNSUPPORTED (memory at an unsupported address; an imported semaphore of a single value among the signals). */
+   * ended once the `done` of a later run in its stream was called or `stream_wait` found all work ended; without a
+   * stream, once its host points have advanced. If the call fails, even after the work began, the device no longer
+   * touches the bound memory, and the plugin has neither called `done` nor advanced a signal: the caller does both.
+   * After BP_OK the plugin does both; a synchronous device does so before it returns, and reports failures by its
+   * return value alone, never by the status of `done`. [one at a time] [blocks on synchronous devices, where bindings
+   * or extents are new, and where the plan depends on bytes of an input]. Errors: BP_BAD_STATE (a slot is not bound,
+   * and is no output for `output`), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEVICE_LOST, BP_DEPENDENCY_FAILED,
+   * BP_RESOURCE_EXHAUSTED, BP_TYPE_MISMATCH, BP_UNSUPPORTED (memory at an unsupported address; an imported semaphore of
+   * a single value among the signals). */
   bp_status_t(BP_CALL* run)(bp_instance_t* instance, const bp_run_t* run, bp_error_t* error);
 } bp_instance_api_t;
 
@@ -679,10 +680,10 @@ typedef struct bp_sync_api_t {
 
 #define BP_CACHE_EXACT 0u     /* made for this device, driver and build */
 #define BP_CACHE_USABLE 1u    /* works, but a new compilation might produce a faster program */
-#define BP_CACHE_RECOMPILE 2u /* intact, but for something else */
+#define BP_CACHE_RECOMPILE 2u /* intact, but made for another device, driver or build */
 #define BP_CACHE_UNUSABLE 3u  /* damaged, or not from this plugin */
 
-/* NULL: programs of this plugin are not cached. */
+/* If a plugin has no such table, its programs are not cached. */
 typedef struct bp_cache_api_t {
   uint32_t size;
   uint32_t reserved;
@@ -716,7 +717,7 @@ typedef struct bp_refit_t {
 } bp_refit_t;
 
 /* Replacing weights of a program. A refit changes only this program's weights, even where the plugin lets programs of a
- * device share weights with equal content (bp_graph_api_t.weight_hash). NULL: no refit. */
+ * device share weights with equal content (bp_graph_api_t.weight_hash). A plugin without this table has no refit. */
 typedef struct bp_weights_api_t {
   uint32_t size;
   uint32_t reserved;

@@ -59,7 +59,7 @@ void Instance::extents(const sdk::Slots& slots) {
 }
 
 // A tensor output may stay unbound if bp_run_t.output is set: the run then requests its memory there.
-bool Instance::may_ask(uint32_t output, const bp_run_t& run) const {
+bool Instance::may_request_memory(uint32_t output, const bp_run_t& run) const {
   return run.output != nullptr && program().type_of(program().graph().outputs[output]).kind == BP_KIND_TENSOR;
 }
 

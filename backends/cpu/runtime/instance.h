@@ -20,7 +20,7 @@ class Instance final : public sdk::Instance {
 
  protected:
   bool reaches(const bp_tensor_t& tensor) const override;
-  bool may_ask(uint32_t output, const bp_run_t& run) const override;
+  bool may_request_memory(uint32_t output, const bp_run_t& run) const override;
 
  private:
   class RunOutputs;

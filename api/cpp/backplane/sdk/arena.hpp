@@ -50,8 +50,8 @@ inline uint64_t pack(std::vector<ArenaTensor>& tensors, uint64_t alignment) {
       tensor->offset = std::max(tensor->offset, other->offset + size(*other));
     }
     whole = std::max(whole, tensor->offset + size(*tensor));
-    const auto behind = [](const ArenaTensor* a, const ArenaTensor* b) { return a->offset < b->offset; };
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), tensor, behind), tensor);
+    const auto by_offset = [](const ArenaTensor* a, const ArenaTensor* b) { return a->offset < b->offset; };
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), tensor, by_offset), tensor);
   }
   return whole;
 }

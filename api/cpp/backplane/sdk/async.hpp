@@ -119,7 +119,7 @@ class RunSync {
 
  private:
   void wait(NativeSemaphore& native, uint64_t value) const {
-    constexpr uint64_t kCancelSliceNs = 2'000'000;  // polling interval, for waits that setting the token does not end
+    constexpr uint64_t kCancelSliceNs = 2'000'000;  // interval of polling the token, for waits that `wake` does not end
     const uint64_t deadline = run_.deadline != 0 ? run_.deadline : BP_FOREVER;
     host_->check(run_.cancel, run_.deadline);
     if (native.wait(value, 0)) return;
@@ -142,7 +142,7 @@ class RunSync {
 // Stores the first failure in a stream that has not been reported yet, because its run had no `done`. Thread-safe.
 class Unreported {
  public:
-  // Returns false if there is one already: later failures usually follow from the first.
+  // Returns false if a failure is stored already: later failures usually follow from the first.
   bool add(Error failure, uint64_t run) {
     const std::lock_guard lock(mutex_);
     if (failure_) return false;

@@ -3,11 +3,20 @@
 // operator.
 #pragma once
 
+#include <iterator>
 #include <string_view>
 
 #include "backplane/graph.hpp"
 
 namespace backplane::sdk {
+
+// The name of an attribute type (BP_ATTR_*), spelled as in ONNX's AttributeProto.AttributeType.
+constexpr std::string_view attribute_type_name(uint32_t type) {
+  constexpr std::string_view kNames[] = {
+      "UNDEFINED", "FLOAT",   "INT",    "STRING",        "TENSOR",         "GRAPH",      "FLOATS",     "INTS",
+      "STRINGS",   "TENSORS", "GRAPHS", "SPARSE_TENSOR", "SPARSE_TENSORS", "TYPE_PROTO", "TYPE_PROTOS"};
+  return type < std::size(kNames) ? kNames[type] : "unknown";
+}
 
 // Returns the type (BP_ATTR_*) of attributes with this name, or 0 if the name is not listed.
 inline uint32_t attribute_type(std::string_view name) {

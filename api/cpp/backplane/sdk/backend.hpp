@@ -173,8 +173,7 @@ class Slots {
  public:
   Slots(const bp_slot_extents_t* slots, uint32_t count, uint32_t stride)
       : slots_(slots), count_(count), stride_(stride) {
-    if (count != 0 && (slots == nullptr || stride < kSize10<bp_slot_extents_t>))
-      throw Error(BP_INVALID_ARGUMENT, "slots is NULL, or its stride is below the size of an element");
+    check_array(slots, count, stride, "slots");
   }
   uint32_t size() const { return count_; }
   bp_slot_extents_t operator[](uint32_t i) const { return element(slots_, i, stride_); }
@@ -202,7 +201,7 @@ class Instance : public Object {
   const Host& host() const { return host_; }
 
   // Executes a run and returns when it is done. Before the call, the waits have ended and all slots are bound, except
-  // outputs for which `may_ask` is true.
+  // outputs for which `may_request_memory` returns true.
   virtual void run(const bp_run_t& run) = 0;
 
   // Prepares a run before its waits have ended, so inputs may not have their values yet. Slots are bound as for `run`.
@@ -241,9 +240,10 @@ class Instance : public Object {
       check_tensor(tensor, "binding.tensor");
       check(binding.slot, tensor.dtype, tensor.rank, tensor.extents, capacity(tensor));
       if (!reaches(tensor)) {
-        throw Error(BP_UNSUPPORTED, where(binding.slot) + " was bound to space " + std::to_string(tensor.buffer.space) +
-                                        ", layout " + std::to_string(tensor.layout) +
-                                        ", which this device does not support");
+        throw Error(BP_UNSUPPORTED, where(binding.slot) + " was bound to memory of space " +
+                                        std::to_string(tensor.buffer.space) + " in " + layout_name(tensor.layout) +
+                                        ", which this device does not support; bind dense memory of space 0 or of a "
+                                        "space with BP_SPACE_DEVICE");
       }
       slot.tensor = tensor;
       slot.tensor.strides = nullptr;
@@ -272,7 +272,7 @@ class Instance : public Object {
       bp_tensor_t changed = slot.tensor;  // with the strides that were bound
       changed.extents = given.extents;
       if (given.rank != changed.rank || !reaches(changed))
-        throw Error(BP_TYPE_MISMATCH, where(given.slot) + " has layout " + std::to_string(changed.layout) +
+        throw Error(BP_TYPE_MISMATCH, where(given.slot) + " has " + layout_name(changed.layout) +
                                           ", which does not fit the new extents; bind it again");
     }
     for (uint32_t i = 0; i < slots.size(); ++i) {
@@ -311,17 +311,18 @@ class Instance : public Object {
     return tensor.layout == BP_LAYOUT_DENSE && tensor.buffer.memory == nullptr;
   }
   // Whether an output may stay unbound because `run` requests its memory from bp_run_t.output.
-  virtual bool may_ask(uint32_t /*output*/, const bp_run_t& run) const {
+  virtual bool may_request_memory(uint32_t /*output*/, const bp_run_t& run) const {
     return is_data_dependent_ && run.output != nullptr;
   }
   // Throws if the type or extents contradict the slot's declaration, or if the tensor needs more than `capacity` bytes.
   // Does not measure strings, because their size is known only during the run.
   void check(uint32_t slot, bp_dtype_t dtype, uint32_t rank, const int64_t* extents, uint64_t capacity) const {
-    if (rank > BP_MAX_RANK || (rank != 0 && extents == nullptr)) {
+    if (rank > BP_MAX_RANK)
       throw Error(BP_INVALID_ARGUMENT, where(slot) + " was given rank " + std::to_string(rank) +
-                                           ": extents is NULL, or the rank is above the maximum of " +
-                                           std::to_string(BP_MAX_RANK) + " dimensions");
-    }
+                                           "; tensors have at most " + std::to_string(BP_MAX_RANK) + " dimensions");
+    if (rank != 0 && extents == nullptr)
+      throw Error(BP_INVALID_ARGUMENT,
+                  where(slot) + " was given rank " + std::to_string(rank) + ", but its extents are NULL");
     if (const Value v = value(slot)) {
       if (v.dtype() != dtype) {
         throw Error(BP_TYPE_MISMATCH, where(slot) + " is " + std::string(view::dtype_name(v.dtype())) +
@@ -340,15 +341,15 @@ class Instance : public Object {
     }
     const bool is_text = dtype == BP_DTYPE_STRING;
     int64_t bits = is_text ? 64 : view::dtype_bits(dtype);
-    bool is_empty = false, is_possible = true;
+    bool is_empty = false, is_addressable = true;
     for (uint32_t i = 0; i < rank; ++i) {
+      if (extents[i] < 0)
+        throw Error(BP_TYPE_MISMATCH, where(slot) + " was given extent " + std::to_string(extents[i]) +
+                                          " in dimension " + std::to_string(i) + "; it must be 0 or more");
       is_empty = is_empty || extents[i] == 0;
-      is_possible =
-          is_possible && extents[i] >= 0 && !__builtin_mul_overflow(bits, std::max(extents[i], int64_t{1}), &bits);
+      is_addressable = is_addressable && !__builtin_mul_overflow(bits, std::max(extents[i], int64_t{1}), &bits);
     }
-    if (!is_possible)
-      throw Error(BP_TYPE_MISMATCH,
-                  where(slot) + " was given a negative extent, or more elements than can be addressed");
+    if (!is_addressable) throw Error(BP_TYPE_MISMATCH, where(slot) + " was given more elements than can be addressed");
     const uint64_t bytes = is_empty || is_text ? 0 : static_cast<uint64_t>(bits) / 8 + (bits % 8 != 0);
     if (bytes > capacity) {
       throw Error(BP_BUFFER_TOO_SMALL,
@@ -385,13 +386,18 @@ class Instance : public Object {
     std::atomic<bool>& flag_;
   };
 
+  static std::string layout_name(uint32_t layout) {
+    if (layout == BP_LAYOUT_DENSE) return "the dense layout";
+    if (layout == BP_LAYOUT_STRIDED) return "the strided layout";
+    return "layout " + std::to_string(layout);
+  }
   static void check_synchronous(const bp_run_t& what) {
     if (what.stream != nullptr)
       throw Error(BP_UNSUPPORTED, "this device is synchronous and has no streams; leave bp_run_t.stream NULL");
     for (uint32_t i = 0; i < what.wait_count + what.signal_count; ++i) {
       const bp_point_t& point = i < what.wait_count ? what.waits[i] : what.signals[i - what.wait_count];
       if (bp_point_host(&point) == nullptr)
-        throw Error(BP_UNSUPPORTED, "this device waits for and signals only host points");
+        throw Error(BP_UNSUPPORTED, "this device is synchronous and has no native points; use host points in the run");
     }
   }
   void do_work(const bp_run_t& what) {
@@ -436,7 +442,7 @@ class Instance : public Object {
     bool all = true;
     for (uint32_t i = 0; i < outputs_.size(); ++i) {
       all = all && outputs_[i].bound;
-      if (!may_ask(i, run)) check_bound(BP_SLOT_OUTPUT + i, outputs_[i]);
+      if (!may_request_memory(i, run)) check_bound(BP_SLOT_OUTPUT + i, outputs_[i]);
     }
     all_bound_ = all;
   }

@@ -18,8 +18,8 @@ struct Verdict {
   uint32_t answer = BP_ANSWER_NO;
   uint32_t reason = BP_REASON_NONE;
   std::string detail;
-  double seconds = 0;              // expected; 0 if unknown
-  float confidence = 0;            // in `seconds`, as in bp_verdict_t
+  double seconds = 0;              // expected time; 0 if unknown
+  float confidence = 0;            // how far to trust `seconds`: 0 to 1, as in bp_verdict_t
   uint32_t compute_types = 0;      // BP_COMPUTE_* in which the device computes the node; 0: the node's own type
   uint64_t bytes = 0;              // device memory, without inputs and outputs
   std::vector<bp_range_t> ranges;  // BP_ANSWER_YES holds only for extents in these ranges; empty: for all extents
@@ -45,9 +45,9 @@ inline Verdict no(uint32_t reason, std::string detail) {
 struct Group {
   std::vector<uint32_t> nodes;
   std::string name;
-  double seconds = 0;          // expected, for the whole group; 0 if unknown
+  double seconds = 0;          // expected time of the whole group; 0 if unknown
   uint32_t flags = 0;          // BP_GROUP_*
-  float confidence = 0;        // in `seconds`
+  float confidence = 0;        // how far to trust `seconds`: 0 to 1
   uint32_t compute_types = 0;  // BP_COMPUTE_* in which the device computes the group
   uint64_t bytes = 0;          // device memory
 };

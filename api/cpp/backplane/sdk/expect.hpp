@@ -48,7 +48,7 @@ class Expect {
                                         : most == UINT32_MAX ? " and more"
                                                              : " to " + std::to_string(most)));
     for (uint32_t i = 0; i < least; ++i) {
-      if (!node_.input(i)) return fail(BP_REASON_OTHER, "input " + std::to_string(i) + " is omitted");
+      if (!node_.input(i)) return fail(BP_REASON_OTHER, "input " + std::to_string(i) + " is omitted; it is required");
     }
     return *this;
   }
@@ -74,7 +74,7 @@ class Expect {
   // All inputs and outputs are tensors of these data types.
   Expect& dtypes(bp_dtype_set_t set) {
     return each_operand([&](const Value& value, const Operand& operand) {
-      if (!value.is_tensor()) fail(BP_REASON_DTYPE, operand.text() + " is not a tensor");
+      if (!value.is_tensor()) fail(BP_REASON_DTYPE, operand.text() + " is not a tensor; only tensors are supported");
       if (!contains(set, value.dtype())) fail_dtype(value, operand, set);
     });
   }
@@ -98,7 +98,8 @@ class Expect {
     const Value x = node_.input(a), y = node_.input(b);
     if (ok() && x && y && x.dtype() != y.dtype())
       fail(BP_REASON_DTYPE, "input " + std::to_string(b) + " is " + std::string(view::dtype_name(y.dtype())) +
-                                " and input " + std::to_string(a) + " is " + std::string(view::dtype_name(x.dtype())));
+                                " and input " + std::to_string(a) + " is " + std::string(view::dtype_name(x.dtype())) +
+                                "; only equal types are supported");
     return *this;
   }
 
@@ -106,7 +107,8 @@ class Expect {
   Expect& static_shapes() {
     return each_operand([&](const Value& value, const Operand& operand) {
       if (!value.has_static_shape())
-        fail(BP_REASON_SHAPE, "the shape of " + operand.text() + " is not known before the run");
+        fail(BP_REASON_SHAPE,
+             "the shape of " + operand.text() + " is not known before the run; only static shapes are supported");
     });
   }
   // All operands have the extents of output 0.
@@ -142,7 +144,7 @@ class Expect {
   Expect& constant(uint32_t slot) {
     const Value value = node_.input(slot);
     if (ok() && value && value.weight() == nullptr)
-      fail(BP_REASON_CONSTANT, "input " + std::to_string(slot) + " is not a constant");
+      fail(BP_REASON_CONSTANT, "input " + std::to_string(slot) + " is not a constant; only a constant is supported");
     return *this;
   }
 
@@ -154,7 +156,7 @@ class Expect {
     for (uint32_t i = 0; ok() && i < node_.raw().attribute_count; ++i) {
       const bp_attribute_t& each = *bp_graph_attribute(node_.graph(), node_.raw().first_attribute + i);
       const uint32_t type = attribute_type(text(each.name));
-      if (type != 0 && each.type != type) fail_type(text(each.name));
+      if (type != 0 && each.type != type) fail_type(each, type);
     }
     return *this;
   }
@@ -242,11 +244,14 @@ class Expect {
     return fail(BP_REASON_DTYPE, operand.text() + " is " + std::string(view::dtype_name(value.dtype())) +
                                      "; supported: " + to_string(set));
   }
-  Expect& fail_type(std::string_view name) {
-    return fail(BP_REASON_ATTRIBUTE, "attribute " + std::string(name) + " has the wrong type");
+  Expect& fail_type(const bp_attribute_t& attribute, uint32_t type) {
+    return fail(BP_REASON_ATTRIBUTE, "attribute " + std::string(text(attribute.name)) + " has type " +
+                                         std::string(attribute_type_name(attribute.type)) + "; it must be " +
+                                         std::string(attribute_type_name(type)));
   }
   void check_rank(const Value& value, const Operand& operand, int32_t least, int32_t most) {
-    if (value.rank() < 0) fail(BP_REASON_SHAPE, "the rank of " + operand.text() + " is not known");
+    if (value.rank() < 0)
+      fail(BP_REASON_SHAPE, "the rank of " + operand.text() + " is not known; only known ranks are supported");
     if (value.rank() >= least && value.rank() <= most) return;
     fail(BP_REASON_SHAPE, operand.text() + " has rank " + std::to_string(value.rank()) +
                               "; supported: " + std::to_string(least) +
@@ -256,7 +261,7 @@ class Expect {
   bool has(std::string_view name, uint32_t type) {
     const bp_attribute_t* attribute = ok() ? node_.attribute(name) : nullptr;
     if (attribute == nullptr) return false;
-    if (attribute->type != type) fail_type(name);
+    if (attribute->type != type) fail_type(*attribute, type);
     return ok();
   }
   template <class Get>

@@ -209,6 +209,18 @@ T read(const T* in, const char* name) {
   return copy;
 }
 
+// Throws unless the host's array has no elements, or is not NULL and has elements of at least ABI 1.0's size.
+template <class T>
+void check_array(const T* array, uint32_t count, uint32_t stride, const char* name) {
+  if (count == 0) return;
+  if (array == nullptr)
+    throw Error(BP_INVALID_ARGUMENT, std::string(name) + " is NULL, but its count is " + std::to_string(count));
+  if (stride < kSize10<T>)
+    throw Error(BP_INVALID_ARGUMENT, "the stride of " + std::string(name) + " is " + std::to_string(stride) +
+                                         "; it must be at least " + std::to_string(kSize10<T>) +
+                                         ", the size of an element in ABI 1.0");
+}
+
 // Copies element `i` of the host's array; `stride` is the size of its elements. Fields that an older host lacks are
 // zero. Do not copy elements by assignment: the array of an older host may end before sizeof(T) bytes of its last
 // element.
@@ -288,8 +300,11 @@ inline void check_tensor(const bp_tensor_t& tensor, const std::string& name) {
 inline void check_points(const bp_point_t* points, uint32_t count, const char* name) {
   for (uint32_t i = 0; i < count; ++i) {
     const bp_point_t& point = (&required(points, name))[i];
-    if (point.handle == 0 || (point.kind != BP_POINT_HOST && point.kind != BP_POINT_NATIVE))
-      throw Error(BP_INVALID_ARGUMENT, std::string(name) + " has a point without a semaphore or of an unknown kind");
+    if (point.handle == 0)
+      throw Error(BP_INVALID_ARGUMENT, name + ("[" + std::to_string(i)) + "].handle is 0; it must be a semaphore");
+    if (point.kind != BP_POINT_HOST && point.kind != BP_POINT_NATIVE)
+      throw Error(BP_INVALID_ARGUMENT, name + ("[" + std::to_string(i)) + "].kind is " + std::to_string(point.kind) +
+                                           "; it must be BP_POINT_HOST or BP_POINT_NATIVE");
     check_flags(point.flags, 0, name);
   }
 }

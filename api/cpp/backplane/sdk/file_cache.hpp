@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small files that save work at the next start, such as kernel binaries and measurements. An entry is found by its key,
-// which is compared byte by byte. An entry that is damaged, or that anybody can write or replace, counts as missing.
+// which is compared byte by byte. An entry that is damaged, or that any user can write or replace, counts as missing.
 // Failing to write an entry is not an error.
 #pragma once
 
@@ -35,7 +35,7 @@ class FileCache {
     if (folder_.empty()) return std::nullopt;
     const std::filesystem::path path = path_of(key);
     std::error_code error;
-    if (!std::filesystem::is_regular_file(path, error) || anybody_writes(path) || anybody_replaces(folder_))
+    if (!std::filesystem::is_regular_file(path, error) || any_user_writes(path) || any_user_replaces(folder_))
       return std::nullopt;
     std::ifstream file(path, std::ios::binary);
     std::string bytes((std::istreambuf_iterator<char>(file)), {});
@@ -77,15 +77,15 @@ class FileCache {
  private:
   static constexpr uint32_t kVersion = 1;
 
-  static bool anybody_writes(const std::filesystem::path& path) {
+  static bool any_user_writes(const std::filesystem::path& path) {
     std::error_code error;
     const std::filesystem::perms seen = std::filesystem::status(path, error).permissions();
     return error || (seen & std::filesystem::perms::others_write) != std::filesystem::perms::none;
   }
-  // Whether anybody can write to the folder, or put another one in its place. Checks all folders on the way to it,
-  // both in the path as written and in the path with links resolved. A folder above it may be world-writable if it has
-  // the sticky bit, such as /tmp, and the next part of the path is a folder of this user or root.
-  static bool anybody_replaces(const std::filesystem::path& folder) {
+  // Whether any user can write to the folder, or put another one in its place. Checks all folders on the way to it,
+  // both in the path as written and in the path with links resolved. A folder on the way may be world-writable if it
+  // has the sticky bit, such as /tmp, and the next part of the path is a folder of this user or root.
+  static bool any_user_replaces(const std::filesystem::path& folder) {
     std::error_code error;
     for (const std::filesystem::path& whole : {folder, std::filesystem::canonical(folder, error)}) {
       std::filesystem::path at;

@@ -57,7 +57,7 @@ class Host {
 
   // Calls body(begin, end), or body(worker, begin, end), over [0, count) in chunks of at least `grain`. Concurrent
   // chunks of this loop have different values of `worker`, which is below `thread_count`; other loops may use the same
-  // ones at the same time. If a body throws, the host still runs the other chunks; then rethrows the first exception.
+  // values at the same time. If a body throws, the host still runs the other chunks; then rethrows the first exception.
   template <class Body>
   void parallel_for(uint64_t count, uint64_t grain, Body&& body) const {
     if (count == 0) return;
@@ -147,9 +147,10 @@ class Host {
   // Waits for a host point. Refuses native points, which belong to the device.
   void wait(const bp_point_t& point, uint64_t deadline, const bp_cancel_t* cancel) const {
     bp_semaphore_t* const semaphore = bp_point_host(&point);
-    if (slots_.semaphore_wait == nullptr || semaphore == nullptr) {
-      throw Error(BP_UNSUPPORTED, "cannot wait for this point: it is native, or the host has no semaphore_wait");
-    }
+    if (semaphore == nullptr)
+      throw Error(BP_UNSUPPORTED, "cannot wait for a native point on the host; use a host point");
+    if (slots_.semaphore_wait == nullptr)
+      throw Error(BP_UNSUPPORTED, "cannot wait for a host point: the host has no semaphore_wait");
     Detail detail;
     detail.check(slots_.semaphore_wait(host_, semaphore, point.value, deadline == 0 ? BP_FOREVER : deadline, cancel,
                                        detail.get()),
@@ -203,8 +204,7 @@ class Options {
  public:
   Options() = default;
   Options(const bp_option_t* first, uint32_t count, uint32_t stride) : first_(first), count_(count), stride_(stride) {
-    if (count != 0 && (first == nullptr || stride < kSize10<bp_option_t>))
-      throw Error(BP_INVALID_ARGUMENT, "options is NULL, or its stride is below the size of an element");
+    check_array(first, count, stride, "options");
   }
 
   std::optional<std::string_view> get(std::string_view name) const {

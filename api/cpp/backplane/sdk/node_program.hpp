@@ -141,8 +141,8 @@ class NodeProgram : public Program, public Refit {
       if (const auto bytes = view::dense_bytes(value.dtype(), shape.data(), static_cast<uint32_t>(shape.size())))
         return *bytes;
     }
-    throw Error(BP_UNSUPPORTED,
-                "value '" + std::string(value.name()) + "' is not a tensor whose bytes are known before the run");
+    throw Error(BP_UNSUPPORTED, "value '" + std::string(value.name()) +
+                                    "' must be a tensor of a known shape and of a type with a fixed width");
   }
 
   void place_operands(uint32_t step) {
@@ -202,7 +202,8 @@ class NodeProgram : public Program, public Refit {
   // Throws unless the weight exists, and the tensor is dense, in host memory and has the weight's type and extents.
   void check_fits(uint32_t weight, const bp_tensor_t& tensor) const {
     if (weight >= graph().raw()->weight_count)
-      throw Error(BP_NOT_FOUND, "the program has no weight " + std::to_string(weight));
+      throw Error(BP_NOT_FOUND, "the program has no weight " + std::to_string(weight) + "; it has " +
+                                    std::to_string(graph().raw()->weight_count));
     const bp_weight_t& own = *bp_graph_weight(graph().raw(), weight);
     const bp_dim_t* const dims = graph().raw()->dims + own.first_dim;
     bool same = tensor.dtype == own.dtype && tensor.rank == own.rank && tensor.layout == BP_LAYOUT_DENSE;

@@ -179,7 +179,8 @@ struct Tables {
       check_chain(copy.chain);
       const Graph graph(&checked(copy.graph, "what.graph"));
       if (copy.node >= graph.node_count())
-        throw Error(BP_INVALID_ARGUMENT, "the graph has no node " + std::to_string(copy.node));
+        throw Error(BP_INVALID_ARGUMENT, "what.node is " + std::to_string(copy.node) + ", but the graph has " +
+                                             std::to_string(graph.node_count()) + " nodes");
       const bp_infer_sink_t types = read(sink, "sink");
       device(h)->infer(graph.node(copy.node), Types(types));
     });
@@ -225,9 +226,11 @@ struct Tables {
                                              " inputs, but the query has " + std::to_string(question.input_count));
       }
       if (question.output_stride < kSize10<bp_shape_t>)
-        throw Error(BP_INVALID_ARGUMENT, "query.output_stride is too small: " + std::to_string(question.output_stride));
+        throw Error(BP_INVALID_ARGUMENT, "query.output_stride is " + std::to_string(question.output_stride) +
+                                             "; it must be at least " + std::to_string(kSize10<bp_shape_t>));
       if (question.input_count != 0 && question.input_stride < kSize10<bp_tensor_t>)
-        throw Error(BP_INVALID_ARGUMENT, "query.input_stride is too small: " + std::to_string(question.input_stride));
+        throw Error(BP_INVALID_ARGUMENT, "query.input_stride is " + std::to_string(question.input_stride) +
+                                             "; it must be at least " + std::to_string(kSize10<bp_tensor_t>));
       std::vector<bp_tensor_t> tensors;
       for (uint32_t i = 0; i < question.input_count; ++i) {
         const char* at = reinterpret_cast<const char*>(question.inputs) + uint64_t{i} * question.input_stride;
@@ -245,15 +248,20 @@ struct Tables {
   }
   // Throws BP_TYPE_MISMATCH if the input cannot have these extents.
   static void check_input(const Value& value, const bp_tensor_t& tensor) {
-    bool fits = tensor.rank <= BP_MAX_RANK && (tensor.rank == 0 || tensor.extents != nullptr) &&
-                (value.rank() < 0 || static_cast<uint32_t>(value.rank()) == tensor.rank);
-    for (uint32_t d = 0; fits && d < tensor.rank; ++d) {
+    const auto refuse = [&](const std::string& why) {
+      throw Error(BP_TYPE_MISMATCH, "input '" + std::string(value.name()) + "' " + why);
+    };
+    if (tensor.rank > BP_MAX_RANK || (value.rank() >= 0 && static_cast<uint32_t>(value.rank()) != tensor.rank))
+      refuse("was given rank " + std::to_string(tensor.rank) + "; supported: " +
+             (value.rank() < 0 ? "at most " + std::to_string(BP_MAX_RANK) : std::to_string(value.rank())));
+    if (tensor.rank != 0 && tensor.extents == nullptr)
+      refuse("was given rank " + std::to_string(tensor.rank) + ", but its extents are NULL");
+    for (uint32_t d = 0; d < tensor.rank; ++d) {
       const int64_t declared = value.rank() < 0 ? -1 : value.extent(d);
-      fits = tensor.extents[d] >= 0 && (declared < 0 || declared == tensor.extents[d]);
+      if (tensor.extents[d] >= 0 && (declared < 0 || declared == tensor.extents[d])) continue;
+      refuse("was given extent " + std::to_string(tensor.extents[d]) + " in dimension " + std::to_string(d) +
+             "; it must be " + (declared < 0 ? "0 or more" : std::to_string(declared)));
     }
-    if (!fits)
-      throw Error(BP_TYPE_MISMATCH,
-                  "extents of input '" + std::string(value.name()) + "' do not match its declared type");
   }
 
   // ---- running -----------------------------------------------------------------------------------------------------
