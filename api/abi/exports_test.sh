@@ -38,7 +38,7 @@ else
     wanted=$(sed -n '/bp_plugin_query(/d; s/^function .*BP_CALL \(bp_[a-z_0-9]*\)(.*/\1@@BACKPLANE_'"$3"'/p' "$2")
     seen=$(exported "$1")
     [ "$seen" = "$(printf '%s\nBACKPLANE_%s\n' "$wanted" "$3" | sort)" ] && exit 0
-    # The version node itself carries no version in newer binutils and its own name in older ones.
+    # The list has the version itself as a symbol too: without a version in newer binutils, with its own name as the version in older ones.
     [ "$seen" = "$(printf '%s\nBACKPLANE_%s@@BACKPLANE_%s\n' "$wanted" "$3" "$3" | sort)" ] && exit 0
     echo "$1 does not export exactly what $2 lists. Exported:"
     echo "$seen"

@@ -200,8 +200,8 @@ struct Case {
   const char* name;
   bp_status_t expected;
   bp_status_t (*call)(Subject& s);
-  bool needs_output_extents = false;  // whether it calls output_extents, which not every backend has
-  bool has_weights = false;           // whether it calls a slot of bp_weights_api_t, which not every backend has
+  bool needs_output_extents = false;  // whether `call` calls output_extents, which not every backend has
+  bool has_weights = false;           // whether `call` calls a slot of bp_weights_api_t, which not every backend has
 };
 
 // Returns the status with which the plugin refuses the offer. The refusal's message goes to s.detail.
@@ -243,7 +243,8 @@ bp_status_t BP_CALL wait_by_running(const bp_host_t*, bp_semaphore_t* semaphore,
   if (child == 0) _exit(s.start() == BP_FORKED && !s.detail.text().empty() ? 0 : 1);
   int status = -1;
   waitpid(child, &status, 0);
-  return backplane::sdk::report(&s.detail.error, status == 0 ? BP_FORKED : BP_INTERNAL, "as the child says");
+  return backplane::sdk::report(&s.detail.error, status == 0 ? BP_FORKED : BP_INTERNAL,
+                                "the exit status of the child process shows this result");
 }
 
 constexpr Case kCases[] = {

@@ -110,7 +110,7 @@ TEST_F(Files, DamagedEntriesCountAsMissing) {
   EXPECT_EQ(cache.read("key"), std::nullopt);
 }
 
-TEST_F(Files, ThatAnybodyCanWriteCountAsMissing) {
+TEST_F(Files, ThatAnyUserCanWriteCountAsMissing) {
   namespace fs = std::filesystem;
   const FileCache cache("one");
   cache.write("key", "content");
@@ -125,7 +125,7 @@ TEST_F(Files, ThatAnybodyCanWriteCountAsMissing) {
   }
 }
 
-TEST_F(Files, InAFolderThatAnybodyCanReplaceCountAsMissing) {
+TEST_F(Files, InAFolderThatAnyUserCanReplaceCountAsMissing) {
   namespace fs = std::filesystem;
   fs::create_directories(folder + "/upper");
   fs::create_directory_symlink(folder + "/upper", folder + "/link");

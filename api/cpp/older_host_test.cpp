@@ -217,7 +217,7 @@ TEST_F(OlderHost, OpensAndCompiles) {
   EXPECT_THAT(seen, ElementsAre("review", "out_review", "compile"));
 }
 
-TEST_F(OlderHost, AsksForCoverageAndTypes) {
+TEST_F(OlderHost, QueriesCoverageAndTypes) {
   uint32_t answers = 0;
   const Older<bp_coverage_query_t> query;
   query->graph = what->graph;

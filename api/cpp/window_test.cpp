@@ -26,7 +26,7 @@ class Windows : public ::testing::Test {
   TinyGraph graph;
 };
 
-TEST_F(Windows, StandInFrontWithExtentOne) {
+TEST_F(Windows, MissingDimensionsComeFirstWithExtentOne) {
   const Window w = window({3, 2});
   EXPECT_EQ(w.dims, 2u);
   EXPECT_THAT(w.in, ElementsAre(1, 7, 10));
@@ -62,7 +62,7 @@ TEST_F(Windows, CeilModeKeepsTheOnlyWindowUnlessItIsTooLargeByAStride) {
   EXPECT_THROW(window({10, 12}), Error);
 }
 
-TEST_F(Windows, CeilModeDropsAWindowThatBeginsInThePaddingBehind) {
+TEST_F(Windows, CeilModeDropsAWindowThatBeginsInThePaddingAtTheEnd) {
   ints("strides", {3, 3});
   ints("pads", {0, 0, 2, 2});
   graph.attribute("ceil_mode", int64_t{1});
@@ -78,7 +78,7 @@ TEST_F(Windows, AutoPadSplitsAnOddElement) {
   EXPECT_THAT(upper.end, ElementsAre(0, 1, 1));
 }
 
-TEST_F(Windows, AutoPadLowerPutsItInFront) {
+TEST_F(Windows, AutoPadLowerPutsTheOddElementFirst) {
   ints("strides", {2, 2});
   graph.attribute("auto_pad", "SAME_LOWER");
   EXPECT_THAT(window({2, 3}).begin, ElementsAre(0, 1, 1));

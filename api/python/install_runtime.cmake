@@ -25,7 +25,7 @@ foreach(file ${files})
   file(RPATH_REMOVE FILE ${file})  # removes the paths of the build folder
 endforeach()
 file(INSTALL ${CMAKE_CURRENT_LIST_DIR}/../../loader/tools/schemas DESTINATION ${to}/share/backplane)
-# Finds the loader in the wheel. In the build it is `$ORIGIN/../lib:`, whose empty part is the working directory.
+# With this RPATH, the program finds the loader in the wheel. In the build it is `$ORIGIN/../lib:`, whose empty part means the working directory.
 file(INSTALL ${build}/bin/backplane DESTINATION ${to}/bin USE_SOURCE_PERMISSIONS)
 file(RPATH_SET FILE ${to}/bin/backplane NEW_RPATH $ORIGIN/../lib)
 if(strip)

@@ -35,7 +35,7 @@ WRONG = [  # a header, the body, and what the answer says
 
 
 class Held:
-    """A batcher's run. The first waits until the requests of all connections are in its batch or in the queue; for half a minute at most."""
+    """Wraps a batcher's run. The first run waits, for half a minute at most, until the requests of all connections are in its batch or in the queue."""
 
     def __init__(self, batcher):
         self.batcher, self.run = batcher, batcher.run

@@ -16,7 +16,7 @@ import backplane
 import numpy
 
 LONGEST = 1 << 24  # bytes of a request's body
-PATIENCE = 60  # seconds for which a connection may stay silent; it takes a thread meanwhile
+PATIENCE = 60  # seconds for which a connection may stay silent; each open connection occupies a thread
 
 
 class Batcher:

@@ -19,11 +19,11 @@ class Encoder:
     def __init__(self, model, tokenizer):
         self.tokenizer = Tokenizer.from_file(str(tokenizer))
         self.tokenizer.enable_padding()  # to the longest of a batch
-        self.session = backplane.load(model).compile()  # its batch and length are dynamic: one session for all
+        self.session = backplane.load(model).compile()  # the model's batch and length are dynamic: one session serves all
 
     def __call__(self, sentences):
         """An array [sentence, width] of unit vectors."""
-        order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))  # so that a batch has similar lengths and little padding
+        order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))  # by length, so that the sentences of a batch need little padding
         vectors = [None] * len(sentences)
         for begin in range(0, len(order), BATCH):
             batch = order[begin : begin + BATCH]

@@ -82,7 +82,7 @@ def environment() -> Environment:
 
 
 def _forget_environment() -> None:
-    """In a process that was forked: the parent's environment is of no use here, and is kept, because destroying it is the parent's task."""
+    """Called in a forked child, which cannot use the parent's environment. Keeps it, because only the parent may destroy it."""
     global _shared
     _inherited.append(_shared)
     _shared = None

@@ -29,7 +29,7 @@ def main() -> int:
     except FileNotFoundError as error:
         print(f"backplane: {error}", file=sys.stderr)
         return 1
-    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # by Python; the program would inherit that
+    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores these signals, and the program would inherit that
         signal.signal(ignored, signal.SIG_DFL)
     try:
         os.execv(file, [file, *sys.argv[1:]])

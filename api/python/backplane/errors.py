@@ -143,7 +143,7 @@ _CODES: dict[int, type[Error]] = {
 _FAMILIES: dict[int, type[Error]] = {0x0100: CallError, 0x0200: RetryError, 0x0300: LostError, 0x0400: FatalError}
 
 
-# Names of the C API in texts of the loader, and the words for them here. A text that begins with another comes first.
+# Texts of the loader that name parts of the C API, and what replaces them in Python. If one begins with another, the longer comes first.
 _IN_PYTHON = (
     ("call bp_exec_bind_container", "pass it to Session.run() or Run.bind()"),
     ("call bp_exec_bind first", "pass it to Run.bind() first"),

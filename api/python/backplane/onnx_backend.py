@@ -53,7 +53,7 @@ def _sequences(node: onnx.NodeProto, version: int) -> set[str]:
     """The inputs that the operator defines as sequences."""
     try:
         formal = onnx.defs.get_schema(node.op_type, version, node.domain).inputs
-    except onnx.defs.SchemaError:  # of another package, or an error that the loader explains
+    except onnx.defs.SchemaError:  # an operator that this package does not define: the loader explains the error
         return set()
     return {name for name, each in zip(node.input, formal, strict=False) if all(kind.startswith("seq(") for kind in each.types)}
 

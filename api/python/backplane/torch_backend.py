@@ -33,7 +33,7 @@ _log = logging.getLogger("backplane.torch")
 
 
 class NotExportable(Exception):
-    """Why a graph runs in eager mode."""
+    """A graph cannot be exported, so it runs in eager mode. The text has the reason."""
 
 
 def _symbols_of(tensor: Any) -> list[tuple[int, str]]:
@@ -136,7 +136,7 @@ class _Graph:
         self.failed = False
         self.weights: dict[int, torch.Tensor] = {}
         self.versions: list[tuple[int, int]] = []
-        self.samples: list[tuple[numpy.ndarray, bytes]] = []  # of the weights, with what they held when the graph was exported
+        self.samples: list[tuple[numpy.ndarray, bytes]] = []  # of the weights, with their content when the graph was exported
         self.names: list[str] = []
         self.graph, self.kept, self.shapes = self._without_symbols(graph)
         _graphs.add(self)
@@ -207,7 +207,7 @@ class _Graph:
                 raise NotExportable("the graph writes to its inputs or buffers")
             exported = torch.onnx.export(program, dynamo=True, verbose=False)
         if exported is None:
-            raise NotExportable("torch.onnx exported nothing")
+            raise NotExportable("torch.onnx.export returned no program")
         session = backplane.load(exported.model_proto).compile(**self.options)
         if len(session.inputs) != len(arguments):
             raise NotExportable(f"the exported model has {len(session.inputs)} inputs instead of {len(arguments)}")
@@ -222,7 +222,7 @@ class _Graph:
         return versions
 
     def _has_changed(self, inputs: Sequence[Any]) -> bool:
-        """Whether a weight has changed since the graph was exported. Samples are read only of memory that is still the weight's."""
+        """Whether a weight has changed since the graph was exported. The samples are read only if no weight has other memory than then."""
         return self._versions(inputs) != self.versions or any(sample.tobytes() != before for sample, before in self.samples)
 
     def _prepare(self, inputs: Sequence[Any], again: bool = False) -> backplane.Session | None:
@@ -261,14 +261,14 @@ class _Graph:
         return tuple(_to_tensor(array) for array in results.values())
 
 
-_SAMPLED = 16  # elements of a weight
+_SAMPLED = 16  # number of elements of a weight that are compared
 
 
 def _sample(tensor: torch.Tensor) -> numpy.ndarray:
-    """A view of elements spread over a tensor of any type, as integers: all of a small one without gaps. Empty for one of another device."""
+    """A view of at most _SAMPLED elements, spread over a tensor of any type, as integers. Empty if the tensor is not on the CPU."""
     if tensor.device.type != "cpu" or tensor.numel() == 0:
         return numpy.empty(0, numpy.uint8)
-    dimensions: list[tuple[int, int]] = []  # extent and stride; those without gaps between them are one
+    dimensions: list[tuple[int, int]] = []  # extent and stride; dimensions without gaps between them are merged
     for stride, extent in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
         if extent == 1 or stride == 0:
             continue
@@ -278,7 +278,7 @@ def _sample(tensor: torch.Tensor) -> numpy.ndarray:
             dimensions.append((extent, stride))
     count = min(_SAMPLED, max((extent for extent, _ in dimensions), default=1))
     step = sum((extent - 1) // (count - 1) * stride for extent, stride in dimensions)
-    size = min(tensor.element_size(), 8)  # of complex128, two integers are an element
+    size = min(tensor.element_size(), 8)  # an element of complex128 becomes two integers
     parts = tensor.element_size() // size
     integers = torch.empty(0, dtype={1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[size])
     return integers.set_(tensor.untyped_storage(), tensor.storage_offset() * parts, (count, parts), (step * parts, 1)).numpy().squeeze()

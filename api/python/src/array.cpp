@@ -181,7 +181,7 @@ nb::object Array::dlpack(const nb::kwargs& arguments) const {
   const bool must_copy = PyObject_IsTrue(copy.ptr()) == 1, may_copy = copy.is_none() || must_copy;
   if (must_copy || (is_moved && may_copy)) {
     if (device.first != nb::device::cpu::value)
-      throw nb::buffer_error("DLPack copies are made on the host only: ask for dl_device=(1, 0)");
+      throw nb::buffer_error("DLPack copies are made on the host only: pass dl_device=(1, 0)");
     auto rest = nb::borrow<nb::kwargs>(nb::object(arguments.attr("copy")()));
     rest["copy"] = nb::none();
     return nb::cast<const Array&>(copy_on_host()).dlpack(rest);
@@ -275,7 +275,9 @@ nb::object import_dlpack(const Environment& env, nb::handle value, const std::st
   }
   const bp_dtype_t dtype = dtype_of_dlpack(readable.dtype());
   if (dtype == BP_DTYPE_UNDEFINED)
-    throw nb::type_error((subject + ": ONNX has no data type for the elements of this array").c_str());
+    throw nb::type_error((subject + ": ONNX has no data type for elements of " + std::to_string(readable.dtype().bits) +
+                          " bits and DLPack's type code " + std::to_string(readable.dtype().code))
+                             .c_str());
   check_rank(readable.ndim(), subject);
   std::vector<int64_t> extents(readable.shape_ptr(), readable.shape_ptr() + readable.ndim());
   const int type = readable.device_type();
@@ -438,7 +440,7 @@ void add_array(nb::module_& module) {
            nb::sig("def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None, "
                    "dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> CapsuleType"),
            "For `from_dlpack` of other packages: no copy is made, except on the host with `copy=True`, or if\n"
-           "`dl_device` asks for a device's memory on the host.")
+           "`dl_device` requests a device's memory on the host.")
       .def("__dlpack_device__", &Array::dlpack_device, nb::sig("def __dlpack_device__(self) -> tuple[int, int]"))
       .def("__repr__", &describe);
 }

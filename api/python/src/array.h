@@ -36,8 +36,9 @@ class Array {
   ~Array() {
     if (views_) --*views_;
   }
-  // For the garbage collector: an array of a run's output may be bound to the run, and an object whose memory this is
-  // may refer to a run. The collector does not see into a capsule; it is seen through while only this object holds it.
+  // For the garbage collector: this object may be part of a cycle, because an output of a run may be bound to that run,
+  // and because the object that owns the memory may refer to a run. The collector does not see the object to which the
+  // capsule `owner_` refers, so `source_` is visited too, while only this array holds the capsule.
   int traverse(visitproc visit, void* arg) const {
     Py_VISIT(owner_.ptr());
     if (source_.is_valid() && Py_REFCNT(owner_.ptr()) == 1) Py_VISIT(source_.ptr());

@@ -14,12 +14,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kSoon = std::chrono::milliseconds(10);  // shorter runs need no looks
+constexpr auto kSoon = std::chrono::milliseconds(10);  // during a shorter run, no check for signals is needed
 
 }  // namespace
 
 Completion::Completion() : event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  if (event_ < 0) throw Error(BP_IO_ERROR, std::string("eventfd: ") + std::strerror(errno));
+  if (event_ < 0)
+    throw Error(BP_IO_ERROR,
+                std::string("no descriptor for the end of runs can be created: eventfd: ") + std::strerror(errno));
 }
 
 Completion::~Completion() {

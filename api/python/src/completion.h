@@ -23,11 +23,11 @@ class Completion {
   // Returns the description of the next run, for Exec::submit. Keeps the run's cancel token alive.
   bp_run_t begin(const RunOptions& how, const Cancel* cancel);
   void refused();
-  // Waits for the run's point, by which the exec is free, and throws the run's failure. Once the descriptor is
+  // Waits for the run's point, after which the exec is free, and throws the run's failure. Once the descriptor is
   // readable, this takes only microseconds: the loader signals the point soon after `done`.
   void finish();
-  // Runs on a thread of the loader, while this one handles signals. The exception of a signal's handler cancels the
-  // run, and is thrown when the run has ended. Called with the interpreter lock held.
+  // Runs `exec` on a thread of the loader, while the calling thread handles signals. An exception of a signal's handler
+  // cancels the run, and is thrown when the run has ended. Called with the interpreter lock held.
   void run(Exec& exec, const RunOptions& how);
 
  private:
@@ -48,9 +48,10 @@ class Completion {
 };
 
 // Runs an exec once, and keeps Ctrl-C working. A run on the calling thread is the fastest, but on the interpreter's
-// main thread no signal is handled until it has ended. There, a run is made on another thread unless it will end soon:
-// a run with as many bytes of input did, and no loop may take longer this time. `quick`: that number of bytes, kept
-// with the exec. Called with the interpreter lock held.
+// main thread, no signal is handled until the run has ended. There, the run is made on another thread unless it is
+// expected to end soon: SessionState::is_steady() is true, and an earlier run with at least as many `bytes` of input
+// ended soon. `quick`, which is kept with the exec, is the largest such number of bytes. Called with the interpreter
+// lock held.
 void run_exec(const SessionState& state, Exec& exec, const RunOptions& how, uint64_t bytes,
               std::optional<uint64_t>& quick);
 

@@ -120,8 +120,8 @@ class SharedObject {
   nb::object object_;
 };
 
-// What Python's garbage collector calls for objects that may refer to themselves: T::traverse and, if there is one,
-// T::clear.
+// The functions that Python's garbage collector calls for objects that may refer to themselves. They call T::traverse
+// and, if there is one, T::clear.
 template <class T>
 struct Collected {
   static int traverse(PyObject* self, visitproc visit, void* arg) {
@@ -171,8 +171,9 @@ nb::dict mapping_of(nb::handle object, const char* what);
 // Converts a Python mapping with str keys. Numbers and booleans become text; True becomes "1".
 std::map<std::string, std::string> options_of(nb::handle object, const char* what);
 
-// Text of the loader as a str, and back. Bytes that are not UTF-8 become surrogates, as `surrogateescape` makes them.
-// utf8_of throws ValueError if the text has other surrogates. name_of needs text without any, which it does not copy.
+// Convert text of the loader to a str, and back. Bytes that are not UTF-8 become surrogates, as `surrogateescape` makes
+// them. utf8_of throws ValueError if the text has other surrogates. name_of requires text without surrogates, and does
+// not copy it.
 nb::object text_of(std::string_view utf8);
 std::string utf8_of(nb::handle text);
 std::string_view name_of(nb::handle text);

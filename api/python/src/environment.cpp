@@ -133,10 +133,14 @@ nb::object allocate(const PyEnvironment& self, std::vector<int64_t> shape, bp_dt
   check_rank(shape.size(), "shape");
   const Device where = find(*self, device_of(device));
   const auto bytes = view::dense_bytes(type, shape.data(), static_cast<uint32_t>(shape.size()));
-  if (!bytes || view::dtype_bits(type) == 0)
-    throw std::invalid_argument(
-        "an array of this shape and type cannot be allocated: extents must be 0 or more, the array must "
-        "fit in memory, and its type must have a fixed width (no strings)");
+  if (view::dtype_bits(type) == 0)
+    throw std::invalid_argument("dtype is '" + std::string(dtype_name(type)) +
+                                "': only arrays of a type with a fixed width can be allocated");
+  if (!bytes) {
+    std::string text;
+    for (const int64_t extent : shape) text += (text.empty() ? "" : ", ") + std::to_string(extent);
+    throw std::invalid_argument("shape is [" + text + "]: extents must be 0 or more, and the array must fit in memory");
+  }
   uint32_t space = 0;  // the device's own memory, if it has such a space
   for (uint32_t i = 0; i < where.info.space_count; ++i) {
     bp_space_t facts{};

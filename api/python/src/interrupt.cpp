@@ -10,7 +10,7 @@
 namespace backplane::python {
 namespace {
 
-constexpr auto kPeriod = std::chrono::milliseconds(50);  // between two looks for signals
+constexpr auto kPeriod = std::chrono::milliseconds(50);  // between two checks for signals
 
 uint64_t next_look() {
   return deadline_at(std::chrono::steady_clock::now() + kPeriod);
@@ -42,7 +42,8 @@ void wait_with_signals(const Semaphore& over, const Cancel& cancel, const Cancel
       watched = nullptr;
       cancel.set();
     } else if (status == BP_FORKED) {  // a handler forked, and this is the child
-      throw Error(status, "a handler of a signal forked the process during the call");
+      throw Error(status,
+                  "the handler of a signal forked the process during the call: create an environment in the child");
     } else if (status != BP_TIMED_OUT) {
       return;
     } else if (!thrown) {

@@ -52,7 +52,7 @@ class Numbers {
       const nb::object& number = numbers_[i];
       if (!number.is_valid()) continue;
       const nb::object element = elements[i];
-      // A float may be rounded, but not to infinity or to what is not a number.
+      // A float may be rounded, but a finite one must not become infinity or NaN.
       const bool is_kept =
           PyFloat_CheckExact(number.ptr()) && PyFloat_CheckExact(element.ptr())
               ? std::isfinite(PyFloat_AsDouble(element.ptr())) || !std::isfinite(PyFloat_AsDouble(number.ptr()))
@@ -94,7 +94,7 @@ class Numbers {
 
   bp_dtype_t dtype_;
   const std::string& subject_;
-  std::vector<nb::object> numbers_;  // empty if the element has the number's value in any case
+  std::vector<nb::object> numbers_;  // a null object: the element needs no check, it has the number's value
 };
 
 }  // namespace

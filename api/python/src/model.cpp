@@ -44,7 +44,7 @@ nb::object serialized(nb::handle source) {
   if (!nb::hasattr(source, "SerializeToString")) return nb::borrow(source);
   if (nb::hasattr(source, "DESCRIPTOR") &&
       !nb::object(source.attr("DESCRIPTOR").attr("name")).equal(nb::str("ModelProto")))
-    return nb::borrow(source);  // another message, which is no buffer
+    return nb::borrow(source);  // another protobuf message: the caller refuses it, because it is not a buffer
   return source.attr("SerializeToString")();
 }
 

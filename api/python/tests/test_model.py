@@ -69,7 +69,7 @@ def test_every_code_has_its_class() -> None:
     assert str(make_error(0x0404, "BP_IO_ERROR", "text")) == "text"
 
 
-def test_weights_beside_the_model(env: backplane.Environment) -> None:
+def test_weights_passed_with_the_model(env: backplane.Environment) -> None:
     proto = models.model(
         [helper.make_node("MatMul", ["x", "w"], ["y"])],
         [models.value("x", shape=[2, 3]), models.value("w", shape=[3, 4])],

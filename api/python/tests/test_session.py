@@ -226,13 +226,13 @@ def test_errors_name_the_input(relu: backplane.Session) -> None:
 
 def test_arrays_with_gaps_are_copied_or_named(relu: backplane.Session, env: backplane.Environment) -> None:
     wide = numpy.arange(-12, 12, dtype=numpy.float32).reshape(4, 6)
-    bytes_beside = numpy.zeros(25, numpy.uint8)[1:].view(numpy.float32).reshape(2, 3)  # at an odd address
-    for given in (wide[::2, ::2], numpy.asfortranarray(wide[:2, :3]), wide[1::-1, 2::-1], bytes_beside):
+    at_odd_address = numpy.zeros(25, numpy.uint8)[1:].view(numpy.float32).reshape(2, 3)
+    for given in (wide[::2, ::2], numpy.asfortranarray(wide[:2, :3]), wide[1::-1, 2::-1], at_odd_address):
         for x in (given, foreign.Foreign(given)):
             assert numpy.array_equal(relu(x), numpy.maximum(given, 0))
     with pytest.raises(ValueError, match="input 'x': the array is not C-contiguous"):
         relu.bind({"x": foreign.Foreign(wide[::2, ::2])})
-    for given, text in ((wide[::2, ::2], "the array is not C-contiguous"), (bytes_beside, "the array's address is not a multiple of 4")):
+    for given, text in ((wide[::2, ::2], "the array is not C-contiguous"), (at_odd_address, "the array's address is not a multiple of 4")):
         with pytest.raises(ValueError, match=f"^the array: {text}: make a contiguous copy"):
             env.from_dlpack(foreign.Foreign(given))
 
