@@ -84,7 +84,7 @@ def main():
         mapped = rows.mapInPandas(infer_frames(options.model), schema) if options.pandas else rows.mapInArrow(infer(options.model, marker), schema)
         result = mapped.toArrow()
         seconds = min(seconds, time.perf_counter() - start)
-    result = result.sort_by("id")  # here, because Spark would run the model twice: once more to choose the ranges of a sort
+    result = result.sort_by("id")  # here, because a sort in Spark would run the model twice: once more to choose the ranges of the sort
     spark.stop()
     expected = numpy.load(pathlib.Path(options.model).with_suffix(".npy"))  # NumPy's results, for ids modulo 7
     errors = 0

@@ -92,7 +92,7 @@ typedef struct bp_loop_t {
   void* context;
   /* Runs the chunk [begin, end) of the loop. Chunks of one loop that run at the same time have different values of
    * `worker`, which is below `thread_count`. Other loops, including those within a chunk, may use the same values at
-   * the same time. It must not throw, and must not wait for another chunk or for a semaphore. */
+   * the same time. `body` must not throw, and must not wait for another chunk or for a semaphore. */
   void(BP_CALL* body)(void* context, uint32_t worker, uint64_t begin, uint64_t end);
 } bp_loop_t;
 

@@ -346,10 +346,11 @@ typedef struct bp_node_verdict_t {
 /* Queries all devices, places the model and compiles it. `desc` may be NULL. [thread-safe] [blocks]. Errors:
  * BP_UNSUPPORTED (no device supports a node; the detail names node, operator and each device's reason), BP_NOT_FOUND
  * (a device, an option, a dimension), BP_CANCELLED, BP_TIMED_OUT (option loader.import_seconds), BP_DEVICE_LOST,
- * BP_RESOURCE_EXHAUSTED, BP_INVALID_MODEL (a backend whose operators the loader does not know reports that the inputs
- * or attributes of one of their nodes are impossible), and those of `open` and `compile` in plugin.h. With the
- * environment's option loader.load=when_used, the call may load a backend, and may fail with BP_INCOMPATIBLE (the
- * plugin is refused) or BP_STALE (the backend no longer has as many devices as the environment lists). */
+ * BP_RESOURCE_EXHAUSTED, BP_INVALID_MODEL (inputs or attributes of a node are impossible, as found with the output
+ * types that a backend reports for operators that the loader does not know), and those of `open` and `compile` in
+ * plugin.h. With the environment's option loader.load=when_used, the call may load a backend, and may fail with
+ * BP_INCOMPATIBLE (the plugin is refused) or BP_STALE (the backend no longer has as many devices as the environment
+ * lists). */
 BP_EXPORT bp_status_t BP_CALL bp_session_create(bp_env_t* env, bp_model_t* model, const bp_session_desc_t* desc,
                                                 bp_session_t** out_session, bp_error_t* error);
 /* Destroy the session's execs first. [one at a time] [blocks] */
@@ -458,10 +459,10 @@ typedef struct bp_symbol_extent_t {
  * capacities, not those after each single change. */
 BP_EXPORT bp_status_t BP_CALL bp_exec_symbols(bp_exec_t* exec, const bp_symbol_extent_t* symbols, uint32_t count,
                                               uint32_t stride, bp_error_t* error);
-/* Runs and returns when the run has ended. `run` may be NULL; its `output` must be NULL. Without `stream`, its native
- * points may be of any device of the environment: the loader waits for them and signals them from the host, so they
- * carry only order, and no failure. If the call does not return BP_OK, it has neither advanced the signals nor called
- * `done`: the caller does both. After BP_OK both have been done, `done` first.
+/* Runs and returns when the run has ended. `run` may be NULL; its `output` must be NULL. Without `stream`, the native
+ * points of the run may be of any device of the environment: the loader waits for them and signals them from the host,
+ * so they carry only order, and no failure. If the call does not return BP_OK, it has neither advanced the signals nor
+ * called `done`: the caller does both. After BP_OK both have been done, `done` first.
  *
  * With `stream` (of bp_stream_create), the call puts the run into the stream and returns. It does not wait for the
  * points that the run waits for, for earlier work in the stream, or for the run (for the exceptions, see below).

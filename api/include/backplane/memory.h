@@ -84,8 +84,8 @@ typedef struct bp_container_api_t {
    * until the container changes.
    * [thread-safe among reads]. Errors: BP_NOT_FOUND. */
   bp_status_t(BP_CALL* key)(const bp_container_t* container, uint64_t i, bp_bytes_t* out_key);
-  /* Appends a copy of a dense host tensor, in a map as the value of `key` (bytes as returned by the slot `key`, never
-   * NULL), which is not compared with the keys that are there. [one at a time]. Errors: BP_RESOURCE_EXHAUSTED,
+  /* Appends a copy of a dense host tensor. In a map, the copy is the value of `key` (bytes as returned by the slot
+   * `key`, never NULL); the key is not compared with those of the map. [one at a time]. Errors: BP_RESOURCE_EXHAUSTED,
    * BP_BAD_STATE (an optional that is full). */
   bp_status_t(BP_CALL* append)(bp_container_t* container, bp_bytes_t key, const bp_tensor_t* tensor);
   /* Appends an empty container and returns it, as `child` does. Its kind is that of the element type of `container`;

@@ -338,7 +338,7 @@ typedef struct bp_program_info_t {
   uint32_t output_count;
   uint32_t shapes; /* BP_SHAPES_*: the highest number among the outputs */
   /* Bytes of scratch memory that an instance needs bound to BP_SLOT_SCRATCH, as UINT8, in the space in which the
-   * loader binds what a framework binds (bp_memory_api_t). 0: none. The content is lost between runs, because other
+   * loader binds the slots of a framework (bp_memory_api_t). 0: none. The content is lost between runs, because other
    * instances of the device share the memory. */
   uint64_t scratch_bytes;
   uint32_t flags; /* none defined */
@@ -566,9 +566,9 @@ typedef struct bp_export_t {
 
 /* Devices of a plugin without this table use host memory (space 0, BP_SPACE_HOST). With the table, all slots are
  * required unless their comment mentions NULL. Programs accept dense tensors in space 0 and in every space with
- * BP_SPACE_DEVICE. The loader binds what the framework binds in space 0 if that has BP_SPACE_HOST or no space has
- * BP_SPACE_DEVICE, otherwise in the first space with BP_SPACE_DEVICE; values between islands are in the first space
- * that has BP_SPACE_DEVICE and not BP_SPACE_HOST, if there is one. */
+ * BP_SPACE_DEVICE. A slot to which the framework binds memory is bound in space 0 if space 0 has BP_SPACE_HOST or no
+ * space has BP_SPACE_DEVICE, otherwise in the first space with BP_SPACE_DEVICE. Values between islands are in the first
+ * space that has BP_SPACE_DEVICE and not BP_SPACE_HOST, if there is one. */
 typedef struct bp_memory_api_t {
   uint32_t size;
   uint32_t reserved;

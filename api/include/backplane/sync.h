@@ -8,16 +8,16 @@
  * Host points advance after `done`, from the host. They carry failure: if a run failed, waiting for its point returns
  * BP_DEPENDENCY_FAILED with the detail. So does waiting for a later point of its stream while the failure is unreported
  * (see bp_run_t). A failure belongs to the values that its signal added: values reached before stay reached, and the
- * semaphore can be signaled further. A semaphore keeps 16 failures. When there are more, two without a value between
- * them are merged into one, or else the two oldest, into one that also covers the values between them.
+ * semaphore can be signaled further. A semaphore keeps 16 failures. When there are more, two are merged: two without
+ * a value between them or, if there are none, the two oldest, and the result also covers the values between them.
  *
  * Native points (events of a driver, semaphores of a device) advance in the device's order, perhaps before `done`, and
  * carry no failure: work that waits for them on a device runs even if the run before failed, and may then compute on
- * garbage. The failure is reported by the `done` of the run that failed (without one: by the next `done` or
- * `stream_wait` of its stream). Every run of the same backend that waited for the failed run through a semaphore of
- * that backend reports BP_DEPENDENCY_FAILED in the same way, so no result is read before its failure was reported. An
- * imported semaphore, such as an event, and native points between backends carry only order: query the failure where
- * the work was started.
+ * invalid data. The failure is reported by the `done` of the run that failed or, if that run has no `done`, by the next
+ * `done` or `stream_wait` of its stream. Every run of the same backend that waited for the failed run through a
+ * semaphore of that backend reports BP_DEPENDENCY_FAILED in the same way, so no result is read before its failure was
+ * reported. An imported semaphore, such as an event, and native points between backends carry only order: query the
+ * failure where the work was started.
  */
 #ifndef BACKPLANE_SYNC_H
 #define BACKPLANE_SYNC_H

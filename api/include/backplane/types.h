@@ -87,8 +87,8 @@ typedef struct bp_option_t {
   bp_text_t value;
 } bp_option_t;
 
-/* The head of an extension struct, which never grows. Descriptors may point to a chain of extension structs. A reader
- * skips a struct that it does not know, unless its `required` is 1: then the reader refuses the call with
+/* The head of an extension struct; the head never grows. Descriptors may point to a chain of extension structs. A
+ * reader skips a struct that it does not know, unless its `required` is 1: then the reader refuses the call with
  * BP_UNSUPPORTED and names the extension. A struct of a version that the reader does not know counts as unknown. The
  * structs of a run (bp_run_t, bp_binding_t and the like) have no chain. */
 typedef struct bp_chain_t {

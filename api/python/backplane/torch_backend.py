@@ -2,7 +2,7 @@
 """`torch.compile(model, backend="backplane")`: each graph that Dynamo captures is exported by `torch.onnx` and compiled here.
 
     import torch
-    import backplane.torch_backend  # registers the backend; torch finds that of a wheel without it
+    import backplane.torch_backend  # registers the backend; not needed with a wheel, whose backend torch finds by itself
     compiled = torch.compile(model.eval(), backend="backplane", options={"devices": "cpu"})
     with torch.inference_mode():
         y = compiled(x)

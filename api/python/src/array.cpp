@@ -142,7 +142,8 @@ nb::object Array::view(void* data, int device_type, int device_id) const {
 
 uint64_t Array::bytes() const {
   if (dtype_ == BP_DTYPE_STRING) return buffer_.bytes;
-  // The buffer may be larger: that of an empty array is not empty, and that of an output may be for a larger shape.
+  // `buffer_` may be larger: the buffer of an empty array is not empty, and an output's may have room for a larger
+  // shape.
   return view::dense_bytes(dtype_, extents_.data(), static_cast<uint32_t>(extents_.size())).value_or(buffer_.bytes);
 }
 

@@ -22,7 +22,8 @@ void check(bp_status_t status) {
 }
 
 const bp_type_t& type_at(const bp_graph_t* graph, uint32_t type, int depth) {
-  if (type >= graph->type_count) throw Error(BP_INVALID_MODEL, "the model declares a container of an unknown type");
+  if (type >= graph->type_count)
+    throw Error(BP_INVALID_MODEL, "the model declares no type for a container or its elements");
   if (depth > kMaxDepth)
     throw Error(BP_INVALID_MODEL, "the model declares a container that is nested more than " +
                                       std::to_string(kMaxDepth) + " levels deep");

@@ -96,7 +96,7 @@ void create(PyEnvironment* self, nb::handle backend_files, nb::handle backend_fo
   }
   try {
     warn_of_ignored(*env, what.options);
-  } catch (...) {  // warnings may be errors
+  } catch (...) {  // Python's filters may turn a warning into an exception
     const UnlockedScope unlocked;
     env.reset();
     throw;

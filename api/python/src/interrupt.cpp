@@ -29,7 +29,7 @@ bool is_main_thread() {
 bool is_set(const Cancel* token) {
   if (token == nullptr) return false;
   const Semaphore never;
-  constexpr uint64_t kPast = 1;  // a deadline
+  constexpr uint64_t kPast = 1;  // a deadline that has passed
   return api().semaphore_wait(never.get(), 1, kPast, token->get(), nullptr) == BP_CANCELLED;
 }
 

@@ -99,8 +99,9 @@ class PyRun {
     how.cancel = cancel;
     how.stream = stream == nullptr ? nullptr : &*stream->stream;
     if (stream != nullptr && stream->env->get() != state().env().get())
-      throw Error(BP_INVALID_ARGUMENT,
-                  "the stream belongs to another Environment than the session: make it with the session's");
+      throw Error(
+          BP_INVALID_ARGUMENT,
+          "the stream belongs to another Environment than the session: create it with the session's Environment");
     if (stream != nullptr && (!stream_ || (*stream_)->get() != stream->stream->get()))
       stream_ = std::make_unique<Unlocked<Stream>>(*stream->stream);
     try {
@@ -233,7 +234,7 @@ class PyRun {
     }
     return false;
   }
-  // The exec must no longer use the old binding. Leaks it if an abandoned device may still use its memory.
+  // Replaces a binding that the exec no longer uses. Leaks it if an abandoned device may still use its memory.
   void replace(Binding& binding, Binding with) {
     if (is_abandoned()) (void)new Binding(std::move(binding));
     binding = std::move(with);

@@ -16,8 +16,8 @@ struct Slot {
   uint32_t type = 0;  // index in the graph's types
   bp_dtype_t dtype = BP_DTYPE_UNDEFINED;
   bool is_tensor = false;
-  bool has_static_shape = false;  // and each element has a fixed number of whole bytes
-  std::vector<int64_t> extents;   // if the shape is static
+  bool has_static_shape = false;  // extents are known, and an element has a fixed number of whole bytes
+  std::vector<int64_t> extents;   // only if has_static_shape
   uint64_t bytes = 0;
 };
 

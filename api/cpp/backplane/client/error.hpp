@@ -26,7 +26,7 @@ class Error : public std::runtime_error {
   bool device_lost() const { return (flags_ & BP_ERROR_DEVICE_LOST) != 0; }
   // Whether a device stopped responding. If so, the memory bound to the exec must stay allocated.
   bool abandoned() const { return (flags_ & BP_ERROR_ABANDONED) != 0; }
-  // Whether the failure is that of another run, which the call only reports, as Stream::wait does.
+  // Whether another run failed, and the call only reports that failure, as Stream::wait does.
   bool of_run() const { return (flags_ & BP_ERROR_OF_RUN) != 0; }
   // bp_run_t.id of the run that failed, if the call reports another run's failure; otherwise 0.
   uint64_t run() const { return run_; }

@@ -151,8 +151,11 @@ class Exec {
     for (uint32_t i = 0; i < graph->symbol_count; ++i) {
       if (view::text(bp_graph_symbol(graph, i)->name) == name) return i;
     }
-    throw Error(BP_NOT_FOUND, "the model has no dimension named '" + std::string(name) +
-                                  "'; its dimensions are in bp_graph_t.symbols");
+    std::string known;
+    for (uint32_t i = 0; i < graph->symbol_count; ++i)
+      known.append(i == 0 ? "" : ", ").append(view::text(bp_graph_symbol(graph, i)->name));
+    throw Error(BP_NOT_FOUND, "the model has no dimension named '" + std::string(name) + "'; " +
+                                  (known.empty() ? "it names none" : "it has: " + known));
   }
   static uint32_t found(uint32_t index, const char* kind, std::string_view name) {
     if (index != BP_NONE) return index;

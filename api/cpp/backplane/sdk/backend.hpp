@@ -511,7 +511,7 @@ class NativeSemaphore : public Object {
   }
   virtual bool wakes() const { return false; }
   virtual void wake() {}
-  // Advances the semaphore to `value`. A `failure` that is not NULL is that of the run that was to signal `value`:
+  // Advances the semaphore to `value`. If `failure` is not NULL, the run that was to signal `value` failed with it:
   // waits still succeed, and `failure(value)` returns the error.
   virtual void signal(uint64_t value, const Error* failure) = 0;
   // Whether the semaphore was imported from an event: only the event advances it, and signals are refused.
@@ -540,7 +540,7 @@ class Sync {
   virtual std::unique_ptr<NativeSemaphore> semaphore(const bp_semaphore_create_t&) { return nullptr; }  // slot
 };
 
-// A Device whose programs can be stored. `blob` is untrusted; that of `deserialize` lives as long as the program.
+// A Device whose programs can be stored. `blob` is untrusted; `deserialize` may keep it as long as the program.
 class Cache {
  public:
   virtual ~Cache() = default;

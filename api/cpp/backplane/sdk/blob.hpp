@@ -96,13 +96,15 @@ class BlobWriter {
 inline std::string_view open_blob(std::string_view blob, uint32_t version, std::string_view key) {
   const auto corrupt = [](const std::string& why) { return Error(BP_CORRUPT, "the stored data is damaged: " + why); };
   BlobHeader header{};
-  if (blob.size() < sizeof header) throw corrupt("it has " + std::to_string(blob.size()) + " bytes");
+  if (blob.size() < sizeof header)
+    throw corrupt("it has " + std::to_string(blob.size()) + " bytes, fewer than its header");
   std::memcpy(&header, blob.data(), sizeof header);
   const std::string_view rest = blob.substr(sizeof header);
-  if (std::memcmp(header.magic, BlobHeader::kMagic, sizeof header.magic) != 0) throw corrupt("its first bytes differ");
+  if (std::memcmp(header.magic, BlobHeader::kMagic, sizeof header.magic) != 0)
+    throw corrupt("its first bytes are not those of stored data");
   if (header.key_bytes > rest.size() || header.content_bytes != rest.size() - header.key_bytes)
     throw corrupt("it has " + std::to_string(blob.size()) + " bytes, and its header states another size");
-  if (header.checksum != header.sum(rest)) throw corrupt("its checksum differs");
+  if (header.checksum != header.sum(rest)) throw corrupt("its checksum does not match its content");
   if (header.version != version)
     throw Error(BP_STALE, "the stored data has version " + std::to_string(header.version) + "; this build reads " +
                               std::to_string(version));

@@ -187,8 +187,8 @@ bp_status_t fence(const Self* self, bp_error_t* error, Body&& body) noexcept {
 
 [[noreturn]] inline void throw_bad_struct(const char* name, const uint32_t* size, uint32_t least) {
   if (size == nullptr) throw Error(BP_INVALID_ARGUMENT, std::string(name) + " is NULL");
-  throw Error(BP_INVALID_ARGUMENT, std::string(name) + ".size is " + std::to_string(*size) + "; ABI 1.0 has " +
-                                       std::to_string(least) + ": set it to sizeof the struct");
+  throw Error(BP_INVALID_ARGUMENT, std::string(name) + ".size is " + std::to_string(*size) + "; it must be at least " +
+                                       std::to_string(least) + ", as in ABI 1.0: set it to sizeof the struct");
 }
 
 // Checks a host's struct and returns it. Guard fields that are newer than ABI 1.0 with BP_HAS.
@@ -259,7 +259,7 @@ inline void check_chain(const bp_chain_t* chain) {
   for (; chain != nullptr; chain = chain->next) {
     if (chain->required == 0) continue;
     throw Error(BP_UNSUPPORTED, "extension '" + std::string(chain->extension.data, chain->extension.size) +
-                                    "' is required but not supported");
+                                    "' is required but not supported; leave it out, or set its `required` to 0");
   }
 }
 

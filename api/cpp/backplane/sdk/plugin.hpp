@@ -11,14 +11,16 @@ class Plugin {
  public:
   // Implements bp_plugin_query. There is a static descriptor for each supported version and for each reason to refuse.
   static const bp_plugin_t* query(const bp_host_offer_t* offer) noexcept {
-    static const bp_plugin_t kNoOffer =
-        refuse(BP_INVALID_ARGUMENT, "the host's offer is NULL, or its size is too small");
+    static const bp_plugin_t kNoOffer = refuse(BP_INVALID_ARGUMENT, "the host's offer is NULL");
+    static const bp_plugin_t kShortOffer =
+        refuse(BP_INVALID_ARGUMENT, "the size of the host's offer is too small; set it to sizeof(bp_host_offer_t)");
     static const bp_plugin_t kNoVersion =
         refuse(BP_INCOMPATIBLE, "the host and this plugin have no common ABI version");
     static const bp_plugin_t kOtherSanitizer =
         refuse(BP_INCOMPATIBLE, "the host and this plugin were built with different sanitizers; build both alike");
     static const auto kAccepted = accept(std::make_index_sequence<kVersionCount>());
-    if (offer == nullptr || offer->size < kSize10<bp_host_offer_t>) return &kNoOffer;
+    if (offer == nullptr) return &kNoOffer;
+    if (offer->size < kSize10<bp_host_offer_t>) return &kShortOffer;
     const uint32_t version = std::min<uint32_t>(offer->version_max, BP_ABI_VERSION);
     if (version < offer->version_min || version < BP_ABI_VERSION_MIN) return &kNoVersion;
     if (offer->sanitizer != kSanitizer) return &kOtherSanitizer;

@@ -9,7 +9,7 @@
 
 namespace backplane::sdk {
 
-// What a verdict may depend on in addition to the node: the device's capabilities, and what the session allows.
+// In addition to the node, a verdict may depend on the device's capabilities and on what the session allows.
 template <class Caps>
 struct Query {
   const Caps& caps;
@@ -22,8 +22,9 @@ struct Query<void> {
   Options options = {};
 };
 
-// A row: one form of an operator, valid from its version until the operator's next row. `supports` decides coverage and
-// is also checked before `create`, so a node that coverage accepts can be compiled with the same query.
+// A row: one form of an operator, valid from `since_version` until the version of the operator's next row. `supports`
+// decides coverage and is also checked before `create`, so a node that coverage accepts can be compiled with the same
+// query.
 template <class Kernel, class Caps = void>
 struct Op {
   std::string_view domain;  // "" is ai.onnx

@@ -75,7 +75,8 @@ struct Tables {
       body();
     });
   }
-  // In a forked child, does nothing to a handle of the parent, whose driver and threads exist only there.
+  // In a forked child, does nothing to a handle that the parent created: its driver and threads exist only in the
+  // parent.
   static void destroy(Object* object) noexcept {
     if (object != nullptr && !object->forked()) delete object;
   }

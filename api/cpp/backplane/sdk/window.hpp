@@ -96,7 +96,7 @@ inline Window window_of(const Node& node, const Shape& shape, const std::vector<
       continue;
     }
     const int64_t room = w.in[d] + w.begin[d] + w.end[d] - w.reach(d);
-    // With ceil_mode, the last window may end after the padding; the only one may too.
+    // With ceil_mode, the last window may end after the padding, even if it is the only window.
     if (room < 0 && !(attributes.ceil_mode && room > -w.stride[d])) {
       throw Error(BP_TYPE_MISMATCH, "a window of extent " + std::to_string(w.reach(d)) +
                                         " does not fit into an input of extent " + std::to_string(w.in[d]) +
