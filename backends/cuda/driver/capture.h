@@ -8,8 +8,8 @@ namespace backplane::cuda {
 
 class Capture final : public gpu::DeviceCapture {
  public:
-  // Captures what `enqueue` puts into `queue`, which must be new: no other thread may use it, and it must be destroyed
-  // afterwards.
+  // Captures what `enqueue` puts into `queue`. The queue must be new, no other thread may use it, and it must be
+  // destroyed afterwards.
   Capture(SharedContext context, CommandQueue& queue, const std::function<void(gpu::CommandQueue&)>& enqueue);
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;

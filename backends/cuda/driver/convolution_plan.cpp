@@ -39,8 +39,8 @@ Extents with_channels(int64_t first, int64_t second, const Extents& rest) {
   return all;
 }
 
-// Creates dense tensors of the problem's type, and virtual tensors: fp32 results of an operation that only the next one
-// reads.
+// Creates dense tensors of the problem's type, and virtual tensors: fp32 results that are not stored, because only the
+// next operation reads them.
 struct Tensors {
   dnn::DataType type;
   int64_t alignment;
@@ -106,7 +106,7 @@ Descriptor pointwise(const Descriptor& mode, const Descriptor& x, const Descript
   return operation;
 }
 
-// The convolution, then the sums with c and the bias, and Relu, as far as the problem has them. cuDNN fuses this order.
+// Convolution, sum with c, sum with the bias, Relu: those that the problem has, in the order in which cuDNN fuses them.
 class Graph {
  public:
   Graph(const PlanTarget& target, const ConvolutionProblem& problem, const Tensors& tensors)

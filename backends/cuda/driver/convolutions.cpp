@@ -8,10 +8,10 @@ namespace {
 
 using gpu::ConvolutionProblem;
 
-// In bytes. Plans are made for tensors at multiples of this; with a tensor at another address, a convolution gets
-// another plan.
+// In bytes. Plans are made for tensors whose addresses are multiples of kAlignment; with a tensor at another address, a
+// convolution gets another plan.
 constexpr uint64_t kAlignment = 16;
-constexpr int kFirstWithTf32 = 8;                     // major compute capability
+constexpr int kFirstWithTf32 = 8;                     // the first major compute capability with TF32
 constexpr uint64_t kWorkspace = uint64_t{256} << 20;  // the largest workspace, in bytes
 
 // What a gpu::LibraryAlgorithm of cuDNN points to. Keeps the handle that the plan was made with.

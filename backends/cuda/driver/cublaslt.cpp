@@ -9,7 +9,7 @@ namespace {
 Functions open_library() {
   void* const library =
       open_first({"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so", "/usr/local/cuda/lib64/libcublasLt.so"},
-                 "cuBLASLt not found");
+                 "cuBLASLt not found", "; install that of CUDA 12 or newer");
   Functions all;
 #define BACKPLANE_CUBLASLT_FIND(name, ...)                                           \
   all.name = reinterpret_cast<decltype(all.name)>(dlsym(library, "cublasLt" #name)); \

@@ -30,10 +30,10 @@ enum : Status {
 enum DataType : int { kF32 = 0, kF64 = 1, kF16 = 2, kBf16 = 14 };
 enum ComputeType : int { kCompute32F = 68, kCompute64F = 70, kCompute32FFastTf32 = 77 };
 enum Transposition : int { kPlain = 0, kTransposed = 1 };
-// Attributes of an operation, and its epilogues: bits that can be combined, except kNoEpilogue.
+// Attributes of an operation, and the values of kEpilogue: bits that can be combined, except kNoEpilogue.
 enum OperationAttribute : int { kTransA = 3, kTransB = 4, kEpilogue = 7, kBiasPointer = 8 };
 enum Epilogue : uint32_t { kNoEpilogue = 1, kRelu = 2, kBias = 4, kGelu = 32 };
-enum LayoutAttribute : int { kBatchCount = 5, kBatchStride = 6 };  // int32_t; int64_t elements
+enum LayoutAttribute : int { kBatchCount = 5, kBatchStride = 6 };  // int32_t; int64_t, in elements
 enum PreferenceAttribute : int {
   kMaxWorkspace = 1,   // uint64_t
   kReductionMask = 3,  // uint32_t

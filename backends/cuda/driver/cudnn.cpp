@@ -7,7 +7,8 @@ namespace backplane::cuda::dnn {
 namespace {
 
 Functions open_library() {
-  void* const library = open_first({"libcudnn.so.9", "/usr/local/cuda/lib64/libcudnn.so.9"}, "cuDNN 9 not found");
+  void* const library =
+      open_first({"libcudnn.so.9", "/usr/local/cuda/lib64/libcudnn.so.9"}, "cuDNN 9 not found", "; install it");
   Functions all;
 #define BACKPLANE_CUDNN_FIND(name, ...)                                           \
   all.name = reinterpret_cast<decltype(all.name)>(dlsym(library, "cudnn" #name)); \

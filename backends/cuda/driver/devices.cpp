@@ -14,7 +14,7 @@ int attribute(CUdevice id, CUdevice_attribute what, const std::string& name) {
   return value;
 }
 
-// The minor number of the compute capability may be 0.
+// The minor number of the compute capability. Unlike the other attributes, it may be 0.
 int minor_of(CUdevice id) {
   int value = 0;
   check(cuda().cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, id),

@@ -141,7 +141,8 @@ gpu::Queue Driver::import_queue(const bp_native_t& native) const {
   CUcontext own = nullptr;
   check(cuda().cuStreamGetCtx(stream, &own), "context of a stream");
   if (own != context_->get())
-    throw sdk::Error(BP_UNSUPPORTED, "the stream does not belong to the context that the device was opened in");
+    throw sdk::Error(BP_UNSUPPORTED,
+                     "the stream belongs to another context; pass one of the context that the device was opened in");
   return std::make_shared<CommandQueue>(context_, words_, clock_, stream);
 }
 

@@ -33,8 +33,9 @@ struct Functions {
 };
 // NOLINTEND(readability-identifier-naming)
 
-// NVRTC opens a library by its name alone when it first compiles. Opened before, it is found next to NVRTC even if no
-// search path has that folder, as after an installation that did not run ldconfig.
+// When NVRTC first compiles, it opens its library libnvrtc-builtins by name alone. This function opens that library
+// before, from NVRTC's folder, so that it is found even if no search path has the folder, as after an installation that
+// did not run ldconfig.
 void open_builtins(const Functions& all) {
   int major = 0, minor = 0;
   Dl_info nvrtc{};

@@ -11,10 +11,10 @@ namespace {
 
 using gpu::ProductProblem;
 
-// In bytes. Algorithms are chosen for matrices at multiples of this; with a matrix at another address, a product gets
-// another algorithm.
+// In bytes. Algorithms are chosen for matrices whose addresses are multiples of kAlignment; with a matrix at another
+// address, a product gets another algorithm.
 constexpr uint32_t kAlignment = 16;
-constexpr int kFirstWithTf32 = 8;  // major compute capability
+constexpr int kFirstWithTf32 = 8;  // the first major compute capability with TF32
 // The largest workspace in bytes, as NVIDIA advises for Hopper and newer, and for older devices.
 constexpr uint64_t kWorkspace = uint64_t{32} << 20, kOlderWorkspace = uint64_t{4} << 20;
 

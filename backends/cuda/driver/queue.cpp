@@ -11,8 +11,8 @@
 
 namespace backplane::cuda {
 
-// Waits by asking again and again, where waiting has failed: that did not stop the commands, and the caller frees their
-// memory next.
+// Polls after a wait has failed: the failure did not stop the commands, and the caller is about to free the memory that
+// they use.
 template <class Query>
 static void poll(const Query& query) {
   while (query() == CUDA_ERROR_NOT_READY) std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -73,8 +73,8 @@ void Event::check(std::string_view what) const {
   if (status != CUDA_ERROR_NOT_READY) cuda::check(status, what);
 }
 
-// Starts a thread that waits for the event. The thread keeps no reference to this object: the caller must keep the
-// event alive until `end` is called.
+// Starts a thread that waits for the event. The thread does not own the CUevent: the caller must keep this object until
+// `end` is called.
 void Event::when_ended(std::function<void(const sdk::Error*)> end) const {
   std::thread([event = std::make_shared<const Event>(context_, event_), end = std::move(end)] {
     const auto failure = sdk::caught([&] { cuda::check(event->wait(), "an event"); });
@@ -314,7 +314,7 @@ std::unique_ptr<gpu::Gate> CommandQueue::hold() {
   }
   const auto kept =
       sdk::caught([&] { when_done([words = words_, word](const sdk::Error*) { words->put_back(word); }); });
-  if (kept) {  // no callback will put the word back: it is never reused, and the stream must not wait for it
+  if (kept) {  // no callback will put the word back: the word is never reused, and the stream must not wait for it
     gate->open();
     throw sdk::Error(*kept);
   }

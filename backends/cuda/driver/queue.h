@@ -128,7 +128,8 @@ class Words {
 
 class CommandQueue final : public gpu::CommandQueue {
  public:
-  // The first constructor creates a stream, the second uses the framework's. Device times are measured from `clock`.
+  // The first constructor creates a stream, the second uses the framework's stream. Device times are measured from
+  // `clock`.
   CommandQueue(SharedContext context, std::shared_ptr<Words> words, std::shared_ptr<const Event> clock);
   CommandQueue(SharedContext context, std::shared_ptr<Words> words, std::shared_ptr<const Event> clock,
                CUstream framework);

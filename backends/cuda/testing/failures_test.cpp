@@ -25,7 +25,8 @@ std::vector<std::string> driver_functions() {
 #undef BACKPLANE_NAME
 #undef BACKPLANE_TEXT_OF
 
-// These free something, which then still exists, are called to free something, or name an error.
+// Functions that are not made to fail: those that free an object, which would then leak, those that the backend calls
+// in order to free something, and the one that names errors.
 const std::set<std::string> kLast = {"cuGetErrorName",     "cuCtxPushCurrent_v2", "cuDevicePrimaryCtxRelease_v2",
                                      "cuCtxPopCurrent_v2", "cuModuleUnload",      "cuMemFree_v2",
                                      "cuMemFreeHost",      "cuMemHostUnregister", "cuStreamDestroy_v2",
@@ -42,7 +43,7 @@ class Failures : public CapturesTest {
     CapturesTest::TearDown();
   }
 
-  // Its kernels check indices, so each run clears and reads a word.
+  // The model's kernels check indices, so each run clears and reads the fault word.
   static Model rows_by_index() {
     Graph graph;
     const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {4, 8}), i = graph.input("i", BP_DTYPE_INT64, {2});
@@ -134,8 +135,8 @@ TEST_F(Failures, OfEveryCallOfTheDriverAreReportedAndLeakNothing) {
     use(x, y);
     imports_.clear();
   }
-  // They are for two devices (peers_test.cpp), large host memory that the loader does not copy, a framework's context,
-  // and waits that failed.
+  // The functions that this program does not use are for two devices (peers_test.cpp), for large host memory that the
+  // loader does not copy, for a framework's context, and for polling after a wait has failed.
   EXPECT_THAT(unused, ::testing::UnorderedElementsAre("cuMemcpyPeerAsync", "cuMemHostRegister_v2", "cuCtxGetDevice",
                                                       "cuStreamQuery"));
 }

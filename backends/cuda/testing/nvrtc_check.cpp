@@ -40,7 +40,7 @@ std::vector<Source> sources(const std::filesystem::path& folder) {
   return all;
 }
 
-// What the machine code of kernels of one name needs on one architecture; those of several sources have one name.
+// What the machine code of all kernels with one name, from any source, needs on one architecture.
 struct Usage {
   size_t kernels = 0;
   int fewest = INT_MAX, most = 0;  // registers

@@ -8,10 +8,11 @@ namespace backplane::gpu {
 // Memory bound to an input or output, accessible to kernels.
 class BoundMemory {
  public:
-  // Makes the tensor's memory accessible to kernels: in place if possible, otherwise through a copy. Host memory used
-  // in place is mapped for the host here, which waits for `queue`, the instance's own; the destructor unmaps it.
+  // Makes the tensor's memory accessible to kernels: in place if possible, otherwise through a copy. `queue` is the
+  // instance's own queue. If host memory is used in place, this constructor maps it for the host, which waits for the
+  // queue, and the destructor unmaps it.
   BoundMemory(const Device& device, const Queue& queue, const bp_tensor_t& tensor);
-  // An output in the memory of an input, which must outlive it: both use one buffer.
+  // For an output that is bound to the memory of `input`: both use one buffer. `input` must outlive this object.
   explicit BoundMemory(const BoundMemory* input);
   BoundMemory(const BoundMemory&) = delete;
   BoundMemory& operator=(const BoundMemory&) = delete;
@@ -42,7 +43,7 @@ class BoundMemory {
   // Maps shared memory for the host once earlier commands have ended; waits for that if `blocking`.
   Event map(CommandQueue& queue, bool blocking);
 
-  const BoundMemory* const input_ = nullptr;  // whose memory this is
+  const BoundMemory* const input_ = nullptr;  // the input whose buffer this output uses; NULL: none
   Queue queue_;
   Transfer transfer_;
   Buffer buffer_;

@@ -18,9 +18,9 @@ class Captures {
   // `clear`.
   using Key = std::vector<uint64_t>;
 
-  // The capture for these bindings, or NULL if they are not among the kKept that were used most recently. On their
-  // second use, calls `make` to capture them; if `make` throws, calls `disable` and rethrows. The result is valid until
-  // the next call of a function of this object.
+  // The capture for the bindings `key`, or NULL if they are used for the first time, or were not among the kKept used
+  // most recently. On their second use, calls `make` to create the capture; if `make` throws, calls `disable` and
+  // rethrows. The result is valid until the next call of a function of this object.
   const DeviceCapture* find(const Key& key, const std::function<Capture()>& make);
   // Call this before anything that the commands refer to changes or is freed.
   void clear() { entries_.clear(); }

@@ -122,7 +122,7 @@ Kernel Device::kernel(const Launch& launch) {
 
 void Device::cover(sdk::Coverage& coverage) {
   measure();
-  constexpr double kNothing = 1e-9;  // seconds; 0 would mean that they are unknown
+  constexpr double kNothing = 1e-9;  // seconds; 0 would mean that the time is unknown
   const sdk::Query<DeviceCaps> query{caps_, coverage.compute_types(), coverage.options()};
   for (uint32_t i = 0; i < coverage.node_count(); ++i) {
     if (i % 256 == 0) coverage.check_cancelled();
@@ -133,7 +133,8 @@ void Device::cover(sdk::Coverage& coverage) {
   }
 }
 
-// A node that needs a number from another one, computed on the host, may have been placed without it. It is given back.
+// A node may need integers that another node computes on the host, and that node may have been placed on another
+// device: then the node is given back.
 void Device::review(const sdk::Compile& what, bp_review_t& out, std::string& why) {
   std::vector<uint32_t> accepted;
   const sdk::Graph& graph = what.graph();
@@ -172,7 +173,7 @@ const Allocation& allocation(const bp_buffer_t& buffer) {
   const Allocation& known = *reinterpret_cast<const Allocation*>(buffer.memory);
   if (buffer.offset > known.bytes || buffer.bytes > known.bytes - buffer.offset)
     throw sdk::Error(BP_INVALID_ARGUMENT, "the buffer has " + std::to_string(buffer.bytes) + " bytes at offset " +
-                                              std::to_string(buffer.offset) + ", but its memory has " +
+                                              std::to_string(buffer.offset) + ", but its memory has only " +
                                               std::to_string(known.bytes));
   return known;
 }

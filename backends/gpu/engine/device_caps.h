@@ -30,7 +30,7 @@ struct DeviceCaps {
   uint64_t memory_bytes = 0, max_buffer_bytes = 0, local_bytes = 0;
   size_t max_group = 1;                   // the largest work group, in work items
   size_t max_groups_across = UINT32_MAX;  // the most work groups of a launch in its second and in its third dimension
-  // Devices of the backend from whose memory a queue of this one can copy, by index.
+  // Indices of the backend's devices from whose memory a queue of this device can copy.
   std::vector<uint32_t> peers;
   Throughput throughput{};  // estimated from units, lanes and clock until it is measured
   bool measured = false;

@@ -16,8 +16,8 @@ bool is_dense(const View& view, const Shape& shape) {
   return true;
 }
 
-// The index into the view for an element of a dense [outer, rows, columns] tensor: the name of a parameter of the
-// generated function `epilogue`, or "0". Empty if none of them fits.
+// The index into `view` for an element of a dense [outer, rows, columns] tensor of extents `shape`: the name of a
+// parameter of the generated function `epilogue` ("at", "row", "column"), or "0". Empty if none of them is the index.
 std::string_view index_of(const View& view, const Shape& shape, int64_t rows, int64_t columns) {
   if (view.offset != 0) return {};
   // Element i of the shape reads element i / step % period of the view.
@@ -41,8 +41,8 @@ struct Addends {
   const View* bias = nullptr;
 };
 
-// Adds a step of a formula to a problem: with the operand `other`, which is read at `index`, or with none (NULL).
-// Returns false if the library has no such step, or not in this order.
+// Adds a step of a formula to the problem. `other` is the step's second operand, which is read at `index`; NULL if it
+// has none. Returns false if the library has no such step, or not after the steps added so far.
 bool add_step(ProductProblem& problem, Addends& addends, std::string_view code, const View* other,
               std::string_view index) {
   using Activation = ProductProblem::Activation;

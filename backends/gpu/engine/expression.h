@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A chain of elementwise operators that is not computed yet: formulas over tensors, each read with its own strides
-// (broadcast, transposed, sliced). When a consumer needs the result in memory, one kernel is generated for the whole
-// chain, so that intermediate results are never stored.
+// A chain of elementwise operators that is not computed yet: formulas over tensors, where each tensor is read with
+// strides of its own (broadcast, transposed, sliced). When a consumer needs the result in memory, one kernel is
+// generated for the whole chain, so that intermediate results are never stored.
 #pragma once
 
 #include <string_view>

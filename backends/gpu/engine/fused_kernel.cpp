@@ -98,7 +98,7 @@ class Writer {
 }  // namespace
 
 void emit_expression(Emit& e, const Expression& expression, const View& y) {
-  if (elements(expression.shape) == 0) return;  // its other extents may exceed 32 bits
+  if (elements(expression.shape) == 0) return;  // there is nothing to compute, and other extents may exceed 32 bits
   std::vector<View> views = expression.leaves;
   views.push_back(y);
   Writer writer(expression.shape, views);

@@ -22,10 +22,10 @@ struct HostValue {
 // Values with more elements are left to the device.
 inline constexpr int64_t kMostOnHost = 1024;
 
-// A node and what is known of its inputs.
+// A node, and the inputs whose elements the host knows.
 struct HostCall {
   const sdk::Node& node;
-  std::vector<const HostValue*> inputs;         // NULL: omitted
+  std::vector<const HostValue*> inputs;         // NULL: omitted. Empty with HostRule::from_extents
   std::function<Shape(uint32_t slot)> extents;  // of any input
 
   bool has(uint32_t slot) const { return slot < inputs.size() && inputs[slot] != nullptr; }
@@ -34,15 +34,16 @@ struct HostCall {
 
 // How the host computes an operator's only output.
 struct HostRule {
-  // NULL: the operator is never computed on the host. Throws sdk::Error if the node is invalid. Returns nullopt if a
-  // result has too many elements, or `computes` is false.
+  // NULL: the operator is never computed on the host. Throws sdk::Error if the node is invalid. Returns nullopt if the
+  // device must compute the node: the result has too many elements, or `computes` is false.
   std::optional<HostValue> (*compute)(const HostCall& call) = nullptr;
   bool from_extents = false;                          // reads the extents of its inputs, and no elements
   bool (*computes)(const sdk::Node& node) = nullptr;  // whether it computes this node; NULL: every node
 };
 
 bool is_host_dtype(bp_dtype_t dtype);
-// Elements of these types as they are in memory, and the reverse.
+// host_bytes_of: the elements as a tensor of type `dtype` has them in memory. host_value_of: the reverse. `dtype` must
+// be a type for which is_host_dtype returns true.
 std::vector<std::byte> host_bytes_of(const HostValue& value, bp_dtype_t dtype);
 HostValue host_value_of(bp_dtype_t dtype, Shape shape, const void* data, uint64_t bytes);
 

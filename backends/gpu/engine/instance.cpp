@@ -57,7 +57,7 @@ void Instance::bind(const bp_binding_t& binding) {
   sdk::Instance::bind(binding);
   if (binding.slot == BP_SLOT_SCRATCH) return;
   auto& memory = is_input ? inputs_[binding.slot] : outputs_[binding.slot - BP_SLOT_OUTPUT];
-  if (memory && !memory->is_direct()) captures_.clear();  // they copy to or from memory that is freed now
+  if (memory && !memory->is_direct()) captures_.clear();  // captured copies refer to memory that is freed now
   for (auto& output : outputs_)
     if (memory && output && output->is_in(*memory)) output.reset();
   memory.reset();
@@ -123,7 +123,7 @@ void Instance::replan(const ReadInput& read, const std::function<void()>& wait) 
   };
   std::shared_ptr<const Plan> plan = plan_without_inputs();
   if (!plan) {
-    wait();  // while other instances can plan: one of them may compute what this one waits for
+    wait();  // without the island's lock: another instance, which must plan first, may compute what this one waits for
     plan = island_.plan(shapes, read);
   }
   if (plan != plan_) {

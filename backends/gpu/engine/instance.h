@@ -57,7 +57,7 @@ class Instance final : public sdk::Instance {
   // ---- plan and bindings (instance.cpp) ----
   void prepare();                  // before a run: makes the plan and the bindings current
   bool binds_host_memory() const;  // whether a new binding is in host memory
-  // `wait` waits until `read` can be called without waiting.
+  // Calls `wait` before the first call of `read`; `wait` returns when `read` need not wait for the device.
   void replan(const ReadInput& read, const std::function<void()>& wait);
   std::vector<std::byte> read_input(uint32_t slot) const;
   void create_kernels(const Plan& plan);
@@ -65,12 +65,12 @@ class Instance final : public sdk::Instance {
   void unmap_bound_memory();
   void check_outputs() const;
   const Buffer& bound(Storage::Place place, uint32_t slot) const;
-  // The input that is bound to the same memory, or NULL.
+  // The input that is bound to the same memory as `output`, or NULL.
   const BoundMemory* input_in(const bp_tensor_t& output) const;
   bool copies_to_itself(const Launch& launch) const;
   void identify_bindings();
   static bool takes(Copies which, const BoundMemory& memory);
-  // Enqueue the copies before and after the kernels; return the number of bytes.
+  // Enqueue the copies before and after the kernels; return the number of bytes copied.
   uint64_t begin_bindings(CommandQueue& queue, Copies which, std::vector<Event>& events);
   uint64_t end_bindings(CommandQueue& queue, Copies which, std::vector<Event>& events);
 
@@ -109,9 +109,10 @@ class Instance final : public sdk::Instance {
   std::vector<Kernel> kernels_;  // indexed by launch
   std::vector<External> externals_;
   std::vector<std::optional<BoundMemory>> inputs_, outputs_;
-  Captures captures_;  // of runs of plan_; use arena_, fault_, kernels_ and the buffers of inputs_ and outputs_
-  std::set<std::shared_ptr<const void>> kept_;  // for the framework's captures, whose end is not reported
-  Captures::Key bindings_key_;                  // identifies the present bindings
+  Captures captures_;  // of runs of plan_; refer to arena_, fault_, kernels_ and the buffers of inputs_ and outputs_
+  // What the framework's captures refer to. Kept as long as the instance, since their end is not reported.
+  std::set<std::shared_ptr<const void>> kept_;
+  Captures::Key bindings_key_;  // identifies the present bindings
   size_t captured_commands_ = 0;
   bool shapes_changed_ = true;
   bool bindings_changed_ = true;

@@ -17,7 +17,8 @@ class Island final : public sdk::Program {
 
   Device& gpu_device() const { return gpu_device_; }
   // Returns a plan ready to run: kernels built, constants on the device, arena packed. `read` supplies the bytes of
-  // inputs that the plan depends on; if it needs them and `read` is empty, throws InputsUnknown. Thread-safe.
+  // inputs that the plan depends on; if the plan depends on some and `read` is empty, throws InputsUnknown.
+  // Thread-safe.
   std::shared_ptr<const Plan> plan(const std::vector<Shape>& inputs, const ReadInput& read) const {
     return plan(inputs, read, nullptr);
   }
@@ -31,8 +32,8 @@ class Island final : public sdk::Program {
     std::vector<Shape> inputs;
     std::shared_ptr<const Plan> plan;
   };
-  // `compile`, during a compile: it may be cancelled, and a library's fastest algorithm is measured where it is not
-  // known.
+  // `compile` is NULL except while the island is compiled. Then planning can be cancelled, and the fastest algorithm of
+  // a library is measured where it is not known.
   std::shared_ptr<const Plan> plan(const std::vector<Shape>& inputs, const ReadInput& read,
                                    const sdk::Compile* compile) const;
   void pair_in_place(const sdk::Node& node, const InPlace& pair);
@@ -50,7 +51,7 @@ class Island final : public sdk::Program {
   mutable std::list<Entry> plans_;  // most recently used first
 };
 
-// Whether the plan is valid for the inputs' current bytes; false if it depends on them and `read` is empty.
+// Whether the plan is valid for the inputs' current bytes; false if the plan depends on them and `read` is empty.
 bool follows_from(const Plan& plan, const ReadInput& read);
 // Copies the bytes of a tensor in host memory.
 std::vector<std::byte> host_copy(const bp_tensor_t& tensor);

@@ -42,7 +42,7 @@ Module KernelCache::module(const KernelSource& source) {
   } catch (...) {
     promise.set_exception(std::current_exception());
     const std::lock_guard lock(mutex_);
-    modules_.erase(key);  // the next call tries again, and may have enough memory
+    modules_.erase(key);  // so that the next call builds again: this failure may have been a lack of memory
     throw;
   }
 }

@@ -23,8 +23,8 @@ class KernelCache {
   // Returns a new kernel object; the caller sets its arguments. Thread-safe; blocks while its module is built. If the
   // build fails, throws sdk::Error with the build log.
   Kernel kernel(const KernelSource& source);
-  // Builds the missing modules on the host's threads. `check`, if there is one, is called before each, and ends the
-  // call by an exception.
+  // Builds the missing modules on the host's threads. Calls `check`, unless it is empty, before each build; an
+  // exception that `check` throws ends this call.
   void build(const std::vector<const KernelSource*>& sources, const std::function<void()>& check = {});
 
  private:

@@ -16,7 +16,7 @@ class DeviceKernel;
 
 // One of the ways in which a library computes a problem. Valid for all problems with the same text().
 struct LibraryAlgorithm {
-  std::shared_ptr<const void> own;  // the library's description of it
+  std::shared_ptr<const void> own;  // the library's description of the algorithm
   uint64_t workspace_bytes = 0;
 };
 
@@ -29,7 +29,7 @@ struct LibraryOperands {
   uint64_t y;
 };
 
-// Thread-safe. Opened by the first call that needs it. A Problem has
+// Thread-safe. The library is opened by the first call that needs it. A Problem has
 //   dtype, compute_types          the type of all tensors, and the BP_COMPUTE_* that are allowed
 //   kKind                         "product"
 //   std::string text() const      everything that an algorithm depends on, as the key of stored choices
@@ -41,7 +41,7 @@ class Library {
   virtual ~Library() = default;
   // Name and version, for keys of stored choices and for messages. Empty if the library cannot be opened.
   virtual std::string identity() const = 0;
-  // The types, among BP_COMPUTE_*, in which problems of `dtype` are computed if that is allowed.
+  // The compute types (BP_COMPUTE_*) in which the library computes problems of `dtype` if they are allowed.
   virtual uint32_t compute_types(bp_dtype_t dtype) const = 0;
   // At most `most` algorithms, best first by the library's own estimate. If there are none, sets `why_none`.
   virtual std::vector<LibraryAlgorithm> algorithms(const Problem& problem, size_t most,

@@ -45,7 +45,7 @@ class LibraryChoices {
   const LibraryUse use_;
   std::mutex choosing_;  // measurements would disturb each other
   std::mutex mutex_;
-  std::map<std::string, Known> known_;  // by Problem::text; only one algorithm once it is chosen
+  std::map<std::string, Known> known_;  // by Problem::text; once an algorithm is chosen, it is the only one
 };
 using Products = LibraryChoices<ProductProblem>;
 using Convolutions = LibraryChoices<ConvolutionProblem>;

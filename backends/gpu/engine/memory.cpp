@@ -68,8 +68,8 @@ bp_buffer_t Device::allocate(const bp_allocate_t& what) {
   return result;
 }
 
-// Waits for the stream, which may still use the memory, if that is host memory or was imported with a function to call
-// on release.
+// Waits for the stream, which may still use the memory, if the buffer is host memory, or was imported with a function
+// that is called on release.
 void Device::release(const bp_buffer_t& buffer, bp_stream_t* stream) noexcept {
   auto* const memory = reinterpret_cast<Allocation*>(buffer.memory);
   if (stream != nullptr && (memory == nullptr || memory->release != nullptr))
@@ -181,7 +181,9 @@ bp_buffer_t Device::import_memory(uint32_t index, const bp_external_t& external)
 }
 
 bp_external_t Device::export_memory(const bp_buffer_t& buffer, uint32_t kind) {
-  if (kind != memory_kind_.kind || buffer.memory == nullptr) {
+  if (buffer.memory == nullptr)
+    throw sdk::Error(BP_UNSUPPORTED, "host memory cannot be exported; allocate the buffer in space 'device'");
+  if (kind != memory_kind_.kind) {
     throw sdk::Error(BP_UNSUPPORTED, "memory cannot be exported as kind " + std::to_string(kind) +
                                          "; memory of space 'device' is exported as a " +
                                          std::string(memory_kind_.name));

@@ -17,7 +17,8 @@
 
 namespace backplane::gpu {
 
-// Constant device memory: a weight, a table that the planner computed, or the result of kernels that read only these.
+// Constant device memory: a weight, a table that the planner computed, or the result of kernels that read only
+// constants.
 using Constant = Buffer;
 
 // A piece of memory that kernels read or write.
@@ -55,7 +56,8 @@ struct Launch {
   std::array<size_t, 3> local{1, 1, 1};
   uint32_t node = 0;  // the node's index in the graph
   bool once = false;  // reads only constants, so it runs once, when the plan is prepared
-  // Copies what it reads to what it writes, element by element: left out where both are the same memory.
+  // Copies the storage that it reads to the one that it writes, element by element. A run leaves this launch out if
+  // both are the same memory.
   bool is_copy = false;
 };
 

@@ -47,8 +47,8 @@ TEST(Pack, TensorsThatLiveAtOnceDoNotOverlap) {
   pack(s.plan, 32);
   for (const auto& [one, other] : {std::pair{a, b}, {a, c}, {b, c}}) {
     const bool before = s.offset(one) + s.plan.storages[one].bytes <= s.offset(other);
-    const bool behind = s.offset(other) + s.plan.storages[other].bytes <= s.offset(one);
-    EXPECT_TRUE(before || behind) << one << " and " << other;
+    const bool after = s.offset(other) + s.plan.storages[other].bytes <= s.offset(one);
+    EXPECT_TRUE(before || after) << one << " and " << other;
     EXPECT_EQ(s.offset(one) % 32, 0u);
   }
 }

@@ -342,7 +342,9 @@ void Planner::add_node() {
 void Planner::emit(const sdk::Node& node) {
   const Row& row = context_.table.require(node, {context_.caps, context_.compute_types});
   if (compute_on_host(node, row.host)) return;
-  if (row.emit == nullptr) throw sdk::Error(BP_UNSUPPORTED, "the host cannot compute it for these extents");
+  if (row.emit == nullptr)
+    throw sdk::Error(BP_UNSUPPORTED,
+                     "only the host computes this operator, and it cannot for these inputs and extents");
   Emit e(*this, node);
   row.emit(e, row.with);
   for (uint32_t i = 0; i < node.output_count(); ++i) {
@@ -472,17 +474,17 @@ Tensor Planner::add_result(const sdk::Value& value, Shape shape) {
   return states_[value.index()].tensor = add_tensor(value.dtype(), std::move(shape), std::move(storage));
 }
 
-// Checks computed extents, also against those that the model declares.
+// Throws if computed extents are negative or differ from those that the model declares.
 void Planner::check_extents(const sdk::Value& value, const Shape& shape) const {
   if (std::ranges::any_of(shape, [](int64_t extent) { return extent < 0; }))
-    throw sdk::Error(BP_INVALID_ARGUMENT,
-                     "its output '" + std::string(value.name()) + "' would have extents " + to_string(shape));
+    throw sdk::Error(BP_INVALID_ARGUMENT, "its output '" + std::string(value.name()) + "' would have extents " +
+                                              to_string(shape) + ", of which none may be negative");
   if (value.rank() < 0) return;
   bool same = static_cast<size_t>(value.rank()) == shape.size();
   for (uint32_t i = 0; same && i < shape.size(); ++i) same = value.extent(i) < 0 || value.extent(i) == shape[i];
   if (!same) {
-    throw sdk::Error(BP_INVALID_MODEL, "its output '" + std::string(value.name()) + "' is declared as " +
-                                           to_string(value.extents()) + " but would be " + to_string(shape));
+    throw sdk::Error(BP_INVALID_MODEL, "its output '" + std::string(value.name()) + "' is declared with extents " +
+                                           to_string(value.extents()) + " but would have " + to_string(shape));
   }
 }
 
@@ -515,7 +517,7 @@ bool Planner::is_constant(uint32_t storage) const {
   const Launch* writer = nullptr;
   for (const Launch& launch : plan_.launches) {
     if (std::ranges::count(launch.writes, storage) == 0) continue;
-    if (writer != nullptr) return false;  // as in `mark_constants`
+    if (writer != nullptr) return false;  // `mark_constants` marks no storage with several writers
     writer = &launch;
   }
   return writer != nullptr && writer->writes.size() == 1 &&

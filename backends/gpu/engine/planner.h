@@ -62,7 +62,7 @@ class LaunchBuilder {
   size_t launch_;
 };
 
-// An operand of a formula: a view, or an input of the node, which is fused if it is not computed yet.
+// An operand of a formula: a view, or an input of the node. An input that is a pending formula may be fused.
 struct Operand {
   Operand(uint32_t slot) : slot(slot) {}
   Operand(View view) : view(std::move(view)) {}
@@ -107,7 +107,7 @@ class Emit {
   // Sets output 0 to a formula over inputs, all broadcast together; $k is input `slots[k]`, or input k without `slots`.
   // `dtype` is the result's type.
   void elementwise(std::string code, bp_dtype_t dtype, const std::vector<uint32_t>& slots);
-  void elementwise(std::string code);  // of all inputs, of input 0's type
+  void elementwise(std::string code);  // over all inputs; the result has input 0's type
   // Sets output 0 to a formula over views with strides along `shape`: $k is operands[k].
   void formula(std::string code, bp_dtype_t dtype, const Shape& shape, const std::vector<Operand>& operands);
   // Like `formula`, but adds the launch now instead of deferring it. The result is scratch memory of this node.
@@ -158,8 +158,8 @@ class Planner {
   // Emits every node; may be called once. The plan's kernels are not built yet, and its arena is not packed. Throws
   // InputsUnknown, or an sdk::Error that names the node.
   Plan make();
-  // The extents of the island's outputs. May be called once, instead of `make`. Needs no bytes of inputs: a node that
-  // depends on some has results with static extents.
+  // The extents of the island's outputs. May be called once, instead of `make`. Reads no bytes of inputs: for a node
+  // that depends on some, takes the extents that the model declares, which must be static.
   std::vector<Shape> output_shapes();
 
  private:
@@ -167,10 +167,10 @@ class Planner {
   friend class LaunchBuilder;
 
   struct State {
-    Tensor tensor;                      // empty until it is computed
-    std::optional<Expression> pending;  // how to compute it, until then
-    std::optional<HostValue> host;      // its elements, if the host computed them
-    std::vector<std::byte> bytes;       // of these elements
+    Tensor tensor;                      // empty until a launch computes the value
+    std::optional<Expression> pending;  // a formula for the value, of which no launch exists yet
+    std::optional<HostValue> host;      // the value's elements, if the host computed them
+    std::vector<std::byte> bytes;       // the elements of `host` as a tensor has them in memory
     bool known() const { return tensor || pending || host; }
     const Shape& shape() const { return pending ? pending->shape : tensor ? tensor.shape : host->shape; }
   };

@@ -33,7 +33,8 @@ sdk::Verdict Row::judge(const sdk::Node& node, const sdk::Query<DeviceCaps>& que
 
 namespace {
 
-// Follows a value to what it is computed from; gives up after `left` nodes.
+// Whether the host can compute the value from constants and extents. Visits the nodes that the value is computed from,
+// and decrements `left` for each; returns false when `left` is used up.
 bool follows_from_extents(const Table& table, const sdk::Value& value, uint32_t& left) {
   if (!value || !value.has_static_shape() || !is_host_dtype(value.dtype())) return false;
   if (elements(value.extents()) > kMostOnHost) return false;

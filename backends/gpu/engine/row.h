@@ -14,14 +14,14 @@ namespace backplane::gpu {
 
 class Emit;
 
-// What computes an operator's sums: the engine's kernels, or the driver's library of products or of convolutions if it
-// has one.
+// What computes an operator's sums: the engine's kernels, or the driver's library of products or of convolutions where
+// the driver has one.
 enum class SummedBy { kKernels, kProducts, kConvolutions };
 
-// An output that may be written to the memory of an input: each element has the same place in both.
+// An output that may be written to the memory of an input: corresponding elements have the same offset in both.
 struct InPlace {
   uint32_t input, output;
-  bool same_extents;  // of every call; if not, only of those where equal ones are known, by number or name
+  bool same_extents;  // true: both always have equal extents; false: only where they are known to, by number or name
 };
 
 // An operator, from `since_version` up to the version of its next row.
@@ -40,7 +40,8 @@ struct Row {
   SummedBy summed_by = SummedBy::kKernels;
   std::span<const InPlace> in_place = {};
   HostRule host = {};
-  std::string_view fault = "an index is out of range for its dimension";  // what LaunchBuilder::fault reports
+  // The error of a run in which a kernel of this operator reported a fault (LaunchBuilder::fault).
+  std::string_view fault = "an index is out of range for its dimension";
 
   constexpr Row updating(std::span<const InPlace> pairs) const {
     Row row = *this;
@@ -59,8 +60,8 @@ struct Row {
 
 using Table = sdk::RowTable<Row, DeviceCaps>;
 
-// Whether the planner computes the value on the host, from extents and constants (engine/host_value.h), in at most
-// kMostFollowed nodes.
+// Whether the planner computes the value on the host, from extents and constants (engine/host_value.h). Follows the
+// value back through at most kMostFollowed nodes; if that is not enough, returns false.
 inline constexpr uint32_t kMostFollowed = 64;
 bool is_computed_on_host(const Table& table, const sdk::Value& value);
 

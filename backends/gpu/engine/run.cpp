@@ -94,7 +94,7 @@ void Instance::start_in(Stream& stream) {
       if (!work->ended.empty())
         last = work->ended.back();
       else if (!work->launched.empty())
-        last = work->launched.back();  // NULL if nothing was enqueued for it
+        last = work->launched.back();  // NULL if the last launch was left out
       if (last == nullptr) last = run_queue_->mark();
     });
     // Commands that were enqueued before a failure may wait for points that this thread signals after the call, so the
@@ -122,12 +122,13 @@ void Instance::add_to_capture() {
     throw sdk::Error(status, "the framework is capturing the stream: " + text);
   };
   if (shapes_changed_ || bindings_changed_) refuse(BP_BAD_STATE, "run with these bindings once before the capture");
-  if (!plan_->host_inputs.empty()) refuse(BP_UNSUPPORTED, "the host reads an input in every run");
+  if (!plan_->host_inputs.empty())
+    refuse(BP_UNSUPPORTED, "the host reads an input in every run; make it a constant of the model");
   if (sync_->must_wait() || !sync_->signals().empty())
     refuse(BP_UNSUPPORTED, "a run cannot wait for semaphores or signal them");
   for (const auto* side : {&inputs_, &outputs_})
     for (const auto& memory : *side)
-      if (!memory->is_on_device()) refuse(BP_UNSUPPORTED, "bind device memory");
+      if (!memory->is_on_device()) refuse(BP_UNSUPPORTED, "an input or output is in host memory: bind device memory");
   keep_for_graph();
   enqueue_captured(*run_queue_);
   const auto sync = std::move(sync_);

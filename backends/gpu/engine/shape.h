@@ -30,8 +30,8 @@ struct Tensor {
   size_t rank() const { return shape.size(); }
 };
 
-// Which dimensions `axes` name. Throws BP_INVALID_ARGUMENT if one is repeated, and as axis_of does if one is out of
-// range.
+// Returns, for each of `rank` dimensions, whether `axes` names it. Throws BP_INVALID_ARGUMENT if one is repeated, and
+// as axis_of does if one is out of range.
 std::vector<bool> axis_set(const std::vector<int64_t>& axes, size_t rank);
 
 // The name of a type in kernels: "f32", "i64", "b8". kernels/types.cl defines its storage and arithmetic types.

@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kChains = 16;        // as in kernels/throughput.cl
 constexpr int kRepeats = 8;           // the shortest time counts: disturbances only make a measurement slower
-constexpr double kMostSeconds = 0.1;  // no further repetition once all together have taken this long
+constexpr double kMostSeconds = 0.1;  // no further repetition once all repetitions together have taken this long
 constexpr int kLaunches = 32;
 constexpr double kEnoughSeconds = 3e-3;  // how long one launch of `arithmetic` should take
 constexpr double kSlowSeconds = 50e-3;   // if 1/64 of the buffer takes longer, the rest is not measured

@@ -9,7 +9,8 @@
 namespace backplane::gpu {
 namespace {
 
-// The shortest of `times`, in order; the last one repeats. `calls`: how many were measured.
+// What shortest_time returns if its measurements are `times`, in order, and then the last one again and again. Sets
+// `calls` to the number of measurements.
 double shortest_of(const std::vector<double>& times, size_t& calls) {
   calls = 0;
   return shortest_time([&] { return times[std::min(calls++, times.size() - 1)]; });

@@ -26,8 +26,8 @@ int64_t below(int64_t limit, int64_t n) {
   return n >= limit ? limit : static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(n)));
 }
 
-// The least number of work items along z that a group needs for at most `most` groups there. It divides z, as kernels
-// do not check their bounds along z. At most `limit`, and 64, which is CUDA's limit; 1 if there is no such number.
+// The smallest extent of a group along z with which z work items form at most `most` groups. It divides z, as kernels
+// do not check their bounds along z, and is at most `limit` and at most 64, CUDA's limit. Returns 1 if there is none.
 size_t depth_of_groups(int64_t z, size_t most, size_t limit) {
   const auto all = static_cast<size_t>(std::max<int64_t>(z, 1));
   for (size_t depth = (all - 1) / most + 1; depth <= std::min<size_t>(limit, 64); ++depth)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The index of the largest (BETTER is >) or smallest (<) element of x[outer][n][inner] along n. NaN beats any number.
-// TYPE is the type of x. Of equal elements, the first wins, or the last with LAST. A row is the n elements of one
+// The index of the largest (BETTER is >) or smallest (BETTER is <) element of x[outer][n][inner] along n. NaN beats any
+// number. TYPE is the type of x. Of equal elements, the first wins; with LAST, the last. A row is the n elements of one
 // (outer, inner). A work item compares WIDE adjacent elements of one row at a time: WIDE is 1, or inner is 1 and n is at
 // least WIDE. With ACROSS, it instead compares WIDE adjacent rows at a time, and inner is at least WIDE.
 #ifdef LAST

@@ -5,7 +5,7 @@
 //           is not added but hides keys where it is 0
 // AHEAD     a query sees only keys at most `ahead` positions after its own, which is past + i for query i
 // BEHIND    a query sees only keys at most `behind` positions before its own
-// LENGTHS   batch b sees only its first lengths[b] keys, and its queries have the last of these positions
+// LENGTHS   batch b sees only its first lengths[b] keys, and its queries have the last `queries` of these positions
 kernel void attention_mask(GLOBAL const float* scores, GLOBAL const S(MASK)* mask, GLOBAL const long* lengths,
                            GLOBAL float* y, int total, int heads, int queries, int keys, int batch_stride,
                            int head_stride, int query_stride, int mask_keys, int past, int ahead,

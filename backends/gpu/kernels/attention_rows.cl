@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention of few queries: a group of LANES work items computes one row of the result, in fp32, and reads each key and
-// value once. Tensors of TYPE are viewed as [batch, heads, length, size], with strides whose last one is 1; SIZE and
-// VSIZE are the sizes of keys and values. `repeat` heads of queries share a head of keys and values. Scores are multiplied
-// by `scale`, and with CAPPED limited to `cap`. MASKED, BOOLEAN, AHEAD, BEHIND and LENGTHS are as in attention_mask.cl;
-// WITH_SINK, each row has a further score, sinks[head * sink_stride] of type SINK, but no value for it. A row that sees no
-// key is 0.
+// value once. Tensors of TYPE are viewed as [batch, heads, length, size], addressed by strides; the elements of a head are
+// contiguous. SIZE and VSIZE are the sizes of keys and values. `repeat` heads of queries share a head of keys and values.
+// Scores are multiplied by `scale`, and with CAPPED limited to `cap`. MASKED, BOOLEAN, AHEAD, BEHIND and LENGTHS are as in
+// attention_mask.cl. With WITH_SINK, each row has one more score, sinks[head * sink_stride] of type SINK, which counts in
+// the sum but has no value. The result of a query that sees no key is 0.
 //
-// Keys are visited LANES at a time. After each step, `most` is the greatest score so far, `sum` the sum of
-// exp(score - most), and `part` the sum of values times these: both are scaled when `most` grows.
+// Keys are visited LANES at a time. After each step, `most` is the greatest score so far, `sum` is the sum of the weights
+// exp(score - most), and `part` the sum of the values times their weights. When `most` grows, `sum` and `part` are scaled
+// to the new weights.
 #define PARTS ((VSIZE + LANES - 1) / LANES)
 JOINED(sum_of, float, a + b)
 JOINED(greatest, float, GREATER(a, b))
@@ -80,7 +81,7 @@ kernel void attention_rows(GLOBAL const S(TYPE)* q, GLOBAL const S(TYPE)* k, GLO
     const float weight = score == -INFINITY ? 0 : exp(score - grown);
     const float kept = most == grown ? 1 : exp(most - grown);
     weights[lane] = weight;
-    sum = sum * kept + sum_of(weight, shared);  // also waits for all weights
+    sum = sum * kept + sum_of(weight, shared);  // also waits until all lanes have written `weights`
     const int count = min(LANES, end - base);
     for (int p = 0; p < PARTS; ++p) {
       const int d = p * LANES + lane;
@@ -90,7 +91,7 @@ kernel void attention_rows(GLOBAL const S(TYPE)* q, GLOBAL const S(TYPE)* k, GLO
       part[p] = mixed;
     }
     most = grown;
-    barrier(CLK_LOCAL_MEM_FENCE);  // before the weights change
+    barrier(CLK_LOCAL_MEM_FENCE);  // before the next step overwrites `weights`
   }
   for (int p = 0; p < PARTS; ++p) {
     const int d = p * LANES + lane;

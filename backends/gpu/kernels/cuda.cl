@@ -28,8 +28,8 @@ inline size_t get_group_id(int d) { return d == 0 ? blockIdx.x : d == 1 ? blockI
 inline size_t get_local_size(int d) { return d == 0 ? blockDim.x : d == 1 ? blockDim.y : blockDim.z; }
 inline size_t get_global_id(int d) { return get_group_id(d) * get_local_size(d) + get_local_id(d); }
 
-// JOINED of kernels/types.cl with the same order, but within a warp values are exchanged without memory and barriers. All
-// warps of a group do the same; only the result of the first one is used.
+// Like JOINED of kernels/types.cl, and in the same order, but work items of a warp exchange values without memory and
+// barriers. All warps of a group execute the exchange; only the result of the first warp is used.
 #define WARP (LANES < 32 ? LANES : 32)
 #define WARP_MASK (0xffffffffu >> (32 - WARP))
 #define JOINED(name, type, join)                                    \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running sums (JOIN is +, FIRST is 0) or products (*, 1) along n of [outer][n][inner]. TYPE is the element type.
-// REVERSE: starts at the end of n. EXCLUSIVE: each result excludes the element at its position.
+// Running sums (JOIN is +, FIRST is 0) or products (JOIN is *, FIRST is 1) along n of [outer][n][inner]. TYPE is the
+// element type. REVERSE: runs from the end of n to its beginning. EXCLUSIVE: a result excludes the element at its own index.
 kernel void cumulative(GLOBAL const S(TYPE)* x, GLOBAL S(TYPE)* y, int rows, int n, int inner) {
   const int row = (int)get_global_id(0);
   if (row >= rows) return;

@@ -12,7 +12,7 @@
 // INTEGER   TYPE is an integer type: multiplies and adds instead of calling fma
 // DEPTH     columns of A and lines of B that are in local memory at a time, for a group of GROUP_ROWS × GROUP_COLUMNS
 //           work items. Without DEPTH, each item reads global memory, and tiles at the edges are moved back to end with
-//           the matrix: where tiles overlap, both compute equal results. The host chooses tiles no larger than y.
+//           the matrix: where two tiles overlap, both compute the same results. The host chooses tiles no larger than y.
 // WINDOWS   B is not stored: its line (c, kd, kh, kw) is channel c of x in the layout of kernels/polyphase.cl, starting
 //           at the first position of the window's tap (kd, kh, kw). KERNEL_*, STRIDE_*, DILATION_* and PHASES_* for D,
 //           H, W describe the window.
@@ -20,9 +20,9 @@
 //           Without GAPS, a tile is within one image row of y.
 // PANELS    B is stored in panels: blocks of columns as wide as a tile, each stored line after line. The last panel is
 //           moved back to end with the matrix, as tiles are.
-// EPILOGUE  EPILOGUE(v, at, row, column) is the element to store in y[at] for the sum v; row is the index of a bias for
-//           each row, column that of a bias for each column. EPILOGUE_PARAMETERS are kernel parameters that it uses
-//           (engine/epilogue.cpp).
+// EPILOGUE  EPILOGUE(v, at, row, column) is the element to store in y[at] for the sum v; `row` is the index into a bias
+//           with one element per row, `column` into one with one element per column. EPILOGUE_PARAMETERS are the kernel
+//           parameters that EPILOGUE uses (engine/epilogue.cpp).
 #if VECTOR == 1
 typedef C(TYPE) vector_t;
 #define READ(p, i) LOAD(TYPE, p, i)

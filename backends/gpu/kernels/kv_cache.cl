@@ -23,8 +23,8 @@ kernel void kv_positions(GLOBAL const int* lengths, GLOBAL const int* total, GLO
 
 // Fills a cache: `past`, then the new tokens, then zeros. `fresh` is [batch][heads][queries][size], addressed by strides
 // and an offset. TYPE is a type of the elements' size. `past` and `y` may be the same memory if `past_capacity` is
-// `capacity`: elements keep their positions then, and are not moved. After a fault nothing is written, so that a cache that is
-// updated in place is lost in no run with wrong positions.
+// `capacity`: then the elements of `past` are already in place and are not copied. After a fault, nothing is written: a run
+// with wrong positions must not destroy a cache that is updated in place.
 kernel void kv_append(GLOBAL const S(TYPE)* past, GLOBAL const S(TYPE)* fresh, GLOBAL const long* ends,
                       GLOBAL S(TYPE)* y, int total, int heads, int capacity, int size, int past_capacity, int queries,
                       int batch_stride, int head_stride, int token_stride, int offset,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Local response normalization: divides each element of x[n][channels][inner] by POWER(BIAS + ALPHA · s), where s is
-// the sum of squares over the channels from BEFORE before the element's channel to AFTER after it. TYPE is the element
-// type, ALPHA is alpha / size, and POWER(v) is v to the power of beta.
+// the sum of squares over the element's channel, the BEFORE channels before it and the AFTER channels after it. TYPE is
+// the element type, ALPHA is alpha / size, and POWER(v) is v to the power of beta.
 kernel void lrn(GLOBAL const S(TYPE)* restrict x, GLOBAL S(TYPE)* restrict y, int channels, int inner) {
   const int i = (int)get_global_id(0), channel = (int)get_global_id(1);
   if (i >= inner || channel >= channels) return;

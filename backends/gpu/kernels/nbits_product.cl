@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multiplies a[rows][k] by the transpose of weights that are stored as quantized values of BITS bits: the weight in
-// line i of a column is (value - zero) * scale, where the scale and the zero point are those of i's block. A column has
-// `blocks` blocks of BLOCK values, of which the last may have unused ones. Sums are in fp32.
+// y[rows][columns] is a[rows][k] times the transpose of the weights [columns][k], plus the bias. The weights are stored
+// as quantized values of BITS bits: element i of a column (0 <= i < k) is (value - zero) * scale, with the zero point and
+// the scale of the block that i belongs to. A column has `blocks` blocks of BLOCK values; the last block may have unused
+// values at its end. Sums are in fp32.
 //
-// TYPE, SCALE  types of a and y, and of the scales
-// ZERO         the type of zeros[column][block]; u8: they are packed like the values, and each column begins with a byte
-//              of its own. Undefined: every zero point is 2^(BITS - 1)
-// GROUPED      line i belongs to block groups[i]; otherwise to block i / BLOCK. A block that does not exist sets fault[0]
-//              to `node`
-// BIAS         the type of bias[column]; undefined: none
-// ROWS         rows of a that a work item computes, from the first of its own on
-// LANES        work items that share a column
+// TYPE       type of a and y
+// SCALE      type of scales[column][block]
+// ZERO       type of zeros[column][block]; if undefined, every zero point is 2^(BITS - 1)
+// ZERO_BITS  bits of a zero point that is packed like the values; the zero points of each column begin at a whole byte.
+//            0: zero points are not packed
+// GROUPED    element i belongs to block groups[i]; otherwise to block i / BLOCK. If groups[i] is no block, sets fault[0]
+//            to `node`
+// BIAS       type of bias[column]; if undefined, there is no bias
+// ROWS       consecutive rows of a that a work item multiplies by its column
+// LANES      work items that share these rows and a column
 #if LANES > 1
 JOINED(joined, float, a + b)
 #endif

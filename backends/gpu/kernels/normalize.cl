@@ -5,8 +5,8 @@
 // TYPE, OUT         the types of x and y
 // CENTERED          subtracts the mean; without it, 0 is used instead of the mean
 // SCALE, SHIFT      multiplies by a scale, adds a shift; both of SCALE_TYPE, one for each element of a row
-// BY_CHANNEL        one scale and one shift for each channel of `span` elements; a row has n / span channels, and
-//                   the first is number row % period * (n / span)
+// BY_CHANNEL        one scale and one shift for each channel of `span` elements; a row has n / span channels, and the
+//                   scale and shift of its first channel have the index row % period * (n / span)
 // MEAN              writes each row's mean in fp32
 // DEVIATION         writes each row's factor 1 / sqrt(variance + epsilon) in fp32
 #if LANES > 1

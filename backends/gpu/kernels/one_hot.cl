@@ -6,7 +6,8 @@ kernel void one_hot(GLOBAL const S(INDEX)* indices, GLOBAL const S(TYPE)* values
   const int i = (int)get_global_id(0);
   if (i >= total) return;
   const C(INDEX) index = LOAD(INDEX, indices, i / (inner * depth) * inner + i % inner);
-  // Indices beyond 32 bits are out of range. Some do not fit into long: large unsigned integers, infinity, NaN.
+  // Indices beyond 32 bits are out of range. Those that `long` cannot hold (large unsigned integers, infinity, NaN) are not
+  // converted.
   const float about = (float)index;
   long at = about > -4294967296.0f && about < 4294967296.0f ? (long)index : depth;
   if (at < 0) at += depth;

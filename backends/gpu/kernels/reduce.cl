@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reduces x[outer][n][inner] of TYPE to y[outer][inner]. A row is the n elements of one (outer, inner).
 //
-// FIRST        the contributions of no elements, combined
+// FIRST        the neutral element of JOIN, such as 0 for a sum; the result without any contributions is FINISH(FIRST)
 // MAP(v)       the contribution of element v
 // JOIN(a, b)   combines two contributions
 // FINISH(a)    the result, from all contributions combined

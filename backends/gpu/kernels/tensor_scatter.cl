@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes update[batch][outer][length][inner] to y[batch][outer][times][inner], from position starts[batch] of `times` on;
 // with CIRCULAR, positions beyond the end continue at 0. TYPE is a type of the elements' size. `batch_count` is the
-// number of elements that a batch has in `update`. A position out of range sets fault[0] to `node`, and nothing is written
-// there.
+// number of elements that a batch has in `update`. A start out of range sets fault[0] to `node`, and the batch's update is
+// not written.
 kernel void tensor_scatter(GLOBAL const S(TYPE)* update, GLOBAL const long* starts, GLOBAL S(TYPE)* y, int total,
                            int times, int length, int inner, int batch_count,
                            GLOBAL int* fault, int node) {

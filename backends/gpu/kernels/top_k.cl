@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The k greatest (BEFORE is >) or smallest (<) elements of [outer][n][inner] along n, sorted, and their indices. TYPE is
-// the element type. Each work item counts the elements of its row that come before its own in sorted order; the count is
-// its element's position in the result.
+// the element type. Each work item has one element, and counts the elements of the row that come before it in sorted order;
+// the count is the element's position in the result.
 kernel void top_k(GLOBAL const S(TYPE)* x, GLOBAL S(TYPE)* y, GLOBAL long* indices, int rows, int n, int inner, int k) {
   const int i = (int)get_global_id(0), row = (int)get_global_id(1);
   if (i >= n || row >= rows) return;

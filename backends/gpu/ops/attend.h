@@ -33,18 +33,18 @@ struct AttentionRules {
   float scale = 1;
   float softcap = 0;  // 0: no cap
   AttentionMask mask;
-  // [batch], INT64: how many keys each batch has; its queries have the last of these positions. May be empty.
+  // [batch], INT64: how many keys each batch has; its n queries have the last n of these positions. May be empty.
   Tensor lengths;
   int64_t past = 0;                 // without lengths: the position of the first query
   int64_t ahead = -1, behind = -1;  // how many keys after and before its own position a query sees; -1: all
   Tensor sinks;                     // [heads] or [1]: a score that each row has besides those of its keys; may be empty
-  // The step whose scores are written to output 3, a number of qk_matmul_output_mode, or -1.
+  // The step whose scores are written to output 3: a value of qk_matmul_output_mode, or -1 for none.
   int64_t shown = -1;
 };
 
 // Sets output 0 to the results of attention, [batch, query heads, queries, size of v], or [batch, queries, heads *
-// size] if `packed`. Each head of k and v serves as many consecutive heads of q as the numbers of heads require. Throws
-// if q, k and v do not fit each other.
+// size] if `packed`. Each head of k and v serves q.heads / k.heads consecutive heads of q. Throws if q, k and v do not
+// fit each other.
 void attend(Emit& e, const Heads& q, const Heads& k, const Heads& v, const AttentionRules& rules, bool packed);
 
 }  // namespace backplane::gpu

@@ -19,8 +19,8 @@ Heads with_past(Emit& e, const Heads& fresh, uint32_t past_slot, uint32_t slot) 
   Shape shape = fresh.shape();
   shape[2] = before;
   if (past && past.shape != shape)
-    throw sdk::Error(BP_TYPE_MISMATCH,
-                     "the past has shape " + to_string(past.shape) + " but must have " + to_string(shape));
+    throw sdk::Error(BP_TYPE_MISMATCH, std::string(past_slot == kPastKey ? "past_key" : "past_value") + " has shape " +
+                                           to_string(past.shape) + " but must have " + to_string(shape));
   shape[2] += fresh.length;
   const Tensor all = e.has_output(slot) ? e.output(slot, shape) : e.scratch(fresh.tensor.dtype, shape);
   View target{all, dense_strides(shape), 0};
@@ -37,7 +37,8 @@ AttentionMask mask_of(const Tensor& mask, const Shape& scores) {
   Shape seen = scores;
   seen[3] = keys;
   if (keys > scores[3] || (keys == 1 && scores[3] != 1))
-    throw sdk::Error(BP_TYPE_MISMATCH, "a mask " + to_string(mask.shape) + " does not fit scores " + to_string(scores));
+    throw sdk::Error(BP_TYPE_MISMATCH, "the mask of shape " + to_string(mask.shape) + " does not fit scores of shape " +
+                                           to_string(scores) + ", [batch, heads, queries, keys]");
   return {mask, broadcast_view(mask, seen).strides, keys};
 }
 

@@ -115,8 +115,8 @@ void emit_convolution(Emit& e, Convolution c) {
   const int64_t maps = c.k.shape[0];
   c.groups = e.node.int_attribute("group", 1);
   if (c.groups <= 0 || maps % c.groups != 0 || c.x.shape[1] != c.k.shape[1] * c.groups)
-    throw sdk::Error(BP_TYPE_MISMATCH, "weights " + to_string(c.k.shape) + " in " + std::to_string(c.groups) +
-                                           " groups do not fit " + to_string(c.x.shape));
+    throw sdk::Error(BP_TYPE_MISMATCH, "weights of shape " + to_string(c.k.shape) + " in " + std::to_string(c.groups) +
+                                           " groups do not fit input 0 of shape " + to_string(c.x.shape));
   if (c.bias && c.bias.shape != Shape{maps})
     throw sdk::Error(BP_TYPE_MISMATCH, "the bias has shape " + to_string(c.bias.shape) + " instead of " +
                                            to_string(Shape{maps}) + ", one number per channel");

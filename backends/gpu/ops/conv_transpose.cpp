@@ -14,8 +14,8 @@ void emit_conv_transpose(Emit& e, std::string_view) {
   const Tensor x = e.input(0), k = e.input(1), bias = e.input(2);
   const int64_t groups = e.node.int_attribute("group", 1), maps = k.shape[1] * groups;
   if (groups <= 0 || x.shape[1] % groups != 0 || x.shape[1] != k.shape[0])
-    throw sdk::Error(BP_TYPE_MISMATCH, "weights " + to_string(k.shape) + " in " + std::to_string(groups) +
-                                           " groups do not fit " + to_string(x.shape));
+    throw sdk::Error(BP_TYPE_MISMATCH, "weights of shape " + to_string(k.shape) + " in " + std::to_string(groups) +
+                                           " groups do not fit input 0 of shape " + to_string(x.shape));
   if (bias && bias.shape != Shape{maps})
     throw sdk::Error(BP_TYPE_MISMATCH, "the bias has shape " + to_string(bias.shape) + " instead of " +
                                            to_string(Shape{maps}) + ", one number per channel");

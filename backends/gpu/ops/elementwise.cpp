@@ -36,8 +36,8 @@ void emit_formula(Emit& e, std::string_view formula) {
 // Unlike the other operators of two inputs, SwiGLU does not broadcast.
 void emit_swiglu(Emit& e, std::string_view formula) {
   if (e.shape(0) != e.shape(1))
-    throw sdk::Error(BP_INVALID_ARGUMENT,
-                     "shapes " + to_string(e.shape(0)) + " and " + to_string(e.shape(1)) + " differ");
+    throw sdk::Error(BP_INVALID_ARGUMENT, "the inputs have shapes " + to_string(e.shape(0)) + " and " +
+                                              to_string(e.shape(1)) + "; they must be equal");
   emit_formula(e, formula);
 }
 
@@ -110,7 +110,7 @@ void emit_pow(Emit& e, std::string_view) {
   const bp_dtype_t base = e.node.input(0).dtype();
   const std::optional<float> exponent = e.scalar(1);
   if (exponent == 2.0f) return e.elementwise("$0 * $0", base, {0, 1});
-  // Unlike the root, this power of -infinity is infinity, and that of -0 is 0.
+  // Unlike sqrt, Pow with exponent 0.5 maps -infinity to infinity, and -0 to 0.
   if (exponent == 0.5f) return e.elementwise("fabs(isinf($0) ? $0 : sqrt($0))", base, {0, 1});
   e.elementwise("pow($0, ($T)$1)", base, {0, 1});
 }
@@ -190,7 +190,7 @@ Verdict supports_prelu(const Node& node) {
 
 // The formula of a cast. For floats beyond an integer's range, ONNX leaves the result undefined; this formula saturates
 // to the type, or, for types narrower than 32 bits, saturates to int32 and then wraps. To a 16-bit float it rounds even
-// if the result is not stored, as a model may cast in order to round. Integers of 8 bits are exact in both types.
+// if the result is not stored, as a model may cast in order to round. Integers of 8 bits are exact in fp16 and bf16.
 std::string conversion(bp_dtype_t from, bp_dtype_t to) {
   if (to == BP_DTYPE_BOOL) return "$0 != 0";
   if (from != to && bytes_of(from) > 1 && to == BP_DTYPE_FLOAT16) return "rounded_f16((float)$0)";

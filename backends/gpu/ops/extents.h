@@ -8,7 +8,8 @@
 
 namespace backplane::gpu {
 
-// Reshape. In `to`, 0 stands for the extent in `from` unless `zero_is_zero`, and -1 for the remaining elements.
+// Reshape. In `to`, 0 stands for the extent of the same dimension of `from` unless `zero_is_zero`, and -1 for the
+// extent that keeps the number of elements.
 Shape reshaped(const Shape& from, Shape to, bool zero_is_zero);
 // Squeeze; without axes, all extents of 1 are dropped.
 Shape squeezed(const Shape& from, const std::optional<std::vector<int64_t>>& axes);

@@ -62,7 +62,8 @@ void emit_gather_elements(Emit& e, std::string_view) {
   Shape cut = indices.shape;
   for (size_t d = 0; d < x.rank(); ++d) {
     if (d != axis && cut.at(d) > x.shape[d])
-      throw sdk::Error(BP_TYPE_MISMATCH, "indices " + to_string(cut) + " do not fit " + to_string(x.shape));
+      throw sdk::Error(BP_TYPE_MISMATCH, "indices of shape " + to_string(cut) + " exceed input 0 of shape " +
+                                             to_string(x.shape) + " in dimension " + std::to_string(d));
   }
   cut.at(axis) = x.shape[axis];
   check_indices(e, {x.shape[axis]});
@@ -114,7 +115,9 @@ void emit_gather_nd(Emit& e, std::string_view) {
   const size_t depth = static_cast<size_t>(last);
   if (batches < 0 || batch >= indices.rank() || batch + depth > x.rank() ||
       !std::equal(x.shape.begin(), x.shape.begin() + batches, indices.shape.begin()))
-    throw sdk::Error(BP_TYPE_MISMATCH, "indices " + to_string(indices.shape) + " do not fit " + to_string(x.shape));
+    throw sdk::Error(BP_TYPE_MISMATCH, "indices of shape " + to_string(indices.shape) + " with batch_dims " +
+                                           std::to_string(batches) + " do not fit input 0 of shape " +
+                                           to_string(x.shape));
   Shape shape(indices.shape.begin(), indices.shape.end() - 1);
   shape.insert(shape.end(), x.shape.begin() + static_cast<ptrdiff_t>(batch + depth), x.shape.end());
   const Tensor y = e.output(0, shape);
@@ -166,11 +169,12 @@ void emit_scatter_elements(Emit& e, std::string_view) {
   const Shape shape = e.shape(0);
   const size_t axis = axis_of(e.node.int_attribute("axis", 0), shape.size());
   if (updates.shape != indices.shape)
-    throw sdk::Error(BP_TYPE_MISMATCH,
-                     "updates " + to_string(updates.shape) + " and indices " + to_string(indices.shape) + " differ");
+    throw sdk::Error(BP_TYPE_MISMATCH, "the updates have shape " + to_string(updates.shape) + " but the indices " +
+                                           to_string(indices.shape) + "; they must be equal");
   for (size_t d = 0; d < shape.size(); ++d) {
     if (d != axis && indices.shape.at(d) > shape[d])
-      throw sdk::Error(BP_TYPE_MISMATCH, "indices " + to_string(indices.shape) + " do not fit " + to_string(shape));
+      throw sdk::Error(BP_TYPE_MISMATCH, "indices of shape " + to_string(indices.shape) + " exceed input 0 of shape " +
+                                             to_string(shape) + " in dimension " + std::to_string(d));
   }
   check_indices(e, {shape[axis]});
   std::vector<int32_t> numbers(indices.shape.begin(), indices.shape.end());
@@ -196,7 +200,9 @@ void emit_scatter_nd(Emit& e, std::string_view) {
   const size_t depth = static_cast<size_t>(indices.shape.back());
   Shape expected(indices.shape.begin(), indices.shape.end() - 1);
   if (depth > shape.size())
-    throw sdk::Error(BP_TYPE_MISMATCH, "indices " + to_string(indices.shape) + " do not fit " + to_string(shape));
+    throw sdk::Error(BP_TYPE_MISMATCH, "indices of shape " + to_string(indices.shape) + " select along " +
+                                           std::to_string(depth) + " dimensions, but input 0 has shape " +
+                                           to_string(shape));
   expected.insert(expected.end(), shape.begin() + static_cast<ptrdiff_t>(depth), shape.end());
   if (updates.shape != expected)
     throw sdk::Error(BP_TYPE_MISMATCH,

@@ -64,7 +64,8 @@ void emit_sequence(Emit& e, bp_dtype_t dtype, int64_t count, const At& at) {
 template <class N>
 [[noreturn]] void refuse_range(N start, N limit, N delta) {
   throw sdk::Error(BP_INVALID_ARGUMENT, "a range from " + std::to_string(start) + " to " + std::to_string(limit) +
-                                            " by " + std::to_string(delta) + " has no end or too many elements");
+                                            " by " + std::to_string(delta) + " has no end or more than " +
+                                            std::to_string(kMaxTaps) + " elements");
 }
 
 // For types whose values are exact in double.
@@ -132,7 +133,8 @@ Verdict supports_eye_like(const Node& node) {
 void emit_trilu(Emit& e, std::string_view) {
   const Tensor x = e.input(0);
   const Tensor k = e.has_input(1) ? e.input(1) : e.table(BP_DTYPE_INT64, {}, Shape{0});
-  if (k.count() != 1) throw sdk::Error(BP_INVALID_ARGUMENT, "k has shape " + to_string(k.shape) + ", not one number");
+  if (k.count() != 1)
+    throw sdk::Error(BP_INVALID_ARGUMENT, "k has shape " + to_string(k.shape) + "; it must have one element");
   const Tensor y = e.output(0, x.shape);
   e.launch("triangle", "triangle",
            "-DTYPE=" + std::string(word_name(x.dtype)) + (e.node.int_attribute("upper", 1) != 0 ? " -DUPPER" : ""))
@@ -234,8 +236,8 @@ void emit_space_to_depth(Emit& e, std::string_view) {
   const Shape s = e.shape(0);
   const int64_t b = e.node.int_attribute("blocksize", 0);
   if (s[2] % b != 0 || s[3] % b != 0)
-    throw sdk::Error(BP_INVALID_MODEL, "shape " + to_string(s) + " does not fit blocks of " + std::to_string(b) + "×" +
-                                           std::to_string(b));
+    throw sdk::Error(BP_INVALID_MODEL, "the spatial extents of shape " + to_string(s) +
+                                           " are not multiples of blocksize " + std::to_string(b));
   const bool crd = e.node.text_attribute("mode", "DCR") == "CRD";
   emit_blocks(e, {s[0], s[1], s[2] / b, b, s[3] / b, b},
               crd ? std::vector<size_t>{0, 1, 3, 5, 2, 4} : std::vector<size_t>{0, 3, 5, 1, 2, 4},

@@ -21,7 +21,10 @@ void emit_grid_sample(Emit& e, std::string_view) {
   shape.insert(shape.end(), grid.shape.begin() + 1, grid.shape.end() - 1);
   if (grid.shape[0] != x.shape[0] || grid.shape.back() != static_cast<int64_t>(dims) ||
       (elements(x.shape, 2, x.rank()) == 0 && elements(shape) != 0))
-    throw sdk::Error(BP_TYPE_MISMATCH, "a grid " + to_string(grid.shape) + " does not fit " + to_string(x.shape));
+    throw sdk::Error(BP_TYPE_MISMATCH, "a grid of shape " + to_string(grid.shape) + " cannot sample input 0 of shape " +
+                                           to_string(x.shape) +
+                                           ": their first extents must be equal, the grid's last one must be " +
+                                           std::to_string(dims) + ", and an image must have elements");
   const Tensor y = e.output(0, shape);
   const size_t filter = position(kFilters, e.node.text_attribute("mode", "linear"));
   const size_t padding = position(kPaddings, e.node.text_attribute("padding_mode", "zeros"));

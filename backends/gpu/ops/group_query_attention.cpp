@@ -33,8 +33,8 @@ struct Call {
   Tensor positions, ends;  // INT64 [batch, queries] and [batch]
 };
 
-[[noreturn]] void mismatch(const std::string& what) {
-  throw sdk::Error(BP_TYPE_MISMATCH, what + " do not fit the queries");
+[[noreturn]] void mismatch(const std::string& text) {
+  throw sdk::Error(BP_TYPE_MISMATCH, text);
 }
 
 void require_shape(const Tensor& x, const Shape& shape, const char* name) {
@@ -51,12 +51,13 @@ bool keeps_capacity(const Node& node) {
                              : !past.symbol(2).empty() && past.symbol(2) == present.symbol(2);
 }
 
-// A constant total_sequence_length determines the caches' capacity; otherwise, the model declares it. Caches that are
-// no outputs have room for all tokens.
+// A constant total_sequence_length determines the caches' capacity. Otherwise, the capacity is the one that the model
+// declares for the outputs; caches that are not outputs have room for the past and the new tokens.
 int64_t capacity_of(Emit& e, int64_t past, int64_t queries) {
   if (e.constant(kTotal)) {
     const std::vector<int64_t> total = e.ints(kTotal);
-    if (total.size() != 1 || total[0] < 0) mismatch("elements of total_sequence_length");
+    if (total.size() != 1 || total[0] < 0)
+      mismatch("total_sequence_length is " + to_string(total) + "; it must be one number >= 0");
     return std::max(past, total[0]);
   }
   if (!e.has_output(1)) return past + queries;
@@ -68,7 +69,8 @@ Call call_of(Emit& e) {
   const bool packed = !e.has_input(kKey);
   Call c{.heads = e.node.int_attribute("num_heads", 0), .kv_heads = e.node.int_attribute("kv_num_heads", 0)};
   const int64_t row_heads = c.heads + (packed ? 2 * c.kv_heads : 0);
-  if (x[2] % row_heads != 0 || x[2] == 0) mismatch(std::to_string(row_heads) + " heads");
+  if (x[2] % row_heads != 0 || x[2] == 0)
+    mismatch("query of shape " + to_string(x) + " does not split into " + std::to_string(row_heads) + " heads");
   c.batch = x[0], c.queries = x[1], c.size = x[2] / row_heads;
   const Tensor past = e.input(kPastKey);
   c.past = past ? past.shape[2] : 0;
@@ -81,8 +83,11 @@ Call call_of(Emit& e) {
   require_shape(e.input(kPastValue), cache, "past_value");
   require_shape(e.input(kKey), fresh, "key");
   require_shape(e.input(kValue), fresh, "value");
-  if (elements(e.shape(kLengths)) != c.batch || elements(e.shape(kTotal)) != 1)
-    mismatch("seqlens_k or total_sequence_length");
+  if (elements(e.shape(kLengths)) != c.batch)
+    mismatch("seqlens_k has shape " + to_string(e.shape(kLengths)) + "; it must have one element for each of the " +
+             std::to_string(c.batch) + " sequences");
+  if (elements(e.shape(kTotal)) != 1)
+    mismatch("total_sequence_length has shape " + to_string(e.shape(kTotal)) + "; it must have one element");
   c.positions = e.scratch(BP_DTYPE_INT64, {c.batch, c.queries});
   c.ends = e.scratch(BP_DTYPE_INT64, {c.batch});
   e.launch("kv_cache", "kv_positions", "-DTYPE=u8")
@@ -113,8 +118,11 @@ Tensor rotated(Emit& e, const Call& c, const Tensor& x, int64_t heads) {
   const int64_t dim = 2 * cosines.shape[1];
   if (sines.shape == cosines.shape && dim == 0) return x;
   if (sines.shape != cosines.shape || dim > c.size || cosines.shape[0] == 0)
-    mismatch("cos_cache " + to_string(cosines.shape) + " and sin_cache " + to_string(sines.shape));
-  if (given && given.count() != c.positions.count()) mismatch("position_ids");
+    mismatch("cos_cache of shape " + to_string(cosines.shape) + " and sin_cache of shape " + to_string(sines.shape) +
+             " do not fit each other and heads of size " + std::to_string(c.size));
+  if (given && given.count() != c.positions.count())
+    mismatch("position_ids has shape " + to_string(given.shape) + "; it must have one element for each of the " +
+             std::to_string(c.positions.count()) + " new tokens");
   const Tensor y = e.scratch(x.dtype, x.shape);
   emit_rotation(e, {x, heads, x.shape[2] / c.size, c.size},
                 {cosines, sines, given ? given : c.positions, dim, e.node.int_attribute("rotary_interleaved", 0) != 0},
@@ -147,12 +155,13 @@ Heads appended(Emit& e, const Call& c, const Heads& fresh, uint32_t past_slot, u
   return heads_of(y, 0);
 }
 
-// The bias may have more keys than the caches, which no query sees.
+// attention_bias may have more keys than the caches; no query sees the additional ones.
 AttentionMask bias_of(const Call& c, const Tensor& bias) {
   if (!bias) return {};
   const Shape& shape = bias.shape;
   if ((shape[0] != 1 && shape[0] != c.batch) || (shape[1] != 1 && shape[1] != c.heads) || shape[2] != c.queries)
-    mismatch("elements of attention_bias " + to_string(shape));
+    mismatch("attention_bias has shape " + to_string(shape) + "; it must have [1 or " + std::to_string(c.batch) +
+             ", 1 or " + std::to_string(c.heads) + ", " + std::to_string(c.queries) + ", keys]");
   std::vector<int64_t> strides = dense_strides(shape);
   for (const size_t d : {0u, 1u})
     if (shape[d] == 1) strides[d] = 0;
@@ -162,7 +171,9 @@ AttentionMask bias_of(const Call& c, const Tensor& bias) {
 Tensor sinks_of(Emit& e, const Call& c) {
   const Tensor given = e.input(kSinks);
   if (given) {
-    if (given.count() != c.heads) mismatch("elements of head_sink");
+    if (given.count() != c.heads)
+      mismatch("head_sink has " + std::to_string(given.count()) + " elements, but there are " +
+               std::to_string(c.heads) + " heads");
     return given;
   }
   if (e.node.int_attribute("smooth_softmax", 0) != 1) return {};

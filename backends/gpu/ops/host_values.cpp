@@ -52,7 +52,7 @@ int64_t wrapped(bp_dtype_t dtype, uint64_t bits) {
   return dtype == BP_DTYPE_INT32 ? static_cast<int32_t>(static_cast<uint32_t>(bits)) : static_cast<int64_t>(bits);
 }
 
-// Combines all inputs, broadcast, from the left. `combine` returns nullopt where the host leaves it to the device.
+// Combines all inputs, broadcast, from the left. `combine` returns nullopt if the device must compute the node.
 template <class Combine>
 std::optional<HostValue> combined(const HostCall& call, const Combine& combine) {
   const bp_dtype_t dtype = call.node.input(0).dtype();

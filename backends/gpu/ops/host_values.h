@@ -22,7 +22,8 @@ std::optional<HostValue> cast(const HostCall& call);
 std::optional<HostValue> add(const HostCall& call);
 std::optional<HostValue> sub(const HostCall& call);
 std::optional<HostValue> mul(const HostCall& call);
-// Div and Mod, only for nodes whose divisors are constants other than 0: the result of dividing by 0 is the device's.
+// Div and Mod, only for nodes whose divisors are constants other than 0. The device computes the result for a divisor
+// of 0.
 bool divides_by_constants(const sdk::Node& node);
 std::optional<HostValue> div(const HostCall& call);
 std::optional<HostValue> mod(const HostCall& call);

@@ -13,9 +13,12 @@ void emit_loss(Emit& e, std::string_view kind) {
   const int64_t classes = x.shape[1], inner = elements(x.shape, 2, x.rank());
   Shape each = x.shape;
   each.erase(each.begin() + 1);
-  if (labels.shape != each || (class_weights && class_weights.shape != Shape{classes}))
-    throw sdk::Error(BP_TYPE_MISMATCH,
-                     "labels " + to_string(labels.shape) + " or weights do not fit scores " + to_string(x.shape));
+  if (labels.shape != each)
+    throw sdk::Error(BP_TYPE_MISMATCH, "the labels have shape " + to_string(labels.shape) + "; scores of shape " +
+                                           to_string(x.shape) + " require " + to_string(each));
+  if (class_weights && class_weights.shape != Shape{classes})
+    throw sdk::Error(BP_TYPE_MISMATCH, "the weights have shape " + to_string(class_weights.shape) + " instead of " +
+                                           to_string(Shape{classes}) + ", one number per class");
   if (kind == "softmax") {
     const Tensor logarithms = e.has_output(1) ? e.output(1, x.shape) : e.scratch(x.dtype, x.shape);
     emit_softmax(e, x, logarithms, 1, "1");

@@ -77,7 +77,8 @@ Verdict supports_transpose(const Node& node) {
   if (order.empty()) return accept();
   std::ranges::sort(order);
   for (size_t i = 0; i < order.size(); ++i) {
-    if (order[i] != static_cast<int64_t>(i)) return sdk::no(BP_REASON_ATTRIBUTE, "perm is not a permutation");
+    if (order[i] != static_cast<int64_t>(i))
+      return sdk::no(BP_REASON_ATTRIBUTE, "perm " + to_string(node.ints_attribute("perm")) + " is not a permutation");
   }
   if (order.size() != static_cast<size_t>(node.input(0).rank()))
     return sdk::no(BP_REASON_ATTRIBUTE, "perm has " + std::to_string(order.size()) + " axes for rank " +

@@ -10,8 +10,8 @@ namespace {
 
 enum Slot : uint32_t { kA, kB, kScales, kZeros, kGroups, kBias };
 
-constexpr int64_t kMostRows =
-    8;  // rows of A that a work item computes, so that it decodes a weight once for all of them
+// The most rows of A that a work item multiplies by its column: it decodes each weight once for all of them.
+constexpr int64_t kMostRows = 8;
 constexpr bp_dtype_set_t kReals = kFloats & ~one(BP_DTYPE_DOUBLE);
 
 struct Weights {

@@ -31,7 +31,9 @@ std::vector<int64_t> scale_strides(const Emit& e, const Shape& x, const Shape& s
   if (elements(scale) == 1) return strides;
   const size_t axis = axis_of(e.node.int_attribute("axis", 1), x.size());
   if (scale != Shape{x[axis]})
-    throw sdk::Error(BP_TYPE_MISMATCH, "scales " + to_string(scale) + " do not fit " + to_string(x));
+    throw sdk::Error(BP_TYPE_MISMATCH, "the scales have shape " + to_string(scale) + "; an input of shape " +
+                                           to_string(x) + " requires one scale, or " + std::to_string(x[axis]) +
+                                           " along axis " + std::to_string(axis));
   strides[axis] = 1;
   return strides;
 }
@@ -45,8 +47,9 @@ void emit_blocks(Emit& e, const std::string& code, int64_t block, const Tensor& 
   Shape expected = x.shape;
   expected[axis] = whole + (n % block != 0 ? 1 : 0);
   if (scale.shape != expected)
-    throw sdk::Error(BP_TYPE_MISMATCH, "scales " + to_string(scale.shape) + " do not fit " + to_string(x.shape) +
-                                           " in blocks of " + std::to_string(block));
+    throw sdk::Error(BP_TYPE_MISMATCH, "the scales have shape " + to_string(scale.shape) + "; an input of shape " +
+                                           to_string(x.shape) + " in blocks of " + std::to_string(block) +
+                                           " requires " + to_string(expected));
   const Tensor y = e.output(0, x.shape);
   // Computes `count` blocks of `length` elements, beginning with block `first`, as [.., count, length, ..].
   const auto compute = [&](int64_t first, int64_t count, int64_t length) {
@@ -128,8 +131,8 @@ View along(const Tensor& x, const Shape& shape, size_t dimension) {
   if (x.count() == 1) return view;
   if (x.rank() != 1) return broadcast_view(x, shape);
   if (dimension >= shape.size() || x.shape[0] != shape[dimension])
-    throw sdk::Error(BP_TYPE_MISMATCH,
-                     "a scale or zero point " + to_string(x.shape) + " does not fit " + to_string(shape));
+    throw sdk::Error(BP_TYPE_MISMATCH, "a scale or zero point of shape " + to_string(x.shape) +
+                                           " does not fit a tensor of shape " + to_string(shape));
   view.strides[dimension] = 1;
   return view;
 }

@@ -108,11 +108,13 @@ Verdict supports_reduce(const Node& node) {
   const int64_t rank = node.input(0).rank();
   for (int64_t& axis : axes) {
     if (axis < -rank || axis >= rank)
-      return sdk::no(BP_REASON_ATTRIBUTE, "axis " + std::to_string(axis) + " is out of range");
+      return sdk::no(BP_REASON_ATTRIBUTE,
+                     "axis " + std::to_string(axis) + " is out of range for rank " + std::to_string(rank));
     if (axis < 0) axis += rank;
   }
   std::ranges::sort(axes);
-  if (std::ranges::adjacent_find(axes) != axes.end()) return sdk::no(BP_REASON_ATTRIBUTE, "an axis is repeated");
+  if (const auto repeated = std::ranges::adjacent_find(axes); repeated != axes.end())
+    return sdk::no(BP_REASON_ATTRIBUTE, "axis " + std::to_string(*repeated) + " is repeated");
   return known_on_host(node, 1);
 }
 
@@ -122,7 +124,7 @@ void emit_arg_reduce(Emit& e, std::string_view better) {
   Shape shape = x.shape;
   shape[axis] = 1;
   if (e.node.int_attribute("keepdims", 1) == 0) shape.erase(shape.begin() + static_cast<ptrdiff_t>(axis));
-  if (x.shape[axis] == 0) throw sdk::Error(BP_INVALID_MODEL, "dimension " + std::to_string(axis) + " is empty");
+  if (x.shape[axis] == 0) throw sdk::Error(BP_INVALID_MODEL, "input 0 has extent 0 along axis " + std::to_string(axis));
   const Rows rows = rows_of(e.caps(), x.shape, axis, axis + 1);
   const bool last = e.node.int_attribute("select_last_index", 0) != 0;
   const Tensor y = e.output(0, shape);

@@ -72,7 +72,8 @@ Taps taps_of(size_t dimension, const Axis& axis, const Method& method) {
   const auto reach = static_cast<int64_t>(std::ceil((method.mode == "cubic" ? 2 : 1) / squeeze));
   if (!nearest) taps.count = 2 * reach;
   if (static_cast<double>(taps.count) * static_cast<double>(axis.to) > static_cast<double>(kMaxTaps))
-    throw sdk::Error(BP_UNSUPPORTED, "a scale of " + std::to_string(axis.scale) + " needs too many neighbors");
+    throw sdk::Error(BP_UNSUPPORTED, "a scale of " + std::to_string(axis.scale) + " needs more than " +
+                                         std::to_string(kMaxTaps) + " input positions in all");
   const auto inside = [&](double source) {
     return static_cast<int32_t>(std::clamp(source, 0.0, static_cast<double>(axis.from - 1)));
   };
@@ -179,12 +180,13 @@ Verdict supports_resize(const Node& node) {
       return sdk::no(BP_REASON_ATTRIBUTE, std::string(name) + " '" + std::string(value) + "' is not supported");
   }
   if (node.text_attribute("mode", "nearest") != "nearest" && (kFloats >> node.input(0).dtype() & 1) == 0)
-    return sdk::no(BP_REASON_DTYPE, "only floating-point numbers are interpolated");
+    return sdk::no(BP_REASON_DTYPE, "mode '" + std::string(node.text_attribute("mode", "nearest")) +
+                                        "' requires floating-point numbers");
   for (const uint32_t slot : {1u, 2u, 3u}) {
     if (slot == 1 && node.text_attribute("coordinate_transformation_mode", "") != "tf_crop_and_resize") continue;
     if (slot == 1 && node.input(1) && node.input(1).dtype() != BP_DTYPE_FLOAT &&
         node.input(1).dtype() != BP_DTYPE_DOUBLE)
-      return sdk::no(BP_REASON_DTYPE, "the region is neither float nor double");
+      return sdk::no(BP_REASON_DTYPE, "roi is neither float nor double");
     if (Verdict v = known_on_host(node, slot); !accepted(v)) return v;
   }
   return accept();

@@ -47,7 +47,10 @@ void emit_rotary(Emit& e, std::string_view) {
   const Shape cache = positions ? Shape{cosines.shape[0], width} : Shape{batch, length, width};
   if (dim < 2 || dim > size || dim % 2 != 0 || width != dim / 2 || cosines.shape != cache || sines.shape != cache ||
       (positions && (positions.shape != Shape{batch, length} || cache[0] == 0)))
-    throw sdk::Error(BP_TYPE_MISMATCH, "caches " + to_string(cosines.shape) + " do not fit " + to_string(x.shape));
+    throw sdk::Error(BP_TYPE_MISMATCH, "cos_cache of shape " + to_string(cosines.shape) + " and sin_cache of shape " +
+                                           to_string(sines.shape) + " do not fit input 0 of shape " +
+                                           to_string(x.shape) + ", of whose heads " + std::to_string(dim) + " of " +
+                                           std::to_string(size) + " elements are to be rotated");
   emit_rotation(e, {x, heads, heads, size},
                 {cosines, sines, positions, dim, e.node.int_attribute("interleaved", 0) != 0}, e.output(0, x.shape));
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # models_test.sh BACKPLANE BACKEND LEAST NAME [OPTION…]: checks that the model NAME of the test data runs on a GPU backend, opencl or cuda, and
-# agrees with the stored results. Nodes that it does not support run on the CPU backend; at least LEAST percent of the arithmetic must run on it.
+# agrees with the stored results. Nodes that BACKEND does not support run on the CPU backend; at least LEAST percent of the arithmetic must run
+# on BACKEND.
 set -euo pipefail
 program=$1 backend=$2 least=$3 name=$4
 shift 4

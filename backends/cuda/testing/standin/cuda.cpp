@@ -288,14 +288,14 @@ EXPORT CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, size_t bytes, C
   return copy(to, reinterpret_cast<const void*>(from), bytes, stream);
 }
 
-// CUDA also accepts addresses of two devices, if they can access each other's memory. The stand-in's cannot.
+// CUDA also accepts addresses on two devices that can access each other's memory. The stand-in's devices cannot.
 EXPORT CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
   IN_CONTEXT();
   if (standin::device_of(to) != standin::device_of(from)) return CUDA_ERROR_INVALID_VALUE;
   return copy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes, stream);
 }
 
-// Between the memory of two devices, which need not be able to access each other's.
+// Copies between the memory of two devices, which need not be able to access each other's memory.
 EXPORT CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
                                   size_t bytes, CUstream stream) {
   IN_CONTEXT();

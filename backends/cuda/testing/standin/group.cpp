@@ -37,7 +37,7 @@ struct Item {
   std::unique_ptr<char[]> stack{new char[kStackBytes]};
   ucontext_t first;
   jmp_buf state;
-  void* known = nullptr;  // to the sanitizer, as below
+  void* known = nullptr;  // AddressSanitizer's bookkeeping for this stack
   bool started = false, ended = false;
 };
 
@@ -46,7 +46,7 @@ struct Group {
   Item* running = nullptr;
   jmp_buf scheduler;
   void* known = nullptr;
-  const void* bottom = nullptr;  // of the scheduler's stack
+  const void* bottom = nullptr;  // of the scheduler's stack; `bytes` is its size
   size_t bytes = 0;
   const Kernel* kernel = nullptr;
   const void* pack = nullptr;
