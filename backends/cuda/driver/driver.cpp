@@ -12,9 +12,11 @@ SharedContext make_context(const FoundDevice& device, const bp_native_t* native)
   if (native == nullptr) return std::make_shared<const Context>(device.id, nullptr);
   const bp_native_t given = sdk::read(native, "how.native");
   const auto raw = reinterpret_cast<CUcontext>(given.handle);
-  if (given.kind != BP_NATIVE_CUDA_CONTEXT || raw == nullptr)
+  if (given.kind != BP_NATIVE_CUDA_CONTEXT)
     throw sdk::Error(BP_UNSUPPORTED, device.caps.name + " cannot be opened on a native object of kind " +
-                                         std::to_string(given.kind) + "; pass a CUcontext that is not NULL");
+                                         std::to_string(given.kind) + "; pass a CUcontext");
+  if (raw == nullptr)
+    throw sdk::Error(BP_UNSUPPORTED, device.caps.name + " cannot be opened on a CUcontext that is NULL");
   auto context = std::make_shared<const Context>(device.id, raw);
   const Current current(*context);
   CUdevice own = 0;
@@ -147,9 +149,10 @@ gpu::Queue Driver::import_queue(const bp_native_t& native) const {
 }
 
 gpu::Event Driver::import_event(const bp_native_t& native) const {
-  if (native.kind != BP_NATIVE_CUDA_EVENT || native.handle == 0)
+  if (native.kind != BP_NATIVE_CUDA_EVENT)
     throw sdk::Error(BP_UNSUPPORTED, "a semaphore cannot wrap a native object of kind " + std::to_string(native.kind) +
-                                         "; pass a cudaEvent_t that is not NULL");
+                                         "; pass a cudaEvent_t");
+  if (native.handle == 0) throw sdk::Error(BP_UNSUPPORTED, "a semaphore cannot wrap a cudaEvent_t that is NULL");
   return std::make_shared<const Event>(context_, reinterpret_cast<CUevent>(native.handle));
 }
 

@@ -57,7 +57,8 @@ TEST_F(InPlace, OneLaunchLessThanWithCopies) {
     launches[in_place] = calls.launches();
     EXPECT_EQ(calls.of("cuMemcpyDtoDAsync_v2"), 0u);
   }
-  EXPECT_EQ(launches[true] + 1, launches[false]);  // the history is not copied; the caches never are
+  // The launch that is saved is the copy of the history. The caches are not copied in either case.
+  EXPECT_EQ(launches[true] + 1, launches[false]);
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ class DeviceEvent {
 };
 using Event = std::shared_ptr<const DeviceEvent>;
 
-// A kernel with its arguments. It does not retain memory arguments.
+// A kernel with its arguments. The memory that is passed as an argument must be kept alive by the caller.
 class DeviceKernel {
  public:
   virtual ~DeviceKernel() = default;

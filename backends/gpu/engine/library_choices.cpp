@@ -66,7 +66,7 @@ LibraryAlgorithm LibraryChoices<Problem>::algorithm(const Problem& problem, bool
   std::optional<size_t> index = stored_index(disk.read(key), found.algorithms.size());
   if (!index && !measure) return found.algorithms.front();
   const std::lock_guard choosing(choosing_);
-  if (Known now = known(problem); now.algorithms.size() == 1) return now.algorithms.front();  // chosen meanwhile
+  if (Known now = known(problem); now.algorithms.size() == 1) return now.algorithms.front();  // by another thread
   if (!index) {
     index = fastest(problem, found.algorithms);
     if (!index) return found.algorithms.front();

@@ -43,7 +43,7 @@ class LibraryChoices {
   Device& device_;
   const Library<Problem>& library_;
   const LibraryUse use_;
-  std::mutex choosing_;  // measurements would disturb each other
+  std::mutex choosing_;  // held while measuring, as simultaneous measurements would disturb each other
   std::mutex mutex_;
   std::map<std::string, Known> known_;  // by Problem::text; once an algorithm is chosen, it is the only one
 };

@@ -493,7 +493,8 @@ size_t Planner::begin_launch(KernelSource source) {
   return plan_.launches.size() - 1;
 }
 
-// Each output of the island has its own memory: one that shares an input's, a constant's or another value's is copied.
+// Each output of the island has its own memory: an output in the memory of an input, a constant or another value is
+// copied.
 void Planner::finish_outputs() {
   plan_.outputs.resize(graph_.output_count());
   for (uint32_t i = 0; i < graph_.output_count(); ++i) {

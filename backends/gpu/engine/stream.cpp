@@ -231,7 +231,7 @@ void Stream::when_finished(std::function<void()> end) noexcept {
     end = nullptr;
     end_callback(*reports);
   };
-  // Without a thread, this one waits: nothing else can report the end.
+  // If no thread can be started, the caller's thread waits: nothing else can report the end.
   if (sdk::caught([&] { std::thread(finish).detach(); })) finish();
 }
 

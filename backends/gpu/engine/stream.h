@@ -79,8 +79,8 @@ class Stream final : public sdk::Stream {
   // points to wait for. Throws if all points are reached and a host point has failed.
   std::shared_ptr<Flight> wait_for(const std::shared_ptr<const sdk::RunSync>& sync);
   // Called when the commands of `flight` are in the queue; `wait` is what `wait_for` returned for the run. Enqueues the
-  // run's signals and, when it has ended, reports that to `done` and to host points. A flight without `done` is kept
-  // until Stream::wait or the `done` of a later run reports it, or until it is known to have succeeded.
+  // run's signals and, when the run has ended, reports its end to `done` and to host points. A flight without `done` is
+  // kept until Stream::wait or the `done` of a later run reports it, or until it is known to have succeeded.
   void follow(const std::shared_ptr<const sdk::RunSync>& sync, std::shared_ptr<Flight> wait,
               std::shared_ptr<Flight> flight) noexcept;
 
@@ -94,7 +94,7 @@ class Stream final : public sdk::Stream {
   void begin_callback();
   static void end_callback(Reports& reports);
   // Calls `end` on another thread when the work in the queue has ended. Used where the driver cannot report that; the
-  // thread of the caller must not wait, because the work may wait for what it does next.
+  // caller's thread must not wait, because the work may wait for something that this thread does next.
   void when_finished(std::function<void()> end) noexcept;
 
   Queue queue_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Computes the scale and zero point that quantize n elements to 8 bits. The range of the elements is extended to
-// include 0. NaN is left out, by comparisons: min and max of OpenCL are not defined for NaN and infinity. Runs as one
-// group of LANES work items.
+// include 0. NaN is left out, as comparisons with it are false; OpenCL's min and max are not used, since they are not
+// defined for NaN and infinity. Runs as one group of LANES work items.
 #define LESSER(a, b) ((b) < (a) ? (b) : (a))
 #define LARGER(a, b) ((b) > (a) ? (b) : (a))
 #if LANES > 1

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The prelude for OpenCL C, the language of the kernels. It defines these additional names, as kernels/cuda.cl does:
-//   GLOBAL, LOCAL                the memory that a pointer points to (`global` is reserved in CUDA)
+//   GLOBAL, LOCAL                the address space that a pointer points to (`global` is reserved in CUDA)
 //   SHARED(type, name, count)    an array in a work group's local memory
 //   FLOATS(n)                    a vector of n floats
 //   FLOATS_OF(n, p)              a vector read from p

@@ -168,7 +168,8 @@ bool emit_if_in_library(Emit& e, Product p, const Shape& shape) {
   return true;
 }
 
-// Computes a Gemm whose C has the result's extents in one call of the driver's library, if it accepts that.
+// Computes a Gemm whose C has the result's extents in one call of the driver's library. Returns false if the library
+// does not accept the product.
 bool emit_with_matrix(Emit& e, Product p, float beta) {
   if (e.libraries().products == nullptr) return false;
   p.c = e.input(2);
@@ -243,7 +244,7 @@ void emit_gemm(Emit& e, std::string_view) {
 
 Verdict supports_gemm(const Node& node) {
   const float alpha = node.float_attribute("alpha", 1), beta = node.float_attribute("beta", 1);
-  // Floats would not have all digits of the sums of integers.
+  // A float holds integers exactly only up to 2^24, so sums of integers are not multiplied by alpha or beta.
   const bool exact = is_float(node.input(0).dtype()) || (alpha == 1 && (!node.input(2) || beta == 0 || beta == 1));
   return expect(node).rank(0, 2, 2).rank(1, 2, 2).same_dtypes().that(exact, BP_REASON_ATTRIBUTE, [&] {
     return "alpha is " + std::to_string(alpha) + " and beta " + std::to_string(beta) +

@@ -111,7 +111,8 @@ Heads heads_in(const Tensor& x, int64_t first, int64_t heads, int64_t size) {
   return {x, x.shape[0], heads, length, size, {length * row, size, row, 1}, first * size};
 }
 
-// Returns `x` with its first `heads` heads rotated, or `x` itself. Of a packed tensor, the other heads are not copied.
+// Returns a tensor with the first `heads` heads of `x`, rotated; its other heads are undefined. Returns `x` itself if
+// the node rotates nothing.
 Tensor rotated(Emit& e, const Call& c, const Tensor& x, int64_t heads) {
   if (e.node.int_attribute("do_rotary", 0) == 0) return x;
   const Tensor cosines = e.input(kCosines), sines = e.input(kSines), given = e.input(kPositions);
@@ -130,7 +131,7 @@ Tensor rotated(Emit& e, const Call& c, const Tensor& x, int64_t heads) {
   return y;
 }
 
-// Returns a cache with the new keys or values appended: an output, if the node has it.
+// Returns a cache with the new keys or values appended: output `slot` if the node has that output, otherwise scratch.
 Heads appended(Emit& e, const Call& c, const Heads& fresh, uint32_t past_slot, uint32_t slot) {
   const Tensor past = e.input(past_slot);
   const Shape shape{c.batch, c.kv_heads, c.capacity, c.size};

@@ -182,7 +182,7 @@ std::optional<HostValue> constant_of_shape(const HostCall& call) {
 
 std::optional<HostValue> range(const HostCall& call) {
   const int64_t start = call.in(0).elements.at(0), limit = call.in(1).elements.at(0), by = call.in(2).elements.at(0);
-  if (by == 0) return std::nullopt;  // refused by the operator
+  if (by == 0) return std::nullopt;  // the operator's `emit` reports the error
   HostValue result{{0}, {}};
   for (int64_t at = start; by > 0 ? at < limit : at > limit;) {
     if (++result.shape[0] > kMostOnHost) return std::nullopt;

@@ -86,7 +86,7 @@ void emit_normalize(Emit& e, const Tensor& x, const Tensor& y, const Normalizati
 }
 
 // LayerNormalization and RMSNormalization normalize over the last dimensions, from the axis on. The scale and the shift
-// broadcast to x. Usually all rows share them.
+// broadcast to x; usually all rows have the same scale and shift.
 void emit_layer_normalization(Emit& e, std::string_view kind) {
   const Tensor x = e.input(0);
   const size_t axis = axis_of(e.node.int_attribute("axis", -1), x.rank());

@@ -66,7 +66,7 @@ double weight_of(double distance, const Method& method) {
 
 Taps taps_of(size_t dimension, const Axis& axis, const Method& method) {
   Taps taps{.axis = dimension, .to = axis.to};
-  if (axis.to == 0) return taps;  // its scale may be 0
+  if (axis.to == 0) return taps;  // axis.scale may be 0
   const bool nearest = method.mode == "nearest";
   const double squeeze = method.antialias ? std::min(axis.scale, 1.0) : 1;
   const auto reach = static_cast<int64_t>(std::ceil((method.mode == "cubic" ? 2 : 1) / squeeze));
@@ -120,7 +120,7 @@ std::vector<Axis> axes_of(Emit& e, const Method& method) {
     Axis& axis = all[axis_of(axes[i], shape.size())];
     const double n = static_cast<double>(axis.from);
     axis.scale = !sizes.empty() ? (n == 0 ? 1 : sizes.at(i) / n) : scales.at(i);
-    // ONNX's shape inference multiplies floats: 80 times 1.3f is 104, though 1.3f is less than 1.3.
+    // ONNX's shape inference multiplies floats: in float, 80 * 1.3f is 104, although 1.3f is less than 1.3.
     const double to = !sizes.empty() ? sizes[i] : std::floor(static_cast<float>(n) * static_cast<float>(axis.scale));
     if (!(axis.scale >= 0) || !(to >= 0) || to > INT32_MAX || (n == 0 && to > 0))
       throw sdk::Error(BP_INVALID_ARGUMENT, "cannot resize dimension " + std::to_string(axes[i]) + " of extent " +

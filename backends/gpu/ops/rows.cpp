@@ -11,7 +11,7 @@ namespace backplane::gpu {
 Rows rows_of(const DeviceCaps& caps, const Shape& shape, size_t begin, size_t end) {
   Rows rows{elements(shape, 0, begin), elements(shape, begin, end), elements(shape, end, shape.size())};
   if (rows.inner != 1) return rows;
-  // As many lanes as a CPU's vector register has, or up to 64 on a GPU, each with at least 4 elements.
+  // On a CPU as many lanes as a vector register has floats, on a GPU up to 64; fewer if n is less than 4 times as much.
   const int64_t wanted = caps.kind == BP_DEVICE_CPU ? std::max<int64_t>(caps.float_lanes, 1) : 64;
   const int64_t most = std::min(wanted, static_cast<int64_t>(caps.max_group));
   rows.lanes = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::clamp<int64_t>(rows.n / 4, 1, most))));

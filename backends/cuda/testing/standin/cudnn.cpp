@@ -123,8 +123,8 @@ bool read_tensor(const Descriptor* from, DenseTensor& out, bool& is_virtual) {
   return true;
 }
 
-// Adds one operation of a graph to `out`. `sum` is the result tensor of the operation before, or NULL, and is set to
-// that of this one. Returns false if the stand-in does not support the operation at this point.
+// Adds one operation of a graph to `out`. `sum` is the result tensor of the operation before, or NULL; it is set to the
+// result tensor of this operation. Returns false if the stand-in does not support the operation at this point.
 bool read_operation(const void* raw, Convolution& out, const Descriptor*& sum) {
   bool is_virtual = false;
   if (const Descriptor* forward = known(raw, dnn::kConvolutionForward); forward != nullptr) {

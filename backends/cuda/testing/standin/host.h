@@ -37,9 +37,8 @@ inline unsigned short float_to_half(float value) {
   return __builtin_bit_cast(unsigned short, static_cast<_Float16>(value));
 }
 
-// Exchanges values within a warp, at a barrier of the whole group: all its items must call this, as in the kernels that
-// are tested. For a lane that does not exist, or is not in `mask`, returns the
-// caller's own value.
+// Exchanges values within a warp, at a barrier of the whole group: all items of the group must call this, as they do in
+// the kernels that are tested. For a lane that does not exist, or is not in `mask`, returns the caller's own value.
 template <class T>
 inline T standin_exchange(unsigned mask, T value, unsigned from) {
   static thread_local T values[1024];
