@@ -76,7 +76,7 @@ std::vector<FoundDevice> find_devices(std::string& why_none) {
   for (int index = 0; index < count; ++index) {
     const auto failure = sdk::caught([&] {
       CUdevice id = 0;
-      check(cuda().cuDeviceGet(&id, index), "finding it");
+      check(cuda().cuDeviceGet(&id, index), "getting its handle");
       found.push_back(query(id));
     });
     if (failure && !unusable) {

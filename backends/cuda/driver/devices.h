@@ -19,7 +19,8 @@ struct FoundDevice {
   gpu::DeviceCaps caps;
 };
 
-// Queries all devices of the driver. If there are none, or a query fails, sets `why_none` to the reason.
+// Queries all devices of the driver, and leaves out those of which a query fails. If there is no driver or no device,
+// sets `why_none` to the reason. Throws if the driver does not start, or if a query fails for each device.
 std::vector<FoundDevice> find_devices(std::string& why_none);
 
 }  // namespace backplane::cuda

@@ -83,7 +83,7 @@ class LoadedModule {
   CUmodule module_ = nullptr;
 };
 
-// What a stream can run: a kernel, or a call of a library.
+// A command that a stream can run: a kernel, or a call of a library.
 class Command : public gpu::DeviceKernel {
  public:
   // The stream's context must be current on the calling thread.

@@ -169,8 +169,8 @@ TEST_F(Convolutions, Tf32IsUsedOnlyWhereTheSessionAllowsItAndIsNamed) {
   }
 }
 
-// The stand-in's engine 3 is the fastest. Once that is measured, other processes measure nothing; here, an environment
-// stands for a process.
+// The stand-in's engine 3 is the fastest. Once a process has measured that, other processes measure nothing; here, an
+// environment stands for a process.
 TEST_F(Convolutions, TheFastestPlanIsMeasuredOnce) {
   Case one = cases()[6];
   one.x[0] = 1;  // a problem that no other test has

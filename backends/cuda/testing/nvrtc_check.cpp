@@ -44,7 +44,7 @@ std::vector<Source> sources(const std::filesystem::path& folder) {
 struct Usage {
   size_t kernels = 0;
   int fewest = INT_MAX, most = 0;  // registers
-  int shared = 0, spilled = 0;     // at most, in bytes
+  int shared = 0, spilled = 0;     // the most of any kernel, in bytes
 };
 
 struct Results {

@@ -232,8 +232,8 @@ TEST_F(Products, Tf32IsUsedOnlyWhereTheSessionAllowsItAndIsNamed) {
   }
 }
 
-// The stand-in's algorithm 1 is the fastest. Once that is measured, other processes measure nothing; here, an
-// environment stands for a process.
+// The stand-in's algorithm 1 is the fastest. Once a process has measured that, other processes measure nothing; here,
+// an environment stands for a process.
 TEST_F(Products, TheFastestAlgorithmIsMeasuredOnce) {
   Case one = cases().front();
   one.x[0] = kRows + 1;  // a problem that no other test has

@@ -16,9 +16,9 @@ namespace backplane::gpu {
 class Abandonment {
  public:
   // While a Waiter exists, `set` calls its `wake` on the thread that abandons the device. Create the Waiter before
-  // checking `is_set`: an earlier `set` wakes no one. `wake` must not throw or wait for the device. It must lock the
-  // mutex that the waiting thread holds while it checks `is_set`; otherwise that thread could miss the wake-up between
-  // the check and its wait. Do not destroy the Waiter while holding that mutex.
+  // checking `is_set`: an earlier `set` wakes no one. `wake` must not throw or wait for the device. `wake` must lock
+  // the mutex that the waiting thread holds while it checks `is_set`; otherwise that thread could miss the wake-up
+  // between the check and its wait. Do not destroy the Waiter while holding that mutex.
   class Waiter {
    public:
     Waiter(Abandonment& abandonment, std::function<void()> wake) : abandonment_(abandonment) {

@@ -50,7 +50,7 @@ struct DeviceCaps {
   // nodes on this device for no gain.
   double reported_bandwidth() const;
   bp_dtype_set_t dtypes() const;
-  bp_device_info_t info() const;  // refers to this object's memory
+  bp_device_info_t info() const;  // the result points into this object
 };
 
 }  // namespace backplane::gpu

@@ -37,8 +37,8 @@ struct HostRule {
   // NULL: the operator is never computed on the host. Throws sdk::Error if the node is invalid. Returns nullopt if the
   // device must compute the node: the result has too many elements, or `computes` is false.
   std::optional<HostValue> (*compute)(const HostCall& call) = nullptr;
-  bool from_extents = false;                          // reads the extents of its inputs, and no elements
-  bool (*computes)(const sdk::Node& node) = nullptr;  // whether it computes this node; NULL: every node
+  bool from_extents = false;                          // `compute` uses the inputs' extents, and no elements
+  bool (*computes)(const sdk::Node& node) = nullptr;  // whether the host computes the node; NULL: always
 };
 
 bool is_host_dtype(bp_dtype_t dtype);

@@ -30,7 +30,7 @@ struct Storage {
   uint64_t bytes = 0;
   uint64_t offset = 0;                                 // kArena
   std::shared_ptr<const std::vector<std::byte>> data;  // kConstant: its bytes, if the planner computed them
-  std::string key;                                     // kConstant: identifies its content across the device's plans
+  std::string key;                                     // kConstant: identifies the content in all plans of the device
   Constant constant;                                   // kConstant: set once the plan is prepared
 };
 

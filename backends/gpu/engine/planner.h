@@ -92,7 +92,7 @@ class Emit {
   std::vector<double> numbers(uint32_t slot) const;
   std::optional<float> scalar(uint32_t slot) const;  // a float weight's only element, else nullopt
 
-  Tensor output(uint32_t slot, Shape shape);                     // memory to be written
+  Tensor output(uint32_t slot, Shape shape);                     // returns the tensor to write output `slot` to
   void alias(uint32_t slot, const Tensor& source, Shape shape);  // output `slot` is `source` with other extents
   Tensor scratch(bp_dtype_t dtype, Shape shape);
   // A constant that this operator computes on the host, such as a table of positions and weights.
@@ -112,7 +112,7 @@ class Emit {
   void formula(std::string code, bp_dtype_t dtype, const Shape& shape, const std::vector<Operand>& operands);
   // Like `formula`, but adds the launch now instead of deferring it. The result is scratch memory of this node.
   Tensor computed(std::string code, bp_dtype_t dtype, const Shape& shape, const std::vector<View>& operands);
-  // The same for a result that is a part of a tensor: `target` has strides along `shape`.
+  // Like `computed`, but writes the result to a part of a tensor: `target` has strides along `shape`.
   void compute(std::string code, const Shape& shape, const std::vector<View>& operands, const View& target);
   // Sets output `slot` to a view of another tensor, such as a transposed, sliced or repeated one.
   void moved(uint32_t slot, Shape shape, const View& source);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A row of an operator table: how an operator is implemented. The engine receives the table when a device is opened;
-// its own code names no operator.
+// the engine's code names no operator.
 #pragma once
 
 #include <span>

@@ -114,9 +114,9 @@ void Instance::start_in(Stream& stream) {
   stream.follow(sync_, std::move(wait), flights_.back());
 }
 
-// The framework is capturing the stream: the commands become part of its capture, which it executes when and as often
-// as it wants. Nothing may be allocated or waited for. The run is reported as ended at once, because the backend does
-// not notice these executions.
+// The framework is capturing the stream: the run's commands become part of the framework's capture, which the framework
+// executes when and as often as it wants. Nothing may be allocated or waited for. The run is reported as ended at once,
+// because the backend does not notice when the capture is executed.
 void Instance::add_to_capture() {
   const auto refuse = [](bp_status_t status, const std::string& text) {
     throw sdk::Error(status, "the framework is capturing the stream: " + text);

@@ -62,7 +62,7 @@ Ranges ranges_of_items(const DeviceCaps& caps, int64_t x, int64_t y, int64_t z, 
   const size_t share = up(x) * up(y) * static_cast<size_t>(std::max<int64_t>(z, 1)) / (size_t{caps.units} * 8);
   const size_t most = caps.kind == BP_DEVICE_CPU ? std::bit_floor(std::clamp<size_t>(share, 16, 1024)) : 256;
   const size_t items = std::min<size_t>(std::bit_floor(caps.max_group), most);
-  // Groups extend as far along y and z as the device's limit on the number of groups there requires.
+  // Groups extend as far along y and z as the device's limits on the number of groups along y and z require.
   const size_t least_y = std::min(items, up((y - 1) / static_cast<int64_t>(caps.max_groups_across) + 1));
   const size_t lz = depth_of_groups(z, caps.max_groups_across, items / least_y);
   const size_t rest = std::bit_floor(items / lz);

@@ -3,8 +3,8 @@
 // elements of y. It visits the window line by line; within a line of x, it checks positions only near the two ends.
 // KIND: 0 maximum, 1 average, 2 average that counts the padding. LEAST is the lowest value of TYPE.
 
-// The first position of y along an axis whose window begins at position `at` of x or later. `padding` is the padding
-// before the axis.
+// The first position of y, along one axis, whose window begins at or after position `at` of x. `padding` is the padding at
+// the beginning of the axis.
 inline int position_from(int at, int padding, int stride) {
   const int distance = at + padding;
   return distance <= 0 ? 0 : (distance + stride - 1) / stride;
@@ -31,7 +31,7 @@ inline C(TYPE) with_line(C(TYPE) result, GLOBAL const S(TYPE)* line, int ix, int
   return result;
 }
 
-// The number of taps, of a window that begins at `begin`, that are within positions [0, end) of an axis.
+// How many of the `taps` taps of a window that begins at position `begin` are at positions in [0, end) of an axis.
 inline int taps_inside(int begin, int end, int taps, int dilation) {
   int count = 0;
   for (int k = 0; k < taps; ++k) count += begin + k * dilation >= 0 && begin + k * dilation < end;

@@ -83,8 +83,8 @@ void emit_in_windows(Emit& e, const Convolution& c) {
 
 struct Implementation {
   std::string_view name;
-  // Why the convolution is left to the next implementation; empty if it is not. NULL for the last one, which computes
-  // all convolutions.
+  // Why the convolution is left to the next implementation; empty if this one computes it. NULL for the last one, which
+  // computes all convolutions.
   std::string (*refusal)(Emit& e, const Convolution& c);
   void (*emit)(Emit& e, const Convolution& c);
 };

@@ -189,8 +189,9 @@ Verdict supports_prelu(const Node& node) {
 }
 
 // The formula of a cast. For floats beyond an integer's range, ONNX leaves the result undefined; this formula saturates
-// to the type, or, for types narrower than 32 bits, saturates to int32 and then wraps. To a 16-bit float it rounds even
-// if the result is not stored, as a model may cast in order to round. Integers of 8 bits are exact in fp16 and bf16.
+// to the type, or, for types narrower than 32 bits, saturates to int32 and then wraps. A cast to a 16-bit float
+// rounds even if the result is not stored, as a model may cast in order to round. Integers of 8 bits are exact in fp16
+// and bf16.
 std::string conversion(bp_dtype_t from, bp_dtype_t to) {
   if (to == BP_DTYPE_BOOL) return "$0 != 0";
   if (from != to && bytes_of(from) > 1 && to == BP_DTYPE_FLOAT16) return "rounded_f16((float)$0)";
@@ -219,7 +220,8 @@ Verdict supports_cast(const Node& node) {
 
 Verdict supports_cast_like(const Node& node) {
   if (node.input(1).dtype() != node.output(0).dtype())
-    return sdk::no(BP_REASON_DTYPE, "its output does not have the type of input 1");
+    return sdk::no(BP_REASON_DTYPE, "its output is " + std::string(view::dtype_name(node.output(0).dtype())) +
+                                        ", but input 1 is " + std::string(view::dtype_name(node.input(1).dtype())));
   return accept();
 }
 

@@ -46,7 +46,7 @@ SliceExtents sliced(const Shape& from, const std::vector<int64_t>& starts, const
     const int64_t extent = from.at(axis), wanted = steps.empty() ? 1 : steps.at(i);
     if (wanted == 0) throw sdk::Error(BP_INVALID_ARGUMENT, "step " + std::to_string(i) + " is 0");
     if (extent == 0) continue;
-    const int64_t step = std::clamp(wanted, -extent, extent);  // a longer step selects one element too
+    const int64_t step = std::clamp(wanted, -extent, extent);  // steps longer than the extent select one element too
     const auto within = [&](int64_t at, int64_t low, int64_t high) {
       return std::clamp(at < 0 ? at + extent : at, low, high);
     };

@@ -226,7 +226,8 @@ Verdict supports_scatter(const Node& node) {
     return sdk::no(BP_REASON_ATTRIBUTE,
                    "reduction '" + std::string(node.text_attribute("reduction", "")) + "' is not supported");
   if (node.input(2).dtype() != node.input(0).dtype())
-    return sdk::no(BP_REASON_DTYPE, "the updates and the input have different types");
+    return sdk::no(BP_REASON_DTYPE, "the updates are " + std::string(view::dtype_name(node.input(2).dtype())) +
+                                        ", but input 0 is " + std::string(view::dtype_name(node.input(0).dtype())));
   return supports_nd(node);
 }
 
@@ -300,7 +301,8 @@ void emit_one_hot(Emit& e, std::string_view) {
 
 Verdict supports_one_hot(const Node& node) {
   if (node.input(2).dtype() != node.output(0).dtype())
-    return sdk::no(BP_REASON_DTYPE, "its output does not have the type of input 2");
+    return sdk::no(BP_REASON_DTYPE, "its output is " + std::string(view::dtype_name(node.output(0).dtype())) +
+                                        ", but input 2 is " + std::string(view::dtype_name(node.input(2).dtype())));
   if ((kNumbers & ~one(BP_DTYPE_FLOAT16) & ~one(BP_DTYPE_BFLOAT16)) >> node.input(1).dtype() & 1)
     return known_on_host(node, 1);
   return sdk::no(BP_REASON_DTYPE, "the depth cannot be " + std::string(view::dtype_name(node.input(1).dtype())));

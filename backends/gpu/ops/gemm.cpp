@@ -129,8 +129,8 @@ void emit_in_tiles(Emit& e, const Product& product) {
 
 struct Implementation {
   std::string_view name;
-  // Why the product is left to the next implementation; empty if it is not. NULL for the last one, which computes all
-  // products except those that only the driver's library supports (Product).
+  // Why the product is left to the next implementation; empty if this one computes it. NULL for the last one, which
+  // computes all products except those that only the driver's library supports (Product).
   std::string (*refusal)(Emit& e, const Product& p);
   void (*emit)(Emit& e, const Product& p);
 };

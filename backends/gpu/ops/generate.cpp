@@ -180,7 +180,9 @@ void emit_bit_cast(Emit& e, std::string_view) {
 
 Verdict supports_bit_cast(const Node& node) {
   if (bytes_of(node.input(0).dtype()) != bytes_of(node.output(0).dtype()))
-    return sdk::no(BP_REASON_DTYPE, "the types have different sizes");
+    return sdk::no(BP_REASON_DTYPE, "its output is " + std::string(view::dtype_name(node.output(0).dtype())) +
+                                        ", which does not have the size of " +
+                                        std::string(view::dtype_name(node.input(0).dtype())));
   return accept();
 }
 

@@ -49,7 +49,8 @@ Verdict supports_grid_sample(const Node& node) {
                          padding = node.text_attribute("padding_mode", "zeros");
   if (position(kFilters, mode) == std::size(kFilters) || position(kPaddings, padding) == std::size(kPaddings))
     return sdk::no(BP_REASON_ATTRIBUTE,
-                   "unsupported mode '" + std::string(mode) + "' or padding_mode '" + std::string(padding) + "'");
+                   "mode is '" + std::string(mode) + "' and padding_mode '" + std::string(padding) +
+                       "'; mode must be nearest, linear or cubic, padding_mode zeros, border or reflection");
   const int32_t rank = node.input(0).rank();
   if ((rank != 4 && rank != 5) || node.input(1).rank() != rank)
     return sdk::no(BP_REASON_SHAPE, "the inputs have ranks " + std::to_string(rank) + " and " +

@@ -231,7 +231,8 @@ Verdict supports_group_query_attention(const Node& node) {
     return sdk::no(BP_REASON_ATTRIBUTE,
                    "local_window_size is " + std::to_string(window) + "; it must be -1 or at least 1");
   if (!node.input(kLengths) || !node.input(kTotal))
-    return sdk::no(BP_REASON_OTHER, "seqlens_k or total_sequence_length is missing");
+    return sdk::no(BP_REASON_OTHER,
+                   std::string(node.input(kLengths) ? "total_sequence_length" : "seqlens_k") + " is missing");
   const bool rotates = node.int_attribute("do_rotary", 0) != 0;
   if (static_cast<bool>(node.input(kKey)) != static_cast<bool>(node.input(kValue)) ||
       static_cast<bool>(node.input(kPastKey)) != static_cast<bool>(node.input(kPastValue)) ||
@@ -246,7 +247,9 @@ Verdict supports_group_query_attention(const Node& node) {
     return sdk::no(BP_REASON_ATTRIBUTE, "scores as an output are not supported");
   if (node.input(kTotal).weight() != nullptr) return types_of(node);
   if (static_cast<bool>(node.output(1)) != static_cast<bool>(node.output(2)))
-    return sdk::no(BP_REASON_OTHER, "only one of present_key and present_value is used");
+    return sdk::no(BP_REASON_OTHER,
+                   "only one of the outputs present_key and present_value is used; total_sequence_length, which is not "
+                   "a constant, requires both or none");
   if (const Value present = node.output(1);
       present && (present.rank() != 4 || present.extent(2) < 0) && !keeps_capacity(node))
     return sdk::no(BP_REASON_CONSTANT,

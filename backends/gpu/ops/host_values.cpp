@@ -47,7 +47,7 @@ HostValue with_shape(const HostValue& x, Shape shape) {
   return {std::move(shape), x.elements};
 }
 
-// Integers wrap around as on the device; INT32 keeps its 32 bits.
+// Integers wrap around as on the device: INT32 after 32 bits, INT64 after 64.
 int64_t wrapped(bp_dtype_t dtype, uint64_t bits) {
   return dtype == BP_DTYPE_INT32 ? static_cast<int32_t>(static_cast<uint32_t>(bits)) : static_cast<int64_t>(bits);
 }

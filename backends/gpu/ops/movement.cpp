@@ -103,7 +103,7 @@ Verdict supports_slice(const Node& node) {
     if (Verdict v = known_on_host(node, slot); !accepted(v)) return v;
   }
   for (const int64_t step : sdk::weight_ints(node.input(4)).value_or(std::vector<int64_t>{})) {
-    if (step == 0) return sdk::no(BP_REASON_ATTRIBUTE, "a step is 0");
+    if (step == 0) return sdk::no(BP_REASON_ATTRIBUTE, "steps contains 0");
   }
   return accept();
 }

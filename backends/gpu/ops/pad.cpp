@@ -65,7 +65,8 @@ Verdict supports_pad(const Node& node) {
   if (mode != "constant" && mode != "edge" && mode != "reflect" && mode != "wrap")
     return sdk::no(BP_REASON_ATTRIBUTE, "mode '" + std::string(mode) + "' is not supported");
   if (node.input(2) && node.input(2).dtype() != node.input(0).dtype())
-    return sdk::no(BP_REASON_DTYPE, "the constant value and the input have different types");
+    return sdk::no(BP_REASON_DTYPE, "the constant value is " + std::string(view::dtype_name(node.input(2).dtype())) +
+                                        ", but input 0 is " + std::string(view::dtype_name(node.input(0).dtype())));
   if (Verdict v = known_on_host(node, 1); !accepted(v)) return v;
   return known_on_host(node, 3);
 }

@@ -6,7 +6,7 @@
 
 namespace backplane::gpu {
 
-// Returns [N·C, phases, positions…] from x [N, C, …], or x itself if it already has this layout.
+// Returns [N·C, phases, positions…] from x [N, C, …], or x itself if x already has that layout.
 Tensor to_polyphase(Emit& e, const Window& w, const Tensor& x);
 
 }  // namespace backplane::gpu

@@ -14,7 +14,7 @@ struct Window : sdk::Window {
   // The layout of kernels/polyphase.cl: the number of phases that the window uses, and the number of positions in each.
   Spatial phases() const;
   Spatial positions() const;
-  // Whether the input already has this layout.
+  // Whether the input itself already has the layout of kernels/polyphase.cl.
   bool in_place() const;
   // " -DKERNEL_D=… -DPAD_W=…": the window as macros. PAD_* is the padding before each axis.
   std::string macros() const;

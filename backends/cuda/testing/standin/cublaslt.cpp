@@ -88,7 +88,7 @@ struct Choice {
   uint64_t magic = kMagic;
   uint64_t number = 0;
   uint64_t workspace = 0;
-  uint64_t problem = 0;  // hash_of the product that it was listed for
+  uint64_t problem = 0;  // hash_of the product for which the algorithm was listed
   uint32_t alignments[4] = {};
   uint64_t unused[2] = {};
 };

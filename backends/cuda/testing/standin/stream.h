@@ -38,7 +38,7 @@ struct EventState {
   uint64_t recorded = 0, reached = 0;  // how often it was recorded; which of these recordings its stream has reached
   CUstream captured_in = nullptr;      // the stream whose capture recorded it last
   std::chrono::steady_clock::time_point time;
-  int waiting = 0;  // threads that wait for it
+  int waiting = 0;  // threads that wait for the event
 };
 struct CUevent_st {
   std::shared_ptr<EventState> state;  // streams may outlive the event
@@ -48,7 +48,7 @@ struct CUstream_st {
   std::deque<std::function<void()>> work;
   bool busy = false, stopping = false;
   const CUcontext context;
-  const bool blocks_default;                      // its capture makes the default stream unusable
+  const bool blocks_default;                      // capturing it makes the default stream unusable
   std::unique_ptr<standin::Recording> recording;  // NULL while it is not captured; guarded by order_mutex
   std::thread thread;
 
@@ -61,7 +61,7 @@ struct CUstream_st {
 
 namespace standin {
 
-// Whether commands make a capture invalid; guarded by order_mutex.
+// Whether every command that is captured makes its capture invalid (standin_fail_in_capture); guarded by order_mutex.
 extern bool fails_in_capture;
 // All streams, guarded by order_mutex.
 extern std::set<CUstream>& streams;
