@@ -117,7 +117,8 @@ std::vector<FoundDevice> find_devices(std::string& why_none) {
       if (device_number<cl_bool>(id, CL_DEVICE_AVAILABLE) && device_number<cl_bool>(id, CL_DEVICE_COMPILER_AVAILABLE))
         found.push_back(query(platform, id));
       else
-        without += (without.empty() ? "" : ", ") + device_text(id, CL_DEVICE_NAME) + " (not available, or no compiler)";
+        without += (without.empty() ? "" : ", ") + device_text(id, CL_DEVICE_NAME) +
+                   (device_number<cl_bool>(id, CL_DEVICE_AVAILABLE) ? " (no compiler)" : " (not available)");
     }
   }
   if (found.empty()) why_none = "no OpenCL platform has a device that can be used: " + without;

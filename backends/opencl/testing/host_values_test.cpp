@@ -148,7 +148,7 @@ Outcome of_shape(const Case& one, const Environment& env, const SessionOptions& 
   const uint32_t x = add.graph.input("x", BP_DTYPE_FLOAT, {-1, -1, -1});
   uint32_t result = one.result(add, x, add("Shape", {x}));
   const uint32_t flat = add("Reshape", {add("Cast", {result}, {{"to", int64_t{BP_DTYPE_INT64}}}), add.ints({-1})});
-  // Its extents are the results, as far as they are from 1 to 5.
+  // The extents of `shaped` are the results, limited to 1 to 5.
   const uint32_t shaped =
       add("Expand", {add.constant<float>({1}, {2}), add("Max", {add("Min", {flat, add.number(5)}), add.number(1)})});
   for (const uint32_t output : {result, shaped}) add.graph.output(output);
@@ -209,8 +209,8 @@ TEST_F(HostValues, QuotientsByExtentsAreRefused) {
   }
 }
 
-// A node that needs such a number is given back where another device computes it, and a pin that puts it here is
-// refused.
+// A node whose extents are computed by a node of another device is given back. If a pin requires that it runs on
+// OpenCL, the pin is refused.
 TEST_F(HostValues, GivenBackWithoutTheirSource) {
   Steps add;
   const uint32_t x = add.graph.input("x", BP_DTYPE_FLOAT, {-1, 4});

@@ -120,7 +120,7 @@ TEST_F(InstanceTest, CopiesNothingWhereTheDeviceSharesMemory) {
 }
 
 // The model has many branches and a node that joins them. Runs with a deadline enqueue the kernels in several batches.
-TEST_F(InstanceTest, ABatchedRunGivesTheSameBits) {
+TEST_F(InstanceTest, ABatchedRunHasTheSameBits) {
   Graph graph;
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {-1, 8}, {"rows", ""});
   std::vector<uint32_t> branches;
@@ -202,7 +202,7 @@ TEST_F(InstanceTest, ARunThatWaitsForItsInputKeepsNoOtherWaiting) {
 }
 
 // The extents of the first output are requested before the run, without the numbers that CumSum reads.
-TEST_F(InstanceTest, PlansForNumbersOfAnInputBesideExtentsThatDiffer) {
+TEST_F(InstanceTest, PlansForNumbersOfAnInputWhileExtentsDiffer) {
   Graph graph;
   const uint32_t v = graph.input("v", BP_DTYPE_FLOAT, {-1}, {"n"});
   const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {2, 3});

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kTaskWork = int64_t{1} << 20;  // minimum multiply-adds of a task
 constexpr int64_t kRowGrain = int64_t{1} << 15;  // minimum values of A that a task rounds
-constexpr int64_t kTogether = 4;                 // tiles of rows that are multiplied by all of B together
+constexpr int64_t kTogether = 4;                 // tiles of rows that a thread rounds, then multiplies by all of B
 
 int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;

@@ -21,7 +21,8 @@ const std::byte* bytes(const uint16_t* values) {
   return reinterpret_cast<const std::byte*>(values);
 }
 
-// The second tile begins at row `second` and may overlap the first: rows in both have the same sums in both.
+// The second tile begins at row `second` and may overlap the first. The sums of a row in both are then computed twice,
+// with the same result.
 template <int kTiles, int kBlocks>
 void multiply(const Bf16Tile& t, int64_t second) {
   const int64_t y_row = t.y_row * int64_t{sizeof(float)};

@@ -41,7 +41,7 @@ std::unique_ptr<Kernel> create(const Node&) {
     const Shape& shape = inputs[0].shape;
     const int rank = shape.rank();
     if (rank < 2 || shape[rank - 1] != shape[rank - 2])
-      return fail("the matrices of shape " + to_string(shape) + " are not square");
+      return fail("the input has shape " + to_string(shape) + "; it must end in two equal extents");
     const int64_t n = shape[rank - 1];
     return make_plan({Shape(shape.span().first(static_cast<size_t>(rank - 2)))}, [n](Tensors in, Tensors out) {
       dispatch<Floats>(in[0].dtype, [&](auto tag) {

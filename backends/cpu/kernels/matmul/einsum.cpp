@@ -14,7 +14,7 @@
 namespace backplane::cpu {
 namespace {
 
-constexpr char kEllipsis = '.';  // marks an operand's dimensions without a letter
+constexpr char kEllipsis = '.';  // in a term: the ellipsis, for all dimensions without a letter
 
 // The terms of "ab,bc->ac", each a list of letters with at most one kEllipsis.
 struct Equation {
@@ -229,9 +229,11 @@ class Contractions {
 Verdict supports(const Node& node) {
   if (Verdict verdict = accepts_variadic(node, set_of(Numbers{})); !verdict) return verdict;
   const auto equation = parse(node.attr("equation", ""));
-  if (!equation || equation->operands.size() != node.input_count())
-    return no(BP_REASON_ATTRIBUTE, "equation '" + node.attr("equation", "") + "' is not valid for " +
-                                       std::to_string(node.input_count()) + " operands");
+  if (!equation) return no(BP_REASON_ATTRIBUTE, "equation '" + node.attr("equation", "") + "' is not valid");
+  if (equation->operands.size() != node.input_count())
+    return no(BP_REASON_ATTRIBUTE, "equation '" + node.attr("equation", "") + "' has " +
+                                       std::to_string(equation->operands.size()) + " terms for " +
+                                       std::to_string(node.input_count()) + " inputs");
   return yes();
 }
 
@@ -251,7 +253,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
     };
     const bool keep_ellipsis = equation.result.find(kEllipsis) != std::string::npos;
     const size_t rank = equation.result.size() + (keep_ellipsis ? ellipsis.size() : 0) - (keep_ellipsis ? 1 : 0);
-    if (rank > BP_MAX_RANK) return fail("the result's rank is more than 32");
+    if (rank > BP_MAX_RANK) return fail("the result has rank " + std::to_string(rank) + "; the maximum is 32");
     for (char c : equation.result) {
       if (c != kEllipsis)
         place(letters[static_cast<unsigned char>(c)], true);

@@ -96,7 +96,7 @@ struct GemmProblem {
 };
 
 const char* refuse_floats(const PlanContext&, GemmProblem& p) {
-  return p.inputs[0].dtype != BP_DTYPE_FLOAT ? "it is not in fp32" : nullptr;
+  return p.inputs[0].dtype != BP_DTYPE_FLOAT ? "its inputs are not in fp32" : nullptr;
 }
 
 // Accepts products of more than kGemvRows rows with a known B, unless A is transposed or alpha is not 1. C, if present,
@@ -106,7 +106,8 @@ const char* refuse_known(const PlanContext& context, GemmProblem& p) {
   const Gemm& g = p.gemm;
   const Tensor c = at(p.inputs, 2);
   if (p.inputs[1].data == nullptr) return "B is not known";
-  if (g.alpha != 1 || g.a_transposed) return "alpha is not 1, or A is transposed";
+  if (g.alpha != 1) return "alpha is not 1";
+  if (g.a_transposed) return "A is transposed";
   if (g.m <= kGemvRows) return "A has too few rows for packing B to pay off";
   const bool row = c.present() && c.data != nullptr && g.beta == 1 && c.shape.rank() > 0 && c.shape.elements() == g.n &&
                    c.shape[c.shape.rank() - 1] == g.n;

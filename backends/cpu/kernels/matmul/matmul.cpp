@@ -74,7 +74,7 @@ struct MatMulProblem {
 };
 
 const char* refuse_known(const MatMulProblem& p) {
-  if (p.inputs[0].dtype != BP_DTYPE_FLOAT) return "it is not in fp32";
+  if (p.inputs[0].dtype != BP_DTYPE_FLOAT) return "its inputs are not in fp32";
   return p.inputs[1].data == nullptr || p.inputs[1].shape.rank() != 2 ? "B is not a known matrix" : nullptr;
 }
 
@@ -109,7 +109,7 @@ const char* refuse_sgemm(const PlanContext&, MatMulProblem& p) {
 }
 
 const char* refuse_batch(const PlanContext&, MatMulProblem& p) {
-  if (p.inputs[0].dtype != BP_DTYPE_FLOAT) return "it is not in fp32";
+  if (p.inputs[0].dtype != BP_DTYPE_FLOAT) return "its inputs are not in fp32";
   return p.post_ops.empty() ? nullptr : "other nodes were fused into it";
 }
 

@@ -13,8 +13,8 @@
 
 namespace backplane::cpu {
 
-// The matrix that an operand has in each product of a batch. Computed by index, as a batch may have millions of
-// products.
+// Maps the index of a product in a batch to the index of the matrix that an operand contributes to it. The map is
+// computed, not stored, as a batch may have millions of products.
 class MatrixOf {
  public:
   int64_t size() const { return size_; }  // number of products
@@ -23,7 +23,7 @@ class MatrixOf {
     for (int d = extents_.rank() - 1; d > 0; index /= extents_[d--]) matrix += index % extents_[d] * steps_[d];
     return extents_.rank() == 0 ? 0 : matrix + index * steps_[0];
   }
-  // Replaces each product by `extent` products, for which the operand has `own` matrices: `extent` of them or one.
+  // Replaces each product by `extent` products. For these the operand has `own` matrices: one for each, or one for all.
   MatrixOf& add_axis(int64_t extent, int64_t own) {
     size_ = cpu::product({size_, extent});
     for (int d = 0; d < steps_.rank(); ++d) steps_[d] *= own;
@@ -47,7 +47,7 @@ class MatrixOf {
 
 struct MatMulSize {
   int64_t m, n, k;
-  MatrixOf a_offsets, b_offsets;
+  MatrixOf a_offsets, b_offsets;  // in matrices
   Shape shape;
 };
 // Returns the sizes of A · B as MatMul defines it. If the shapes do not fit each other, sets `error` and returns

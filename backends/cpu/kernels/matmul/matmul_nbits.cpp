@@ -128,12 +128,16 @@ Plan plan(const PlanContext& context, const Weights& w, Tensors in) {
   if (a.rank() < 1 || a[a.rank() - 1] != w.k)
     return fail("A " + to_string(a) + " must have rows of K = " + std::to_string(w.k) + " elements");
   const int64_t zero_count = zeros.dtype == BP_DTYPE_UINT8 ? w.n * w.zero_row() : w.n * w.blocks();
-  if (in[kB].shape.elements() != w.n * w.blocks() * w.blob() || in[kScales].shape.elements() != w.n * w.blocks() ||
-      (zeros.present() && zeros.shape.elements() != zero_count) ||
-      (groups.present() && groups.shape.elements() < w.k) || (bias.present() && bias.shape.elements() != w.n))
-    return fail("B " + to_string(in[kB].shape) + ", scales " + to_string(in[kScales].shape) +
-                " or the other inputs do not fit K = " + std::to_string(w.k) + ", N = " + std::to_string(w.n) +
-                ", block_size " + std::to_string(w.block));
+  const auto misfit = [&](const std::string& name, const Shape& shape) {
+    return fail(name + " of shape " + to_string(shape) + " does not fit K = " + std::to_string(w.k) +
+                ", N = " + std::to_string(w.n) + ", bits = " + std::to_string(w.bits) +
+                ", block_size = " + std::to_string(w.block));
+  };
+  if (in[kB].shape.elements() != w.n * w.blocks() * w.blob()) return misfit("B", in[kB].shape);
+  if (in[kScales].shape.elements() != w.n * w.blocks()) return misfit("scales", in[kScales].shape);
+  if (zeros.present() && zeros.shape.elements() != zero_count) return misfit("zero_points", zeros.shape);
+  if (groups.present() && groups.shape.elements() < w.k) return misfit("g_idx", groups.shape);
+  if (bias.present() && bias.shape.elements() != w.n) return misfit("bias", bias.shape);
   Shape shape = a;
   shape[a.rank() - 1] = w.n;
   const int64_t m = a.elements(0, a.rank() - 1);
@@ -149,8 +153,8 @@ Weights weights_of(const Node& node) {
 
 Verdict supports(const Node& node) {
   constexpr bp_dtype_set_t kReals = just(BP_DTYPE_FLOAT) | just(BP_DTYPE_FLOAT16) | just(BP_DTYPE_BFLOAT16);
-  constexpr bp_dtype_set_t kCodes = just(BP_DTYPE_UINT8);
-  if (Verdict v = accepts(node, 3, {kReals, kCodes, kReals, kReals | kCodes, just(BP_DTYPE_INT32), kReals}); !v)
+  constexpr bp_dtype_set_t kPacked = just(BP_DTYPE_UINT8);
+  if (Verdict v = accepts(node, 3, {kReals, kPacked, kReals, kReals | kPacked, just(BP_DTYPE_INT32), kReals}); !v)
     return v;
   const Weights w = weights_of(node);
   if (w.bits != 2 && w.bits != 4 && w.bits != 8)

@@ -129,7 +129,8 @@ std::unique_ptr<Kernel> create_one_hot(const Node& node) {
   bool zeros = node.attr("zeros", int64_t{1}) != 0;
   return make_value_kernel([=](Values in, Values out) -> Failed {
     const Tensor& x = in[0].tensor;
-    if (x.shape.rank() == BP_MAX_RANK) return "the result's rank would exceed " + std::to_string(BP_MAX_RANK);
+    if (x.shape.rank() == BP_MAX_RANK)
+      return "the input has rank " + std::to_string(BP_MAX_RANK) + ", the maximum; the result needs one dimension more";
     Shape shape = x.shape;
     shape.push_back(width);
     const int64_t count = x.shape.elements(), cells = product({count, width});

@@ -128,13 +128,15 @@ Verdict supports_encoder(const Node& node) {
   if (Verdict verdict = accepts(node, 1, {kScalars}); !verdict) return verdict;
   try {
     std::optional<Value> keys = list_of(node, "keys"), values = list_of(node, "values");
-    if (!keys || !values) return no(BP_REASON_ATTRIBUTE, "keys_* or values_* is missing");
+    if (!keys || !values) return no(BP_REASON_ATTRIBUTE, !keys ? "keys_* is missing" : "values_* is missing");
     bp_dtype_t dtype = values->tensor.dtype;
     if (keys->tensor.dtype != node.input_type(0).dtype || dtype != node.output_type(0).dtype ||
         (kScalars >> dtype & 1) == 0)
       return no(BP_REASON_ATTRIBUTE, "keys_* must have the data type of the input, and values_* that of the output");
     if (keys->tensor.shape.elements() != values->tensor.shape.elements())
-      return no(BP_REASON_ATTRIBUTE, "the numbers of keys and values differ");
+      return no(BP_REASON_ATTRIBUTE, std::to_string(keys->tensor.shape.elements()) + " keys for " +
+                                         std::to_string(values->tensor.shape.elements()) +
+                                         " values; the numbers must be equal");
     Value fallback = default_of(node, dtype);
     if (fallback.tensor.dtype != dtype || fallback.tensor.shape.elements() != 1)
       return no(BP_REASON_ATTRIBUTE, "default_tensor is not a single value of the output's data type");
@@ -155,7 +157,9 @@ std::unique_ptr<Kernel> create_encoder(const Node& node) {
 Verdict supports_mapper(const Node& node) {
   if (Verdict verdict = accepts(node, 1, {just(BP_DTYPE_INT64) | just(BP_DTYPE_STRING)}); !verdict) return verdict;
   if (node.ints("cats_int64s").size() != node.texts("cats_strings").size())
-    return no(BP_REASON_ATTRIBUTE, "cats_int64s and cats_strings have different lengths");
+    return no(BP_REASON_ATTRIBUTE, "cats_int64s has " + std::to_string(node.ints("cats_int64s").size()) +
+                                       " entries, but cats_strings has " +
+                                       std::to_string(node.texts("cats_strings").size()));
   if (node.input_type(0).dtype == node.output_type(0).dtype)
     return no(BP_REASON_DTYPE, "input and output have the same data type; one must be INT64, the other STRING");
   return yes();

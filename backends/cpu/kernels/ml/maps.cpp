@@ -56,7 +56,9 @@ std::unique_ptr<Kernel> create_zip(const Node& node) {
 Verdict supports_zip(const Node& node) {
   if (Verdict verdict = accepts(node, 1, {just(BP_DTYPE_FLOAT)}); !verdict) return verdict;
   if (node.texts("classlabels_strings").empty() == node.ints("classlabels_int64s").empty())
-    return no(BP_REASON_ATTRIBUTE, "exactly one of classlabels_strings and classlabels_int64s must be given");
+    return no(BP_REASON_ATTRIBUTE, std::string("classlabels_strings and classlabels_int64s are both ") +
+                                       (node.texts("classlabels_strings").empty() ? "empty" : "present") +
+                                       "; exactly one must be present");
   return yes();
 }
 
@@ -188,7 +190,7 @@ Failed cast(const Elements& map, int64_t columns, std::vector<T>& row) {
       return "the map has the negative key " + std::to_string(key) + ", which the SPARSE form does not allow";
     if (columns >= 0 && key >= columns) continue;
     if (!convert(*tensor, row[columns < 0 ? next++ : static_cast<size_t>(key)]))
-      return "the map's value at " + std::to_string(key) + " cannot be cast";
+      return "the map's value at " + std::to_string(key) + " cannot be converted to the type in cast_to";
   }
   return std::nullopt;
 }

@@ -136,10 +136,10 @@ std::unique_ptr<Kernel> create_scaler(const Node& node) {
   return make_kernel([offset = node.floats("offset"), scale = node.floats("scale")](Tensors inputs) -> Plan {
     auto table = ml::table_of(inputs[0].shape);
     if (!table) return fail(ml::no_table(inputs[0].shape));
-    for (const auto& list : {offset, scale}) {
-      if (list.size() > 1 && list.size() != static_cast<size_t>(table->columns)) {
-        return fail(std::to_string(list.size()) + " offsets or scales do not fit " + std::to_string(table->columns) +
-                    " columns; there must be one, or one per column");
+    for (const auto* list : {&offset, &scale}) {
+      if (list->size() > 1 && list->size() != static_cast<size_t>(table->columns)) {
+        return fail(std::string(list == &offset ? "offset" : "scale") + " has " + std::to_string(list->size()) +
+                    " entries for " + std::to_string(table->columns) + " columns; it must have one, or one per column");
       }
     }
     return make_plan({inputs[0].shape}, [offset, scale, table](Tensors in, Tensors out) {

@@ -41,7 +41,7 @@ void for_each_row(const Tensor& x, const Table& table, int64_t work, const auto&
   });
 }
 
-// Returns room for the class of each row.
+// Returns a list of zeros with an entry for the class of each row.
 std::vector<int64_t> classes_of(const Table& table);
 
 // Returns an attribute's tensor, or nullopt if there is none. Throws sdk::Error if its data are unreadable or damaged.
@@ -57,8 +57,8 @@ struct Labels {
 
   Labels(const Node& node, std::string_view int_name, std::string_view text_name);
   size_t count() const { return texts.empty() ? ints.size() : texts.size(); }
-  // Returns a tensor [n] with the labels of these classes, each of which is below count(). If there are no labels, the
-  // tensor has the classes themselves.
+  // Returns a tensor [n] with the labels of these classes, each of which is below count(). Without labels, the
+  // tensor has the classes' own numbers.
   Value make(std::span<const int64_t> classes) const;
 };
 

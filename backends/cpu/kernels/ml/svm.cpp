@@ -143,19 +143,27 @@ struct Classifier {
   std::string wrong() const {
     if (classes == 0) return "there are no class labels";
     if (std::ranges::any_of(per_class, [](int64_t n) { return n < 0 || n > INT32_MAX; }))
-      return "vectors_per_class has entries that are negative or too large";
+      return "vectors_per_class has an entry that is not 0 to 2^31 - 1";
     if (supports == 0)
-      return coefficients.size() % classes != 0
-                 ? "the number of coefficients is not a multiple of the number of classes"
-                 : "";
+      return coefficients.size() % classes != 0 ? std::to_string(coefficients.size()) + " coefficients do not fit " +
+                                                      std::to_string(classes) + " classes"
+                                                : "";
     if (classes < 2 || per_class.size() != classes)
-      return "vectors_per_class does not have an entry for each of two or more classes";
+      return "vectors_per_class has " + std::to_string(per_class.size()) + " entries for " + std::to_string(classes) +
+             " class labels; there must be two or more labels, and an entry for each";
     if (vectors.size() % supports != 0)
-      return "the number of elements in support_vectors is not a multiple of the sum of vectors_per_class";
-    if (coefficients.size() < (classes - 1) * supports) return "there are too few coefficients";
-    if (rho.size() < pairs()) return "rho is too short";
-    if (prob_a.size() != prob_b.size() || (!prob_a.empty() && prob_a.size() < pairs()))
-      return "prob_a and prob_b are too short or differ in length";
+      return "support_vectors has " + std::to_string(vectors.size()) +
+             " elements, which is not a multiple of the sum of vectors_per_class, " + std::to_string(supports);
+    const auto too_short = [](const std::string& name, size_t found, size_t least) {
+      return name + " has " + std::to_string(found) + " entries; it must have " + std::to_string(least) + " or more";
+    };
+    if (coefficients.size() < (classes - 1) * supports)
+      return too_short("coefficients", coefficients.size(), (classes - 1) * supports);
+    if (rho.size() < pairs()) return too_short("rho", rho.size(), pairs());
+    if (prob_a.size() != prob_b.size())
+      return "prob_a has " + std::to_string(prob_a.size()) + " entries, but prob_b has " +
+             std::to_string(prob_b.size());
+    if (!prob_a.empty() && prob_a.size() < pairs()) return too_short("prob_a", prob_a.size(), pairs());
     return "";
   }
 
@@ -249,8 +257,8 @@ int64_t Classifier::predict(Row64 x, std::span<float> out) const {
     ml::transform(post, scores);
   }
   ml::write_floats(scores, out.data());
-  // In a linear model with two classes and one rho, the second class is chosen if the larger score is at least 0.5 (if
-  // no coefficient is negative) or positive (otherwise).
+  // In a linear model with two classes and one rho, the second class is also chosen if the larger score is at least 0.5
+  // (in a model without negative coefficients) or positive (in other models).
   if (supports == 0 && classes == 2 && rho.size() == 1 && (all_positive ? weight >= 0.5 : weight > 0)) return 1;
   return best;
 }

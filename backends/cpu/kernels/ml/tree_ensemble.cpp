@@ -153,7 +153,9 @@ Classifier read_classifier(const Node& node) {
   model.classes = model.labels.count();
   std::string wrong =
       model.classes == 0 ? "there are no class labels" : model.forest.check(static_cast<int64_t>(model.classes));
-  if (model.base.size() > model.classes) wrong = "there are more base_values than classes";
+  if (model.base.size() > model.classes)
+    wrong = "base_values has " + std::to_string(model.base.size()) + " entries for " + std::to_string(model.classes) +
+            " classes; it must not have more";
   if (!wrong.empty()) throw sdk::Error(BP_INVALID_MODEL, wrong);
   std::set<int64_t> spoken_of;
   for (const auto& leaf : model.forest.leaves) {
@@ -171,8 +173,9 @@ Classifier read_classifier(const Node& node) {
   return model;
 }
 
-// Decides between two classes by the score of one, as in ONNX Runtime. In a binary model without negative weights,
-// scores are probabilities and the threshold is 0.5; in other models it is 0.
+// Decides between two classes by the score of the second, or of the first if the second has none, as in ONNX Runtime.
+// In a binary model without negative weights, scores are probabilities and the threshold is 0.5; in other models it is
+// 0.
 int64_t Classifier::decide(std::span<ml::Score> scores, std::vector<double>& out) const {
   for (size_t c = 0; c < base.size(); ++c) scores[c].value += base[c];
   bool has_second = scores.size() == 2 && scores[1].has;
@@ -201,8 +204,8 @@ int64_t Classifier::predict(std::span<const double> row, std::vector<double>& ou
     out.push_back(scores[c].value);
   }
   ml::transform(post, out);
-  // With two classes, returns the one with the larger score. With more, considers only those that have a base value or
-  // a weight in a leaf that the row reaches.
+  // With two classes, returns the class with the larger score. With more, considers only the classes that have a base
+  // value or a weight in a leaf that the row reaches.
   return classes == 2 ? std::ranges::max_element(out) - out.begin() : std::max<int64_t>(best, 0);
 }
 

@@ -52,7 +52,10 @@ std::string Forest::check(int64_t targets) {
   auto count = static_cast<int64_t>(branches.size()), last_leaf = static_cast<int64_t>(leaves.size());
   auto exists = [&](int64_t child) { return child >= 0 ? child < count : ~child < last_leaf; };
   for (const Branch& branch : branches) {
-    if (!exists(branch.yes) || !exists(branch.no)) return "a child of a node in a tree does not exist";
+    for (int64_t child : {branch.yes, branch.no})
+      if (!exists(child))
+        return "a node of a tree has the child " + std::to_string(child < 0 ? ~child : child) + ", but there are " +
+               std::to_string(child < 0 ? last_leaf : count) + (child < 0 ? " leaves" : " nodes");
     if (branch.feature < 0 || branch.feature > INT32_MAX)
       return "a node of a tree has an invalid feature index: " + std::to_string(branch.feature);
     features = std::max(features, branch.feature + 1);
@@ -68,7 +71,8 @@ std::string Forest::check(int64_t targets) {
   std::vector<uint8_t> states(branches.size(), kNew);
   std::vector<int64_t> path;
   for (int64_t root : roots) {
-    if (!exists(root)) return "the root of a tree does not exist";
+    if (!exists(root))
+      return "a tree has the root " + std::to_string(root) + ", but there are " + std::to_string(count) + " nodes";
     path.push_back(root);
     while (!path.empty()) {
       int64_t at = path.back();

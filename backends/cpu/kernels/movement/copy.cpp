@@ -33,8 +33,12 @@ std::unique_ptr<Kernel> create_transpose(const Node& node) {
     std::vector<int64_t> order = perm;
     if (order.empty())
       for (int i = from.rank(); i-- > 0;) order.push_back(i);
-    if (static_cast<int>(order.size()) != from.rank() || !axis_set(order, from.rank()))
-      return fail("perm does not have each dimension of shape " + to_string(from) + " once");
+    if (static_cast<int>(order.size()) != from.rank())
+      return fail("perm has " + std::to_string(order.size()) + " entries for an input of shape " + to_string(from) +
+                  "; it must have one for each dimension");
+    if (!axis_set(order, from.rank()))
+      return fail("perm " + to_string(Shape(order)) + " does not contain each dimension of an input of shape " +
+                  to_string(from) + " once");
     const Shape dense = strides_of(from);
     Shape to, strides;
     for (int64_t d : order) {
@@ -51,7 +55,7 @@ std::unique_ptr<Kernel> create_expand(const Node&) {
     if (!known(inputs[1])) return deferred();
     const std::vector<int64_t> wanted = integers(inputs[1]);
     if (wanted.size() > BP_MAX_RANK)
-      return fail("rank " + std::to_string(wanted.size()) + " exceeds the maximum of 32");
+      return fail("the rank of the result, " + std::to_string(wanted.size()) + ", exceeds the maximum of 32");
     const Shape shapes[] = {inputs[0].shape, Shape(wanted)};
     for (int64_t extent : wanted)
       if (extent < 0) return fail("shape " + to_string(shapes[1]) + " has a negative extent");
@@ -76,7 +80,8 @@ std::unique_ptr<Kernel> create_tile(const Node&) {
       const int64_t repeat = repeats[static_cast<size_t>(i)];
       int64_t extent = 0;
       if (repeat < 0 || __builtin_mul_overflow(from[i], repeat, &extent))
-        return fail("the repeat " + std::to_string(repeat) + " is negative or too large");
+        return fail("the repeat " + std::to_string(repeat) + " of axis " + std::to_string(i) + " of shape " +
+                    to_string(from) + " is negative or too large");
       to.push_back(extent);
       extents.insert(extents.end(), {repeat, from[i]});
       strides.insert(strides.end(), {0, dense[i]});
@@ -103,14 +108,16 @@ std::unique_ptr<Kernel> create_slice(const Node&) {
     if (at(inputs, 3).present()) axes = integers(inputs[3]);
     if (at(inputs, 4).present()) steps = integers(inputs[4]);
     if (ends.size() != starts.size() || axes.size() != starts.size() || steps.size() != starts.size())
-      return fail("starts, ends, axes and steps have unequal lengths");
+      return fail("starts, ends, axes and steps have " + std::to_string(starts.size()) + ", " +
+                  std::to_string(ends.size()) + ", " + std::to_string(axes.size()) + " and " +
+                  std::to_string(steps.size()) + " elements; the numbers must be equal");
     if (!axis_set(axes, from.rank())) return fail(axes_error(axes, from.rank()));
     Shape to = from, strides = strides_of(from);
     int64_t offset = 0;
     for (size_t i = 0; i < axes.size(); ++i) {
       const int axis = axis_of(axes[i], from.rank());
       const int64_t extent = from[axis], step = std::clamp<int64_t>(steps[i], -INT32_MAX, INT32_MAX);
-      if (step == 0) return fail("steps must not be 0");
+      if (step == 0) return fail("the step of axis " + std::to_string(axis) + " must not be 0");
       // Negative positions count from the end. All positions are then clamped to the range for the direction of the
       // step.
       const auto bounded = [&](int64_t position) {
@@ -133,7 +140,8 @@ std::unique_ptr<Kernel> create_slice(const Node&) {
 
 Verdict supports_blocks(const Node& node) {
   if (Verdict verdict = supports_one(node); !verdict) return verdict;
-  if (node.attr("blocksize", int64_t{0}) < 1) return no(BP_REASON_ATTRIBUTE, "blocksize is not positive");
+  if (const int64_t size = node.attr("blocksize", int64_t{0}); size < 1)
+    return no(BP_REASON_ATTRIBUTE, "blocksize is " + std::to_string(size) + "; it must be positive");
   return attribute_in(node, "mode", "DCR", {"DCR", "CRD"});
 }
 

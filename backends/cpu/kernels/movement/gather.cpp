@@ -20,7 +20,9 @@ std::unique_ptr<Kernel> create_gather(const Node& node) {
     const Shape &data = inputs[0].shape, &indices = inputs[1].shape;
     const int axis = axis_of(axis_attribute, data.rank());
     if (axis < 0) return bad_axis(axis_attribute, data.rank());
-    if (data.rank() - 1 + indices.rank() > BP_MAX_RANK) return fail("the rank of the result exceeds the maximum of 32");
+    if (data.rank() - 1 + indices.rank() > BP_MAX_RANK)
+      return fail("the rank of the result, " + std::to_string(data.rank() - 1 + indices.rank()) +
+                  ", exceeds the maximum of 32");
     Shape to;
     for (int i = 0; i < axis; ++i) to.push_back(data[i]);
     for (int64_t extent : indices) to.push_back(extent);
@@ -78,7 +80,7 @@ bool all_in_range(const Tensor& indices, int64_t n, int64_t extent) {
 }
 
 // Gathers rows along the innermost dimension of the indices. From one index to the next, the position in the data also
-// advances by 1 along that dimension, unless it is the axis.
+// advances by 1 along that dimension, unless that dimension is `axis`.
 template <class T, class I>
 void gather_rows_by(const Shape& data, const Shape& to, int axis, const T* from, const I* indices, T* target) {
   const int last = to.rank() - 1;
@@ -141,7 +143,8 @@ std::unique_ptr<Kernel> create_gather_nd(const Node& node) {
     const Shape data = inputs[0].shape, indices = inputs[1].shape;
     if (indices.rank() == 0 || data.rank() == 0 || batch_attribute < 0 ||
         batch_attribute >= std::min(data.rank(), indices.rank()))
-      return fail("batch_dims " + std::to_string(batch_attribute) + " does not fit the ranks of data and indices");
+      return fail("batch_dims is " + std::to_string(batch_attribute) + " for data of shape " + to_string(data) +
+                  " and indices of shape " + to_string(indices) + "; it must be 0 or more, and less than both ranks");
     const int batch_dims = static_cast<int>(batch_attribute);
     const int64_t tuple = indices[indices.rank() - 1];
     if (tuple < 1 || tuple > data.rank() - batch_dims)
@@ -150,7 +153,8 @@ std::unique_ptr<Kernel> create_gather_nd(const Node& node) {
                   std::to_string(data.rank() - batch_dims));
     const int depth = batch_dims + static_cast<int>(tuple);
     if (indices.rank() - 1 + data.rank() - depth > BP_MAX_RANK)
-      return fail("the rank of the result exceeds the maximum of 32");
+      return fail("the rank of the result, " + std::to_string(indices.rank() - 1 + data.rank() - depth) +
+                  ", exceeds the maximum of 32");
     Shape to(indices.span().first(static_cast<size_t>(indices.rank() - 1)));
     for (int i = depth; i < data.rank(); ++i) to.push_back(data[i]);
     for (int i = 0; i < batch_dims; ++i)
@@ -181,7 +185,8 @@ std::unique_ptr<Kernel> create_gather_nd(const Node& node) {
 Verdict supports_reverse(const Node& node) {
   const int64_t batch = node.attr("batch_axis", int64_t{1}), time = node.attr("time_axis", int64_t{0});
   if (batch + time != 1 || batch * time != 0)
-    return no(BP_REASON_ATTRIBUTE, "batch_axis and time_axis must be 0 and 1, in either order");
+    return no(BP_REASON_ATTRIBUTE, "batch_axis is " + std::to_string(batch) + " and time_axis is " +
+                                       std::to_string(time) + "; they must be 0 and 1, in either order");
   return accepts(node, 2, {kByteTypes, just(BP_DTYPE_INT64)});
 }
 

@@ -7,8 +7,8 @@
 
 namespace backplane::cpu {
 
-// The returned kernel passes packed tensors to `inner` as UINT8 tensors with one element per byte; while planning,
-// without their values.
+// The returned kernel passes packed tensors to `inner` as UINT8 tensors with one element per byte. While planning,
+// these have no data.
 std::unique_ptr<Kernel> move_unpacked(std::unique_ptr<Kernel> inner);
 
 // Whether input 0 has a packed type.

@@ -43,7 +43,8 @@ Plan plan_pad(const Tensor& data, std::span<const int64_t> before, std::span<con
   for (int d = 0; d < from.rank(); ++d) {
     const int64_t left = before[static_cast<size_t>(d)], right = after[static_cast<size_t>(d)];
     if (left > INT32_MAX || right > INT32_MAX || left < -INT32_MAX || right < -INT32_MAX)
-      return fail("pads of 2^31 and more are not supported");
+      return fail("pads of " + std::to_string(left) + " and " + std::to_string(right) + " for axis " +
+                  std::to_string(d) + " are not supported; they must be less than 2^31");
     to[d] = std::max<int64_t>(0, from[d] + left + right);
     if (from[d] + std::min<int64_t>(left, 0) + std::min<int64_t>(right, 0) <= 0 && to[d] > 0 && mode != Mode::kConstant)
       return fail("pads of " + std::to_string(left) + " and " + std::to_string(right) + " leave no element of axis " +
@@ -95,7 +96,7 @@ std::unique_ptr<Kernel> create_pad(const Node& node) {
       return fail("pads has " + std::to_string(pads.size()) + " elements for " + std::to_string(axes.size()) +
                   " axes of shape " + to_string(inputs[0].shape) + "; it must have two for each axis");
     if (const Tensor value = at(inputs, 2); value.present() && value.shape.elements() != 1)
-      return fail("the value to pad with is not a scalar");
+      return fail("constant_value has shape " + to_string(value.shape) + "; it must have one element");
     std::vector<int64_t> before(static_cast<size_t>(rank)), after(before);
     for (size_t i = 0; i < axes.size(); ++i) {
       const auto axis = static_cast<size_t>(axis_of(axes[i], rank));
@@ -126,7 +127,7 @@ std::unique_ptr<Kernel> create_center(const Node& node) {
     for (size_t i = 0; i < axes.size(); ++i) {
       const int axis = axis_of(axes[i], from.rank());
       if (wanted[i] < 0 || wanted[i] > INT32_MAX)
-        return fail("the extent " + std::to_string(wanted[i]) + " is negative or too large");
+        return fail("shape contains the extent " + std::to_string(wanted[i]) + "; it must be 0 to 2^31 - 1");
       const int64_t more = wanted[i] - from[axis];
       before[static_cast<size_t>(axis)] = more / 2;  // if `more` is odd, the end gets the larger part
       after[static_cast<size_t>(axis)] = more - more / 2;

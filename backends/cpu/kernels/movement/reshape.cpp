@@ -26,9 +26,9 @@ std::unique_ptr<Kernel> create_reshape(const Node& node) {
     const Shape& from = inputs[0].shape;
     const std::vector<int64_t> wanted = integers(inputs[1]);
     if (wanted.size() > BP_MAX_RANK)
-      return fail("rank " + std::to_string(wanted.size()) + " exceeds the maximum of 32");
+      return fail("the rank of the result, " + std::to_string(wanted.size()) + ", exceeds the maximum of 32");
     const auto impossible = [&] {
-      return fail("shape " + to_string(from) + " cannot become " + to_string(Shape(wanted)));
+      return fail("data of shape " + to_string(from) + " cannot be reshaped to " + to_string(Shape(wanted)));
     };
     Shape to;
     int unknown = -1;
@@ -109,7 +109,8 @@ std::unique_ptr<Kernel> create_unsqueeze(const Node&) {
     const std::vector<int64_t> axes = integers(inputs[1]);
     const Shape& from = inputs[0].shape;
     if (axes.size() + static_cast<size_t>(from.rank()) > BP_MAX_RANK)
-      return fail("the rank of the result exceeds the maximum of 32");
+      return fail("the rank of the result, " + std::to_string(axes.size() + static_cast<size_t>(from.rank())) +
+                  ", exceeds the maximum of 32");
     const int rank = from.rank() + static_cast<int>(axes.size());
     const auto added = axis_set(axes, rank);
     if (!added) return fail(axes_error(axes, rank));

@@ -118,7 +118,7 @@ std::unique_ptr<Kernel> create_scatter_nd(const Node& node) {
     const int64_t block = data.elements(static_cast<int>(tuple), data.rank());
     if (inputs[2].shape.elements() != rows * block)
       return fail("updates of shape " + to_string(inputs[2].shape) + " do not fit indices of shape " +
-                  to_string(indices));
+                  to_string(indices) + " and data of shape " + to_string(data));
     return make_plan({data},
                      [=](Tensors in, Tensors out) -> std::optional<std::string> {
                        const TupleIndices index(in[1], data, 0);
@@ -155,7 +155,9 @@ std::unique_ptr<Kernel> create_tensor_scatter(const Node& node) {
                       circular = node.attr("mode", "linear") == "circular"](Tensors inputs) -> Plan {
     const Shape cache = inputs[0].shape, update = inputs[1].shape;
     const int axis = axis_of(axis_attribute, cache.rank());
-    if (axis < 1) return bad_axis(axis_attribute, cache.rank());
+    if (axis < 0) return bad_axis(axis_attribute, cache.rank());
+    if (axis == 0)
+      return fail("axis " + std::to_string(axis_attribute) + " is the batch; it must be another dimension");
     Shape expected = cache;
     if (update.rank() == cache.rank()) expected[axis] = update[axis];
     if (!(expected == update) || update[axis] > cache[axis])
@@ -171,8 +173,8 @@ std::unique_ptr<Kernel> create_tensor_scatter(const Node& node) {
           const int64_t *first = at(in, 2).as<int64_t>(), times = cache[axis], middle = cache.elements(1, axis);
           for (int64_t batch = 0; batch < cache[0] && first != nullptr; ++batch)
             if (first[batch] < 0 || first[batch] >= times || (!circular && first[batch] + update[axis] > times))
-              return "write index " + std::to_string(first[batch]) + " is out of range for extent " +
-                     std::to_string(times);
+              return "write_indices contains " + std::to_string(first[batch]) + ", which is out of range for " +
+                     std::to_string(update[axis]) + " updates of a cache with extent " + std::to_string(times);
           copy_data(in[0], out[0]);
           Pace pace;
           for (int64_t row = 0; row < cache[0] * middle && update[axis] > 0; ++row)

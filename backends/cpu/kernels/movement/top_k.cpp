@@ -71,8 +71,8 @@ uint64_t ranked(int32_t key, int64_t i) {
   return uint64_t{ordered} << 32 | (UINT32_MAX - static_cast<uint32_t>(i));
 }
 
-// Writes the k highest ranks of a row to `best`, in descending order. Skips pieces that have no key above the
-// threshold.
+// Writes the k highest ranks of a row to `best`, in descending order. Skips pieces of the row that have no
+// key above the k-th highest key of an earlier part.
 void choose(const int32_t* keys, int64_t n, int64_t k, std::vector<uint64_t>& best) {
   constexpr int64_t kPiece = 64;
   const auto room = static_cast<size_t>(2 * k + 16), wanted = static_cast<size_t>(k);
@@ -125,11 +125,13 @@ std::unique_ptr<Kernel> create(const Node& node) {
     const Shape& shape = inputs[0].shape;
     const int axis = axis_of(axis_attribute, shape.rank());
     if (axis < 0) return bad_axis(axis_attribute, shape.rank());
-    if (inputs[1].shape.elements() != 1) return fail("k is not a scalar");
+    if (inputs[1].shape.elements() != 1)
+      return fail("K has shape " + to_string(inputs[1].shape) + "; it must have one element");
     if (!known(inputs[1])) return deferred();
     const int64_t k = *inputs[1].as<int64_t>();
     if (k < 0 || k > shape[axis])
-      return fail("k is " + std::to_string(k) + ", but the axis has " + std::to_string(shape[axis]) + " elements");
+      return fail("K is " + std::to_string(k) + ", but axis " + std::to_string(axis) + " has " +
+                  std::to_string(shape[axis]) + " elements");
     const int64_t outer = shape.elements(0, axis), n = shape[axis], inner = shape.elements(axis + 1, shape.rank());
     Shape to = shape;
     to[axis] = k;

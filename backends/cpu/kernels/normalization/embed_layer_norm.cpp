@@ -26,9 +26,9 @@ CLONED void add_row(float* sum, const float* x, int64_t n) {
 struct Lookup {
   const char* name;
   Tensor table;
-  const int32_t* ids;      // null: row 0, or for positions the position itself
+  const int32_t* ids;      // null: position i reads row i if `counts`, otherwise row 0
   int64_t batch_step = 0;  // elements of `ids` from one batch to the next
-  bool counts = false;     // without ids, position i reads row i
+  bool counts = false;     // of position_embedding
 
   int64_t row(int64_t batch, int64_t position) const {
     return ids != nullptr ? ids[batch * batch_step + position] : counts ? position : 0;

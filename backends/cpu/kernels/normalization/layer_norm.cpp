@@ -39,8 +39,9 @@ Statistics statistics(const T* x, int64_t n, double epsilon, bool centred) {
 
 template <bool kCentred>
 Verdict supports_layer_norm(const Node& node) {
-  if (node.attr("stash_type", int64_t{1}) != 1 && node.attr("stash_type", int64_t{1}) != BP_DTYPE_DOUBLE)
-    return no(BP_REASON_ATTRIBUTE, "stash_type is neither float nor double");
+  if (const int64_t stash = node.attr("stash_type", int64_t{1}); stash != 1 && stash != BP_DTYPE_DOUBLE)
+    return no(BP_REASON_ATTRIBUTE, "stash_type is " + std::to_string(stash) + "; it must be 1 (FLOAT) or " +
+                                       std::to_string(BP_DTYPE_DOUBLE) + " (DOUBLE)");
   if (Verdict verdict = accepts(node, 2, {kFloatTypes, kFloatTypes, kCentred ? kFloatTypes : 0}); !verdict)
     return verdict;
   if (node.has_input(2))
@@ -48,7 +49,7 @@ Verdict supports_layer_norm(const Node& node) {
   return kCentred ? same_type(node, 0, 1) : yes();
 }
 
-// The result has the type V of the scale. If rows are centered, V is the input's type T.
+// T is the type of the input, V that of scale, bias and result. LayerNormalization (kCentred) requires V = T.
 template <class T, class V, bool kCentred>
 void layer_norm(Tensors in, Tensors out, int64_t rows, int64_t n, float epsilon, const Broadcast<2>& walk) {
   const T* x = in[0].as<T>();
@@ -190,9 +191,13 @@ Plan plan_group_norm(const PlanContext& context, Tensors inputs, int64_t groups,
   if (shape.rank() < 2) return fail("input of shape " + to_string(shape) + " has no channel dimension");
   const int64_t channels = shape[1], pixels = shape.elements(2, shape.rank());
   const int64_t count = groups == 0 ? channels : groups;
-  if (count < 0 || (count > 0 && channels % count != 0) || !(inputs[1].shape == Shape{channels}) ||
-      !(inputs[2].shape == Shape{channels}))
-    return fail("scale, bias or groups do not fit " + std::to_string(channels) + " channels");
+  if (count > 0 && channels % count != 0)
+    return fail("num_groups is " + std::to_string(count) + ", which does not divide " + std::to_string(channels) +
+                " channels");
+  for (size_t i : {1u, 2u})
+    if (!(inputs[i].shape == Shape{channels}))
+      return fail((i == 1 ? "scale of shape " : "bias of shape ") + to_string(inputs[i].shape) + " does not fit " +
+                  std::to_string(channels) + " channels");
   return make_plan({shape}, [=, plain = context.reference](Tensors in, Tensors out) {
     if (shape.elements() == 0) return;
     dispatch<Floats>(in[0].dtype, [&](auto tag) {
@@ -239,8 +244,9 @@ std::unique_ptr<Kernel> create_instance_norm(const Node& node) {
 
 std::unique_ptr<Kernel> create_group_norm(const Node& node) {
   return make_kernel([groups = node.attr("num_groups", int64_t{1}), epsilon = node.attr("epsilon", 1e-5f)](
-                         const PlanContext& context, Tensors inputs) {
-    return plan_group_norm(context, inputs, groups == 0 ? -1 : groups, epsilon);
+                         const PlanContext& context, Tensors inputs) -> Plan {
+    if (groups < 1) return fail("num_groups is " + std::to_string(groups) + "; it must be positive");
+    return plan_group_norm(context, inputs, groups, epsilon);
   });
 }
 
@@ -352,7 +358,7 @@ Plan plan_lp_rows(const Shape& shape, int64_t p) {
                          const float* x = in[0].as<float>() + row * n;
                          float* y = out[0].as<float>() + row * n;
                          const float norm = clone_of<norm_of_row<64>, norm_of_row<32>, norm_of_row<16>>(x, n, p);
-                         // The squares of a smaller or larger norm are imprecise, 0 or infinite in fp32.
+                         // For a norm outside this range, squares in fp32 may be imprecise, 0 or infinite.
                          if (norm > 0x1p-50f && norm < 0x1p60f)
                            clone_of<divide_row>(x, y, n, norm);
                          else

@@ -26,13 +26,13 @@ struct Lrn {
 // Number of positions processed together, small enough for the sums to stay in the cache.
 constexpr int64_t kStrip = 512;
 
-// x[i] = x[i]^-beta, for any beta: out of line, because calls keep the loops around them scalar.
+// x[i] = x[i]^-beta, for any beta. Not inlined, because calls of std::pow would keep the caller's loops scalar.
 template <class C>
 [[gnu::noinline]] void raise_to_power(const Lrn& lrn, C* x, int64_t n) {
   for (int64_t i = 0; i < n; ++i) x[i] = std::pow(x[i], -static_cast<C>(lrn.beta));
 }
 
-// Replaces sums of squares by the factors for the channels in the middle of their windows.
+// Replaces the sum of squares of each window by the factor (bias + alpha / size · sum)^-beta for its middle channel.
 template <class C>
 [[gnu::always_inline]] inline void to_factors(const Lrn& lrn, C* sums, int64_t n) {
   const C scale = static_cast<C>(lrn.alpha) / static_cast<C>(lrn.size), bias = static_cast<C>(lrn.bias);
@@ -67,11 +67,11 @@ CLONED void run_strip(const Lrn& lrn, const T* __restrict x, T* __restrict y, in
   }
 }
 
-// Positions of a blocked tensor that are normalized together. A window reads across the vectors that were stored last:
-// with many positions, these have reached the cache by then.
+// Positions of a blocked tensor that are normalized together. The loads of a window overlap two stored vectors
+// of squares, and would wait for recent stores. With many positions, these stores are complete by then.
 constexpr int64_t kPositions = 16;
 
-// sums[c] = squares[c] + … + squares[c + others]. Inlined with `others` as a constant, all loads are of one loop.
+// sums[c] = squares[c] + … + squares[c + others]. Called with a constant `others`, so that the inner loop is unrolled.
 [[gnu::always_inline]] inline void sum_windows(const float* __restrict squares, float* __restrict sums,
                                                int64_t channels, int64_t others) {
   for (int64_t c = 0; c < channels; ++c) {
@@ -81,7 +81,7 @@ constexpr int64_t kPositions = 16;
   }
 }
 
-// The same for any number of `others`, with the sums in memory.
+// Like sum_windows, but for any number of `others`, with the sums in memory.
 [[gnu::always_inline]] inline void add_windows(const float* __restrict squares, float* __restrict sums,
                                                int64_t channels, int64_t others) {
   for (int64_t c = 0; c < channels; ++c) sums[c] = squares[c];
@@ -91,8 +91,8 @@ constexpr int64_t kPositions = 16;
 }
 
 // Normalizes `count` adjacent positions of a blocked tensor whose blocks are `step` elements apart. `squares` and
-// `sums` have room for channels + before + after floats for each position. The squares of a position's channels are
-// there with zeros on both sides, so that windows need no bounds checks.
+// `sums` have room for channels + before + after floats for each position. In `squares`, zeros surround the squares of
+// a position's channels, so that windows need no bounds checks.
 template <int64_t kLanes>
 CLONED void run_positions(const Lrn& lrn, const float* __restrict x, float* __restrict y, int64_t blocks, int64_t step,
                           int64_t count, float* __restrict squares, float* __restrict sums) {

@@ -72,7 +72,9 @@ Verdict supports(const Node& node) {
   if (Verdict v = accepts(node, static_cast<uint32_t>(kSlots.gamma) + 1, {kReals, kReals, kReals, kReals, kReals}); !v)
     return v;
   const int64_t axis = node.attr("axis", int64_t{-1}), rank = node.input_type(0).rank;
-  if (axis != -1 && axis != rank - 1) return no(BP_REASON_ATTRIBUTE, "axis is not the last axis");
+  if (axis != -1 && axis != rank - 1)
+    return no(BP_REASON_ATTRIBUTE, "axis is " + std::to_string(axis) + " for an input of rank " + std::to_string(rank) +
+                                       "; only the last axis is supported");
   return yes();
 }
 

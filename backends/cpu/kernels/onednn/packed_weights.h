@@ -20,9 +20,9 @@ class PackedWeights {
  public:
   using Pack = std::shared_ptr<const std::byte>;
   using Layouts = std::vector<dnnl::memory::desc>;
-  // Returns the known weights packed in these layouts, one after another, or by a rule of the kernel that depends on
-  // nothing but `order`. Calls pack() on the first use of these weights, layouts and order, or every time if the
-  // weights are transient (known to one plan only).
+  // Returns a packed copy of the known `weights`, made by pack(). The copy may depend on nothing but the weights,
+  // `layouts` (those of its parts, which follow one another) and `order` (numbers that describe a kernel's own layout).
+  // Calls pack() on the first use of these three, or every time if the weights are transient (known to one plan only).
   template <class Make>
   Pack get(const Tensor& weights, const Layouts& layouts, const Make& pack, std::span<const int64_t> order = {}) {
     if (weights.transient) return pack();

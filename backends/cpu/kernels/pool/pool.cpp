@@ -167,7 +167,7 @@ const char* refuse_blocked(const PlanContext&, PoolProblem& p) {
 template <Pool kPool>
 const char* refuse_dense(const PlanContext&, PoolProblem& p) {
   if (const char* why = refuse_plain<kPool>(p)) return why;
-  if (p.inputs[0].dtype != BP_DTYPE_FLOAT) return "it is not in fp32";
+  if (p.inputs[0].dtype != BP_DTYPE_FLOAT) return "its input is not in fp32";
   if (p.shape.elements() == 0) return "its result is empty";
   if (p.window.in_size() == 0) return "its input is empty";
   return has_short_rows(p.window) ? nullptr : "its rows are too long to be copied";
@@ -236,7 +236,7 @@ template <Pool kPool>
 Verdict supports(const Node& node) {
   if (Verdict v = accepts(node, 1, {kPool == Pool::kMax ? set_of(PoolTypes{}) : kFloatTypes}); !v) return v;
   if (kPool == Pool::kLp && node.attr("p", int64_t{2}) < 1)
-    return no(BP_REASON_ATTRIBUTE, "p is " + std::to_string(node.attr("p", int64_t{2})) + ", it must be positive");
+    return no(BP_REASON_ATTRIBUTE, "p is " + std::to_string(node.attr("p", int64_t{2})) + "; it must be positive");
   if (std::string_view(node.op_type()).starts_with("Global")) return yes();
   if (node.ints("kernel_shape").empty()) return no(BP_REASON_ATTRIBUTE, "kernel_shape is missing");
   return check_window(node);

@@ -35,10 +35,17 @@ std::unique_ptr<Kernel> create_unpool(const Node& node) {
     const Shape& from = inputs[0].shape;
     const Tensor wanted = at(inputs, 2);
     if (wanted.present() && !known(wanted)) return deferred();
+    if (!(inputs[1].shape == from))
+      return fail("the indices have shape " + to_string(inputs[1].shape) + ", but the input has shape " +
+                  to_string(from));
     if (static_cast<size_t>(from.rank()) != kernel.size() + 2 || strides.size() != kernel.size() ||
-        pads.size() != 2 * kernel.size() || !(inputs[1].shape == from) || !small(kernel, 1) || !small(strides, 1) ||
-        !small(pads, 0))
-      return fail("kernel_shape, strides or pads do not fit an input of shape " + to_string(from));
+        pads.size() != 2 * kernel.size())
+      return fail("kernel_shape, strides and pads have " + std::to_string(kernel.size()) + ", " +
+                  std::to_string(strides.size()) + " and " + std::to_string(pads.size()) +
+                  " entries for an input of shape " + to_string(from) +
+                  "; they must have one, one and two for each spatial dimension");
+    if (!small(kernel, 1) || !small(strides, 1) || !small(pads, 0))
+      return fail("kernel_shape and strides must be 1 to 2^31 - 1, and pads 0 to 2^31 - 1");
     Shape pooled{from[0], from[1]};  // the shape that the indices refer to
     for (size_t d = 0; d < kernel.size(); ++d)
       pooled.push_back(product({from[static_cast<int>(d) + 2] - 1, strides[d]}) - pads[d] - pads[d + kernel.size()] +
@@ -46,10 +53,13 @@ std::unique_ptr<Kernel> create_unpool(const Node& node) {
     Shape to = pooled;
     if (wanted.present()) {
       if (wanted.shape.elements() != from.rank())
-        return fail("the number of extents in output_shape is not " + std::to_string(from.rank()));
+        return fail("output_shape has " + std::to_string(wanted.shape.elements()) + " extents for an input of rank " +
+                    std::to_string(from.rank()));
       to = Shape(integers(wanted));
       for (int d = 0; d < to.rank(); ++d)
-        if (to[d] < pooled[d]) return fail("output_shape " + to_string(to) + " is smaller than " + to_string(pooled));
+        if (to[d] < pooled[d])
+          return fail("output_shape " + to_string(to) + " is smaller than " + to_string(pooled) +
+                      ", the shape that the indices refer to");
     }
     if (Plan plain = make_plan({to, pooled}, [](Tensors, Tensors) {}); !plain.step) return plain;
     return make_plan(
@@ -132,11 +142,15 @@ std::unique_ptr<Kernel> create_col2im(const Node& node) {
     const auto strides = or_default(strides_attribute, n, 1), pads = or_default(pads_attribute, 2 * n, 0),
                dilations = or_default(dilations_attribute, n, 1);
     const Shape& from = inputs[0].shape;
-    if (n == 0 || n > 30 || block.size() != n || strides.size() != n || pads.size() != 2 * n || dilations.size() != n ||
-        from.rank() != 3 || !small(image, 1) || !small(block, 1) || !small(strides, 1) || !small(pads, 0) ||
-        !small(dilations, 1))
-      return fail("image_shape, block_shape, strides, pads or dilations do not fit an input of shape " +
-                  to_string(from));
+    if (from.rank() != 3) return fail("the input has shape " + to_string(from) + "; it must have three dimensions");
+    if (n == 0 || n > 30) return fail("image_shape has " + std::to_string(n) + " extents; it must have 1 to 30");
+    if (block.size() != n || strides.size() != n || pads.size() != 2 * n || dilations.size() != n)
+      return fail("block_shape, strides, pads and dilations have " + std::to_string(block.size()) + ", " +
+                  std::to_string(strides.size()) + ", " + std::to_string(pads.size()) + " and " +
+                  std::to_string(dilations.size()) + " entries for an image of " + std::to_string(n) +
+                  " dimensions; pads must have two for each dimension, the others one");
+    if (!small(image, 1) || !small(block, 1) || !small(strides, 1) || !small(pads, 0) || !small(dilations, 1))
+      return fail("image_shape, block_shape, strides and dilations must be 1 to 2^31 - 1, and pads 0 to 2^31 - 1");
     std::vector<Span> spans;
     int64_t windows = 1, blocks = 1;
     for (size_t d = 0; d < n; ++d) {
@@ -144,7 +158,7 @@ std::unique_ptr<Kernel> create_col2im(const Node& node) {
       const int64_t count = padded < reach ? 0 : (padded - reach) / strides[d] + 1;
       spans.push_back({image[d], block[d], count, strides[d], dilations[d], pads[d]});
       if (__builtin_mul_overflow(windows, count, &windows) || __builtin_mul_overflow(blocks, block[d], &blocks))
-        return fail("image_shape, pads or block_shape is too large");
+        return fail("the number of windows, or of elements in a block, exceeds 2^63 - 1");
     }
     if (from[2] != windows || from[1] % blocks != 0)
       return fail("an input of shape " + to_string(from) + " does not fit " + std::to_string(windows) + " windows of " +

@@ -59,8 +59,8 @@ inline bool share_algorithm(const PostOp& one, const PostOp& other) {
 }
 
 // Whether `next` may follow `post_ops` in a kernel that folds affine operations into its weights, then adds a tensor,
-// then applies activations. The constants of two additions are not combined, because the nodes do not round the sum
-// of the constants. (Scaling, which comes from normalizations, is rounded anyway.)
+// then applies activations. The constants of two additions are not combined, because x + (a + b) is rounded
+// differently from (x + a) + b, which the nodes compute. (Scaling, which comes from normalizations, is rounded anyway.)
 inline bool keeps_order(const std::vector<PostOp>& post_ops, const PostOp& next) {
   if (shifts(next) && std::ranges::any_of(post_ops, shifts)) return false;
   if (std::ranges::any_of(post_ops, [&](const PostOp& op) { return share_algorithm(op, next); })) return false;

@@ -73,7 +73,7 @@ std::unique_ptr<Kernel> create_fused(const Node& node) {
     std::optional<MatMulSize> size = matmul_size(a, b, &error);
     if (!size) return fail(error);
     // With a single B, matmul_size joins the matrices A of a batch into one tall matrix. Transposed matrices cannot be
-    // joined, so undo that.
+    // joined, so separate them again.
     if (own.a_transposed && size->a_offsets.size() == 1 && a.rank() > 2 && size->shape.elements() > 0) {
       const int64_t batch = a.elements(0, a.rank() - 2);
       size->m = a[a.rank() - 2];
@@ -118,7 +118,8 @@ Plan plan_integers(const PlanContext& context, Tensors in, PackedWeights& packed
     return t.present() && t.shape.elements() != 1 && t.shape.elements() != columns;
   };
   for (size_t slot : of_rows)
-    if (wrong(slot, 1)) return fail("input " + std::to_string(slot) + " must have one element");
+    if (wrong(slot, 1))
+      return fail("input " + std::to_string(slot) + " " + to_string(in[slot].shape) + " must have 1 element");
   for (size_t slot : of_columns)
     if (wrong(slot, size->n))
       return fail("input " + std::to_string(slot) + " " + to_string(in[slot].shape) + " must have 1 element or " +

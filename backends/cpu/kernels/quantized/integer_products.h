@@ -16,8 +16,8 @@ struct QuantizedFactor {
   int32_t zero;
 };
 
-// The scale, zero point and bias of the right operand's columns, each one for all columns or one for each. The bias may
-// be absent, as may the zero point, which is then 0.
+// The scale, zero point and bias of the right operand's columns. Each tensor has one element, for all columns, or one
+// per column. The bias may be absent, and so may the zero point, which is then 0.
 struct ColumnParameters {
   Tensor scale, zero, bias;
 };

@@ -348,7 +348,7 @@ const char* refuse_pointwise_tiles(const PlanContext&, Q8Problem& p) {
 }
 
 // Without VNNI, oneDNN adds products of two neighboring input channels in 16 bits, which saturates. Returns whether the
-// weights are so small that it cannot, as those that are quantized to 7 bits for such processors.
+// weights are so small that no sum saturates, as they are if quantized to 7 bits for such processors.
 bool fit_in_pairs(const Q8Problem& p) {
   const Tensor& weights = p.inputs[1];
   const ConvSize& size = p.problem.size;
@@ -451,11 +451,14 @@ class Q8Conv final : public Kernel {
     const Problem problem{*size, *w, w->output_shape(size->batch, size->out_channels),
                           weights.elements(1, weights.rank()), false};
     if (product_.weight_scales.size() != 1 && static_cast<int64_t>(product_.weight_scales.size()) != weights[0])
-      return fail("the number of weight scales does not match " + std::to_string(weights[0]) + " channels");
+      return fail(std::to_string(product_.weight_scales.size()) + " weight scales do not fit " +
+                  std::to_string(weights[0]) + " output channels");
     if (!product_.bias.empty() && static_cast<int64_t>(product_.bias.size()) != weights[0])
-      return fail("the length of the bias does not match " + std::to_string(weights[0]) + " channels");
+      return fail("a bias of " + std::to_string(product_.bias.size()) + " elements does not fit " +
+                  std::to_string(weights[0]) + " output channels");
     if (product_.sum && !(inputs[2].shape == problem.shape))
-      return fail("extents " + to_string(problem.shape) + " and " + to_string(inputs[2].shape) + " differ");
+      return fail("the tensor to add has shape " + to_string(inputs[2].shape) + ", but the result has shape " +
+                  to_string(problem.shape));
     Plan plan = plan_q8(context, problem, problem, product_, inputs, packed_);
     if (plan.packed == 1) {
       plan.input_formats = {Format::kChannelsLast, Format::kDense};

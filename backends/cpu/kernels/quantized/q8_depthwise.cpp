@@ -19,7 +19,9 @@ constexpr int64_t kTaskWork = int64_t{1} << 18;
 constexpr int64_t kTaps = 3, kQuad = 4;
 constexpr int64_t kMaxWidth = 64;
 
-bool shares_codes(const Window& w) {
+// Whether a tile computes 2x2 positions, which share most of their inputs. This requires strides of 1; with other
+// strides, a tile computes one position.
+bool shares_inputs(const Window& w) {
   return w.stride[1] == 1 && w.stride[2] == 1;
 }
 
@@ -28,7 +30,7 @@ class DepthwiseStep final : public Step {
   DepthwiseStep(int64_t threads, Q8Work conv, Tensors inputs, PackedWeights& packed)
       : conv_(std::move(conv)),
         channels_(conv_.size.out_channels),
-        positions_(shares_codes(conv_.window) ? 2 : 1),
+        positions_(shares_inputs(conv_.window) ? 2 : 1),
         width_(channels_ >= kMaxWidth ? kMaxWidth : kMaxWidth / 2),
         kernel_(depthwise_kernel(positions_, width_, conv_.source.is_signed())) {
     const Window& w = conv_.window;
@@ -178,7 +180,7 @@ const char* refuse_depthwise(const Q8Work& work) {
   const bool flat = w.kernel[0] == 1 && w.in[0] == 1 && w.out[0] == 1 && w.begin[0] == 0;
   if (!flat || w.kernel[1] != kTaps || w.kernel[2] != kTaps || w.dilation != Spatial{1, 1, 1})
     return "its window is not 3x3, or it is dilated";
-  if (shares_codes(w) && (w.out[1] < 2 || w.out[2] < 2)) return "its result has fewer than 2x2 positions";
+  if (shares_inputs(w) && (w.out[1] < 2 || w.out[2] < 2)) return "its result has fewer than 2x2 positions";
   return work.stays_small() ? nullptr : "its sums could exceed 32 bits";
 }
 

@@ -70,7 +70,7 @@ CLONED void multiply_position(const float* x, const float* w, const int64_t* tap
   requantize_row(reinterpret_cast<const float*>(sums), kLanes, r, y);
 }
 
-// What both kinds of steps need: the constants of the results.
+// The base of the two steps below. It holds the constants of the results.
 class Q8IntegerStep : public Step {
  public:
   explicit Q8IntegerStep(Q8Work work) : work_(std::move(work)), taps_(work_.window.kernel_size()) {
@@ -157,7 +157,8 @@ class Q8ProductStep final : public Q8IntegerStep {
   IntegerGemm products_;
 };
 
-// Converts an image to floats, less the zero point, and adds products of whole vectors of channels.
+// Subtracts the zero point from an image's values and converts them to floats, then adds products of whole vectors of
+// channels.
 class Q8DepthwiseFloatStep final : public Q8IntegerStep {
  public:
   Q8DepthwiseFloatStep(Q8Work work, const Tensor& weights, PackedWeights& packed) : Q8IntegerStep(std::move(work)) {
@@ -232,7 +233,7 @@ const char* refuse_integer(const Q8Work& work) {
   if (work.size.groups == 1) return nullptr;
   constexpr int64_t kMostTaps = 128;  // products are below 2^17, and sums of floats are exact below 2^24
   if (!is_depthwise(work.size) || work.size.out_channels < kLanes || work.window.kernel_size() > kMostTaps)
-    return "it has groups of several channels, or fewer than 32";
+    return "it has groups, but is not depthwise with 32 channels or more and a window of at most 128 positions";
   return nullptr;
 }
 

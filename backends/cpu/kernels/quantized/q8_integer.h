@@ -8,11 +8,11 @@
 
 namespace backplane::cpu {
 
-// Whether these are faster than products of fp32: with vectors of 32 bytes, one instruction multiplies twice as many
-// numbers.
+// Whether these products are faster than those of fp32. With AVX2 they are, because one instruction multiplies twice as
+// many numbers.
 bool has_q8_integer();
 
-// Returns why it cannot compute the product, or null if it can.
+// Returns why make_q8_integer cannot compute `work`, or null if it can.
 const char* refuse_integer(const Q8Work& work);
 
 // Creates the step. Requires that refuse_integer(work) returned null.

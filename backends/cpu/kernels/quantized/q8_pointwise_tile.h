@@ -29,7 +29,7 @@ struct PointwiseTile {
   int64_t y_position;
   int32_t zero, low, high;  // the result's zero point; results are clamped to [low, high]
   bool result_signed;
-  const PointwiseSum* sum;  // null without an addition; otherwise `zero` to `result_signed` describe the sum
+  const PointwiseSum* sum;  // null without an addition; otherwise `zero` to `result_signed` are those of the sum
   const uint8_t* other;     // the tensor to add, in the layout of y; may be y
   const std::byte* ahead;   // memory to prefetch: one cache line per group, `ahead_step` bytes apart
   int64_t ahead_step;

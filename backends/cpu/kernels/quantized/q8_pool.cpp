@@ -56,10 +56,11 @@ CLONED void add_unsigned(int32_t* sums, const uint8_t* x, int64_t n) {
 CLONED void add_signed(int32_t* sums, const uint8_t* x, int64_t n) {
   for (int64_t i = 0; i < n; ++i) sums[i] += static_cast<int8_t>(x[i]);
 }
-// The sums of so many quantized values, and their distances from as many zero points, fit in int32.
+// Number of quantized values that are added up in int32: their sum, and its distance from as many zero points, fit.
 constexpr int64_t kSummed = int64_t{1} << 23;
 
-// Adds the distances of the sums from `zeros` to the totals, and clears the sums.
+// Adds to each total the distance of its sum from `zeros`, the zero point times the number of values summed. Clears the
+// sums.
 CLONED void add_sums(int32_t* sums, float* totals, int64_t n, int32_t zeros) {
   for (int64_t i = 0; i < n; ++i) {
     totals[i] += static_cast<float>(sums[i] - zeros);

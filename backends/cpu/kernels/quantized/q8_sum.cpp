@@ -124,7 +124,8 @@ Row row_of(const Q8Sum& s) {
 std::unique_ptr<Kernel> make_q8_sum(Q8Sum sum) {
   return make_kernel([sum, row = row_of(sum)](Tensors inputs) -> Plan {
     if (!(inputs[0].shape == inputs[1].shape))
-      return fail("extents " + to_string(inputs[0].shape) + " and " + to_string(inputs[1].shape) + " differ");
+      return fail("the inputs have shapes " + to_string(inputs[0].shape) + " and " + to_string(inputs[1].shape) +
+                  "; they must be equal");
     Plan plan = make_plan({inputs[0].shape},
                           [sum, row, n = inputs[0].shape.elements()](Tensors in, Tensors out) {
                             parallel(n, kCheapGrain, [&](int64_t begin, int64_t end) {

@@ -30,8 +30,8 @@ class Scale {
   // As QuantizeLinear does.
   uint8_t quantized(float value) const { return rounded(value / scale_); }
   uint8_t rounded(float steps) const { return stored(std::nearbyint(steps) + static_cast<float>(zero_)); }
-  // Adds the zero point before rounding, as onnxruntime does in sums, products and averages of windows: if the zero
-  // point is odd, values halfway between two integers are rounded to the other one.
+  // Adds the zero point before rounding, as ONNX Runtime does in sums, products and averages of windows. If the zero
+  // point is odd, this rounds a value halfway between two integers to the other of the two than quantized() does.
   uint8_t quantized_from_zero(float value) const {
     return stored(std::nearbyint(value / scale_ + static_cast<float>(zero_)));
   }

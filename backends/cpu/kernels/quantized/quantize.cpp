@@ -369,7 +369,8 @@ Verdict supports_grid(const Node& node, bp_dtype_set_t x, bp_dtype_set_t scales,
   const bp_dtype_t y = node.output_type(0).dtype;
   if (y >= 64 || (results >> y & 1) == 0)
     return no(BP_REASON_DTYPE, std::string("the output has the unsupported data type ") + dtype_name(y));
-  if (node.attr("block_size", int64_t{0}) < 0) return no(BP_REASON_ATTRIBUTE, "block_size is negative");
+  if (const int64_t size = node.attr("block_size", int64_t{0}); size < 0)
+    return no(BP_REASON_ATTRIBUTE, "block_size is " + std::to_string(size) + "; it must not be negative");
   return yes();
 }
 
@@ -390,7 +391,8 @@ Verdict supports_dynamic(const Node& node) {
   return accepts(node, 1, {just(BP_DTYPE_FLOAT)});
 }
 
-// The scale and zero point of a tensor, as ONNX defines them. Zeros between the elements do not matter.
+// Returns the scale and zero point that ONNX defines for DynamicQuantizeLinear. The range of x includes 0 anyway, so
+// the zeros that pad a blocked tensor change nothing.
 Quantization dynamic_quantization(const float* x, int64_t count) {
   Bounds all;
   std::mutex mutex;

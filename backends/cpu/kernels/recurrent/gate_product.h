@@ -11,7 +11,7 @@ namespace backplane::cpu {
 
 inline constexpr int64_t kLstmGates = 4;
 
-// The rows of one product, and the direction of the LSTM whose matrix they are multiplied by.
+// The rows of one product, and the direction of the LSTM by whose weights they are multiplied.
 struct GateRows {
   std::span<const uint8_t* const> rows;  // not empty
   int32_t zero;                          // zero point of the rows

@@ -66,8 +66,10 @@ CellFacts facts_of(Cell cell) {
   return {};
 }
 
-// Returns the activations that the node names, or the defaults. Returns nullopt if there are too few or one is unknown.
-std::optional<std::vector<GateFunction>> functions_of(const Node& node, Cell cell, int64_t directions) {
+// Returns the activations that the node names, or the defaults. If there are too few or one is unknown, returns nullopt
+// and sets `error`.
+std::optional<std::vector<GateFunction>> functions_of(const Node& node, Cell cell, int64_t directions,
+                                                      std::string* error) {
   std::vector<std::string> names;
   if (const bp_attribute_t* a = node.find("activations"); a != nullptr && a->type == BP_ATTR_STRINGS && a->count > 0) {
     for (uint32_t i = 0; i < a->count; ++i) {
@@ -79,7 +81,10 @@ std::optional<std::vector<GateFunction>> functions_of(const Node& node, Cell cel
       for (const std::string& name : facts_of(cell).activations) names.push_back(name);
   }
   const size_t needed = facts_of(cell).activations.size() * static_cast<size_t>(directions);
-  if (names.size() < needed) return std::nullopt;
+  if (names.size() < needed) {
+    *error = "activations has " + std::to_string(names.size()) + " entries; it must have " + std::to_string(needed);
+    return std::nullopt;
+  }
   names.resize(needed);  // ONNX's default for RNN names two functions even for one direction
   const std::vector<float> alphas = node.floats("activation_alpha"), betas = node.floats("activation_beta");
   size_t alpha_at = 0, beta_at = 0;  // the next values that no function has used yet
@@ -87,7 +92,10 @@ std::optional<std::vector<GateFunction>> functions_of(const Node& node, Cell cel
   for (const std::string& name : names) {
     const auto* found =
         std::ranges::find_if(kActivations, [&](const auto& a) { return equal_ignoring_case(a.name, name); });
-    if (found == std::end(kActivations)) return std::nullopt;
+    if (found == std::end(kActivations)) {
+      *error = "activations contains '" + name + "', which is not supported";
+      return std::nullopt;
+    }
     const double alpha = found->parameters >= 1 && alpha_at < alphas.size() ? alphas[alpha_at++] : found->alpha;
     const double beta = found->parameters >= 2 && beta_at < betas.size() ? betas[beta_at++] : found->beta;
     result.push_back({found->f, alpha, beta, std::nullopt});
@@ -330,8 +338,8 @@ std::unique_ptr<Kernel> create(const Node& node) {
 
 Verdict check_layer(const Node& node, Cell cell) {
   if (Verdict v = attribute_in(node, "direction", "forward", {"forward", "reverse", "bidirectional"}); !v) return v;
-  if (!functions_of(node, cell, directions_of(node)))
-    return no(BP_REASON_ATTRIBUTE, "activations has too few entries, or an unknown one");
+  std::string error;
+  if (!functions_of(node, cell, directions_of(node), &error)) return no(BP_REASON_ATTRIBUTE, error);
   return yes();
 }
 
@@ -346,7 +354,8 @@ Layer read_layer(const Node& node, Cell cell) {
   layer.linear_before_reset = node.attr("linear_before_reset", int64_t{0}) != 0;
   layer.input_forget = node.attr("input_forget", int64_t{0}) != 0;
   layer.clip = node.find("clip") == nullptr ? HUGE_VAL : std::fabs(node.attr("clip", 0.0f));
-  layer.functions = *functions_of(node, cell, layer.directions);
+  std::string error;  // not set, as check_layer() accepts the node
+  layer.functions = *functions_of(node, cell, layer.directions, &error);
   return layer;
 }
 

@@ -328,8 +328,7 @@ class RecurrentStep final : public Step {
     });
   }
 
-  // Computes the update and reset gates of a GRU. If the candidate depends on the state after the reset, computes that
-  // too.
+  // Computes the update and reset gates of a GRU, and the state after the reset if the candidate depends on it.
   void reset(const GateFunction* f, const State& s, std::span<const GateRow> rows, int64_t first, int64_t last) const {
     const int64_t at = first * kUnitBlock, n = (last - first) * kUnitBlock;
     for (const GateRow& row : rows) {

@@ -18,7 +18,8 @@ std::unique_ptr<Kernel> create(const Node& node) {
   return make_kernel([exclusive = node.attr("exclusive", int64_t{0}) != 0,
                       reverse = node.attr("reverse", int64_t{0}) != 0](Tensors inputs) -> Plan {
     const Shape shape = inputs[0].shape;
-    if (inputs[1].shape.elements() != 1) return fail("axis is not a scalar");
+    if (inputs[1].shape.elements() != 1)
+      return fail("axis has shape " + to_string(inputs[1].shape) + "; it must have one element");
     return make_plan({shape}, [=](Tensors in, Tensors out) -> std::optional<std::string> {
       const int64_t axis_value = integers(in[1])[0];
       const int axis = axis_of(axis_value, shape.rank());

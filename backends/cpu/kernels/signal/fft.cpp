@@ -75,7 +75,7 @@ double* doubles_in(const Block& block) {
   return reinterpret_cast<double*>(block.get());
 }
 
-// The tables of the stages of `length` points: the numbers of roots of all stages add up to this.
+// Returns the size of the tables of all stages of a transform of `length` points. Together they have length - 1 roots.
 int64_t bytes_of_roots(int64_t length) {
   return product({length, 2 * int64_t{sizeof(double)}});
 }
@@ -130,7 +130,7 @@ std::shared_ptr<const Fft> Fft::of(int64_t length, int64_t bins) {
 Fft::Fft(int64_t length, int64_t bins) : length_(length), bins_(bins) {
   if (length <= 1) return;
   require_memory(table_bytes(length, bins), 1);
-  const UseBudget uncharged(nullptr);  // devices with budgets of their own share the plan
+  const UseBudget uncharged(nullptr);  // not charged to one device's memory budget: all devices share the plan
   if (factors_of(length).empty())
     plan_convolution();
   else

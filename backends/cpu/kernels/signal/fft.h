@@ -28,7 +28,7 @@ class Fft {
   // other results are undefined.
   static std::shared_ptr<const Fft> of(int64_t length, int64_t bins);
   Fft(int64_t length, int64_t bins);
-  // Return the size of the plan's tables, and its room(). They make no plan.
+  // Return the size in bytes of the tables of such a plan, and its room(), without making the plan.
   static int64_t table_bytes(int64_t length, int64_t bins);
   static int64_t room_of(int64_t length, int64_t bins);
 

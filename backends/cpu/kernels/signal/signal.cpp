@@ -29,7 +29,8 @@ template <const Cosines& kCosines>
 std::unique_ptr<Kernel> create_window(const Node& node) {
   const auto dtype = static_cast<bp_dtype_t>(node.attr("output_datatype", int64_t{BP_DTYPE_FLOAT}));
   return make_kernel([dtype, periodic = node.attr("periodic", int64_t{1}) != 0](Tensors inputs) -> Plan {
-    if (inputs[0].shape.elements() != 1) return fail("size is not a scalar");
+    if (inputs[0].shape.elements() != 1)
+      return fail("size has shape " + to_string(inputs[0].shape) + "; it must have one element");
     if (!known(inputs[0])) return deferred();
     const int64_t n = integers(inputs[0])[0];
     if (n < 0) return fail("size is " + std::to_string(n) + "; it must not be negative");
@@ -68,15 +69,20 @@ Plan plan_dft(const PlanContext& context, Tensors inputs, Dft dft, int64_t axis_
   if (rank < 2 || from[rank - 1] < 1 || from[rank - 1] > 2)
     return fail("the input has shape " + to_string(from) + "; its last extent must be 1 (real) or 2 (complex)");
   const int axis = axis_of(axis_attribute, rank);
-  if (axis < 0 || axis == rank - 1) return bad_axis(axis_attribute, rank);
+  if (axis < 0) return bad_axis(axis_attribute, rank);
+  if (axis == rank - 1)
+    return fail("axis " + std::to_string(axis_attribute) + " of an input of shape " + to_string(from) +
+                " has the real and imaginary parts; it cannot be transformed");
   const bool to_real = dft.inverse && dft.onesided;
   int64_t length = to_real ? 2 * (from[axis] - 1) : from[axis];
   if (const Tensor wanted = at(inputs, 1); wanted.present()) {
     if (!known(wanted)) return deferred();
-    if (wanted.shape.elements() != 1) return fail("dft_length is not a scalar");
+    if (wanted.shape.elements() != 1)
+      return fail("dft_length has shape " + to_string(wanted.shape) + "; it must have one element");
     length = integers(wanted)[0];
   }
-  if (length < 1 || length > INT32_MAX) return fail("dft_length " + std::to_string(length) + " is out of range");
+  if (length < 1 || length > INT32_MAX)
+    return fail("the transform has " + std::to_string(length) + " points; it must have 1 to 2^31 - 1");
   Shape to = from;
   to[axis] = dft.onesided && !dft.inverse ? length / 2 + 1 : length;
   to[rank - 1] = to_real ? 1 : 2;
@@ -143,7 +149,8 @@ std::unique_ptr<Kernel> create_dft_20(const Node& node) {
   return make_kernel([dft = dft_of(node)](const PlanContext& context, Tensors inputs) -> Plan {
     const Tensor axis = at(inputs, 2);
     if (axis.present() && !known(axis)) return deferred();
-    if (axis.present() && axis.shape.elements() != 1) return fail("axis is not a scalar");
+    if (axis.present() && axis.shape.elements() != 1)
+      return fail("axis has shape " + to_string(axis.shape) + "; it must have one element");
     return plan_dft(context, inputs, dft, axis.present() ? *axis.as<int64_t>() : -2);
   });
 }
@@ -165,14 +172,20 @@ std::unique_ptr<Kernel> create_stft(const Node& node) {
     if ((from.rank() != 2 && from.rank() != 3) || (from.rank() == 3 && (from[2] < 1 || from[2] > 2)))
       return fail("the signal has shape " + to_string(from) +
                   "; it must be [batch, samples], or [batch, samples, n] with n = 1 (real) or 2 (complex)");
-    if (inputs[1].shape.elements() != 1 || (wanted.present() && wanted.shape.elements() != 1))
-      return fail("frame_step and frame_length must be scalars");
-    if (!window.present() && !wanted.present()) return fail("neither window nor frame_length is given");
+    if (inputs[1].shape.elements() != 1)
+      return fail("frame_step has shape " + to_string(inputs[1].shape) + "; it must have one element");
+    if (wanted.present() && wanted.shape.elements() != 1)
+      return fail("frame_length has shape " + to_string(wanted.shape) + "; it must have one element");
+    if (!window.present() && !wanted.present())
+      return fail("window and frame_length are missing; one of them is needed");
     const int64_t step = integers(inputs[1])[0],
                   length = wanted.present() ? integers(wanted)[0] : window.shape.elements();
-    if (step < 1 || length < 1 || length > from[1] || (window.present() && !(window.shape == Shape{length})))
-      return fail("frame_step " + std::to_string(step) + " or frame_length " + std::to_string(length) +
-                  " does not fit the signal or the window");
+    if (step < 1) return fail("frame_step is " + std::to_string(step) + "; it must be positive");
+    if (length < 1 || length > from[1])
+      return fail("frames of " + std::to_string(length) + " samples do not fit a signal of " + std::to_string(from[1]));
+    if (window.present() && !(window.shape == Shape{length}))
+      return fail("window of shape " + to_string(window.shape) + " does not fit frames of " + std::to_string(length) +
+                  " samples");
     const int64_t frames = (from[1] - length) / step + 1, bins = onesided ? length / 2 + 1 : length;
     const int64_t samples = from[1], parts = from.rank() == 3 ? from[2] : 1, batch = from[0];
     const Shape to{batch, frames, bins, 2};
@@ -227,7 +240,9 @@ std::unique_ptr<Kernel> create_mel(const Node& node) {
                          Tensors inputs) -> Plan {
     double number[5];  // mel bins, DFT length, sample rate, lower and upper edge
     for (size_t i = 0; i < 5; ++i) {
-      if (inputs[i].shape.elements() != 1) return fail("input " + std::to_string(i) + " is not a scalar");
+      if (inputs[i].shape.elements() != 1)
+        return fail("input " + std::to_string(i) + " has shape " + to_string(inputs[i].shape) +
+                    "; it must have one element");
       if (!known(inputs[i])) return deferred();
       number[i] = scalar(inputs[i]);
     }
@@ -235,7 +250,11 @@ std::unique_ptr<Kernel> create_mel(const Node& node) {
                  upper = number[4];
     if (!(mel_bins >= 1 && mel_bins < 0x1p24 && dft_length >= 1 && dft_length < 0x1p24 && sample_rate >= 1 &&
           lower >= 0 && upper >= lower && upper <= sample_rate / 2))
-      return fail("num_mel_bins, dft_length, sample_rate or an edge is out of range");
+      return fail("num_mel_bins, dft_length, sample_rate, lower_edge_hertz and upper_edge_hertz are " +
+                  std::to_string(mel_bins) + ", " + std::to_string(dft_length) + ", " + std::to_string(sample_rate) +
+                  ", " + std::to_string(lower) + " and " + std::to_string(upper) +
+                  "; the first two must be 1 to 2^24 - 1, the third positive, and the edges in ascending order within "
+                  "0 to sample_rate / 2");
     const auto columns = static_cast<int64_t>(mel_bins), rows = static_cast<int64_t>(dft_length) / 2 + 1;
     const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
     const auto edge = [=](int64_t i) {  // the row at which the triangle before column i has its peak

@@ -34,7 +34,7 @@ Spectrum::Spectrum(Kind kind, int64_t length, int64_t lines)
   if (!halved_) return;
   const int64_t half = length / 2;
   require_memory(half, 2 * int64_t{sizeof(double)});
-  const UseBudget uncharged(nullptr);  // as the tables of the Fft
+  const UseBudget uncharged(nullptr);  // like the tables of the Fft, which other devices share
   turns_ = allocate_pages(half * 2 * int64_t{sizeof(double)});
   auto* turns = reinterpret_cast<double*>(turns_.get());
   each(0, half, [&](int64_t i) { std::tie(turns[2 * i], turns[2 * i + 1]) = Fft::root(i, length); });

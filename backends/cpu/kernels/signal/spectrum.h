@@ -65,7 +65,7 @@ class Spectrum {
   template <class Load, class Store>
   void odd_lines_back(const Group& group, const Load& load, const Store& store) const;
 
-  // Calls body(i) for i in [begin, end) and checks the watch now and then.
+  // Calls body(i) for i in [begin, end). Checks now and then whether the run must end early.
   template <class Body>
   static void each(int64_t begin, int64_t end, const Body& body) {
     constexpr int64_t kPart = int64_t{1} << 14;
@@ -77,7 +77,7 @@ class Spectrum {
     }
   }
 
-  // What follows from the arguments of the constructor, without tables.
+  // The sizes that follow from the constructor's arguments. Needs no tables.
   struct Layout {
     Layout(Kind kind, int64_t length, int64_t lines);
     bool halved;               // real lines of even length: two adjacent points are treated as one complex point

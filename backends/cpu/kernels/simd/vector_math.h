@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Math functions as branch-free formulas, which compilers vectorize inside loops marked CLONED. Errors are a few ulp,
-// but those of GELU are larger where its result is close to 0. exp, erf and tanh propagate NaN and are as accurate at
-// infinity.
+// but those of GELU are larger where its result is close to 0. exp, erf and tanh propagate NaN, and are right for
+// infinite arguments too.
 #pragma once
 
 #include <cstdint>
@@ -168,7 +168,7 @@ template <int kBytes>
 
 // Sine and cosine within 2 ulp, up to kLargestAngle: |x| = quarter · pi / 2 + rest with |rest| at most a little above
 // pi / 4. The rest is computed in double precision: the first part of pi / 2 has 25 bits, so its product with a float's
-// integer is exact.
+// integer is exact. quarter_turns_formula returns sin(|x| + turned · pi / 2), with the sign flipped by the bit `sign`.
 inline constexpr float kLargestAngle = 131072.0f;
 [[gnu::always_inline]] inline float quarter_turns_formula(float x, uint32_t turned, uint32_t sign) {
   constexpr float kRound = 12582912.0f;
@@ -195,8 +195,8 @@ inline constexpr float kLargestAngle = 131072.0f;
   return quarter_turns_formula(x, 1, 0);
 }
 
-// atan within 3 ulp: an odd polynomial on |u| <= tan(pi / 8), where u is |x|, (|x| - 1) / (|x| + 1) or -1 / |x|. What
-// is added for the last two, pi / 4 and pi / 2, has two parts.
+// atan within 3 ulp: an odd polynomial on |u| <= tan(pi / 8), where u is |x|, (|x| - 1) / (|x| + 1) or -1 / |x|. For
+// the last two, pi / 4 or pi / 2 is added, in two parts.
 [[gnu::always_inline]] inline float atan_formula(float x) {
   const float t = __builtin_fabsf(x);
   const bool middle = t > 0.414213562f, large = t > 2.41421356f;
@@ -210,7 +210,7 @@ inline constexpr float kLargestAngle = 131072.0f;
   return __builtin_copysignf(high + (p * s * u + low + u), x);
 }
 
-// e^-|x| does not overflow, and the quotient of two finite numbers is right even where it is
+// 1 / (1 + e^-x), from e^-|x|, which does not overflow. The quotient of two finite numbers is right even where it is
 // subnormal.
 [[gnu::always_inline]] inline float sigmoid_formula(float x) {
   const float small = exp_formula(-__builtin_fabsf(x));

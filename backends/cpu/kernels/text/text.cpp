@@ -116,7 +116,8 @@ std::unique_ptr<Kernel> create_split(const Node& node) {
                                Values inputs, Values outputs) -> Failed {
     Texts texts(inputs[0].tensor);
     const Shape& shape = inputs[0].tensor.shape;
-    if (shape.rank() == BP_MAX_RANK) return "the result would have a rank above " + std::to_string(BP_MAX_RANK);
+    if (shape.rank() == BP_MAX_RANK)
+      return "the input has rank " + std::to_string(BP_MAX_RANK) + ", the maximum; the result needs one dimension more";
     require_memory(texts.count(), sizeof(std::vector<std::string_view>));
     std::vector<std::vector<std::string_view>> rows;
     size_t width = 0;

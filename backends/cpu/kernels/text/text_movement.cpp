@@ -92,7 +92,9 @@ class TextMovement final : public ValueKernel {
     if (ranks_) rank(texts, numbered);
 
     Plan plan = with_dense_operands(context.plan, numbers_->plan(context.plan, in), in);
-    if (!plan.step) return plan.deferred ? "its output extents cannot be computed even from known inputs" : plan.error;
+    if (!plan.step)
+      return plan.deferred ? "the extents of its outputs cannot be computed, although all inputs are known"
+                           : plan.error;
     std::vector<Value> results(outputs.size());
     std::vector<Tensor> out(outputs.size());
     for (size_t i = 0; i < outputs.size(); ++i) {
@@ -158,7 +160,8 @@ class TextMovement final : public ValueKernel {
 };
 
 Verdict supports(const Node& node) {
-  if (node.attr("reduction", "none") != "none") return no(BP_REASON_ATTRIBUTE, "strings cannot be reduced");
+  if (const std::string reduction = node.attr("reduction", "none"); reduction != "none")
+    return no(BP_REASON_ATTRIBUTE, "reduction is '" + reduction + "'; for strings it must be 'none'");
   Node numbers = node.with_texts_as_numbers();
   return numbers.operators()->find(numbers)->supports(numbers);
 }

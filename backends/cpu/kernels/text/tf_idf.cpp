@@ -45,10 +45,14 @@ std::string read(const Node& node, Vectorizer& v) {
   std::vector<std::string> words = node.texts("pool_strings");
   std::vector<float> weights = node.floats("weights");
   if (v.shortest < 1 || v.longest < v.shortest || v.max_skips < 0)
-    return "min_gram_length, max_gram_length or max_skip_count is out of range";
+    return "min_gram_length is " + std::to_string(v.shortest) + ", max_gram_length " + std::to_string(v.longest) +
+           " and max_skip_count " + std::to_string(v.max_skips) +
+           "; the lengths must be positive and in ascending order, and the count not negative";
   bool of_words = !words.empty();
   auto size = static_cast<int64_t>(of_words ? words.size() : integers.size());
-  if (!weights.empty() && weights.size() != columns.size()) return "weights and ngram_indexes have unequal lengths";
+  if (!weights.empty() && weights.size() != columns.size())
+    return "weights has " + std::to_string(weights.size()) + " entries, but ngram_indexes has " +
+           std::to_string(columns.size());
 
   size_t gram = 0;
   for (size_t length = 1; length <= begins.size(); ++length) {
@@ -58,7 +62,8 @@ std::string read(const Node& node, Vectorizer& v) {
     if (begin < 0 || begin > end || end > size || (end - begin) % step != 0)
       return "ngram_counts does not divide the pool into n-grams of " + std::to_string(length) + " items";
     for (int64_t i = begin; i < end; i += step, ++gram) {
-      if (gram >= columns.size()) return "ngram_indexes has fewer entries than there are n-grams";
+      if (gram >= columns.size())
+        return "ngram_indexes has " + std::to_string(columns.size()) + " entries, but the pool has more n-grams";
       if (columns[gram] < 0 || columns[gram] > INT32_MAX)
         return "ngram_indexes contains an invalid index: " + std::to_string(columns[gram]);
       std::string key;

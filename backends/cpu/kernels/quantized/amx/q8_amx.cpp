@@ -41,8 +41,8 @@ class AmxStep final : public Step {
     if (work_.sum) sum_ = pointwise_sum(work_);
     share_out();
     const int64_t bytes = chunks_ * pack_chunk_;
-    // The layout distinguishes this pack from that of q8_pointwise.cpp, which is stored under the same weights without
-    // one.
+    // PackedWeights keeps this pack and that of q8_pointwise.cpp for the same weights. The layout distinguishes this
+    // one, as the other has none.
     const dnnl::memory::desc layout({bytes}, dnnl::memory::data_type::s8, dnnl::memory::format_tag::a);
     pack_ = packed.get(inputs[1], {layout}, [&] { return pack(inputs[1], bytes); });
   }

@@ -12,7 +12,7 @@ namespace backplane::cpu {
 
 inline constexpr int64_t kAmxChannels = 64, kAmxInputs = 64;  // channels of a block; input bytes of a step
 
-// The positions of a block are in one or two tiles of the same number of positions, which may overlap.
+// The positions of a block are in one or two tiles, which have the same number of positions and may overlap.
 struct AmxBlock {
   const uint8_t* x[2];  // inputs of the first position of each tile; `steps` · kAmxInputs bytes are read at a position
   int64_t x_position;   // bytes from one position's inputs to the next position's
@@ -29,7 +29,7 @@ struct AmxBlock {
   int64_t y_position;
   int32_t zero, low, high;  // the result's zero point; results are clamped to [low, high]
   bool result_signed;
-  const PointwiseSum* sum;  // null without an addition; otherwise `zero` to `result_signed` describe the sum
+  const PointwiseSum* sum;  // null without an addition; otherwise `zero` to `result_signed` are those of the sum
   const uint8_t* other;     // the tensor to add, in the layout of y; may be y
 };
 
