@@ -56,7 +56,7 @@ class ClLayer {
   // Undoes the four settings above.
   void clear_failures();
 
-  // ---- for the functions of the layer ----
+  // ---- for the OpenCL functions that the layer defines ----
   std::atomic<uint64_t> buffer_limit{UINT64_MAX};
   cl_int failure(const char* function);  // CL_SUCCESS: call the real function
   std::string prepended() const;

@@ -192,7 +192,7 @@ TEST_F(HostValues, FollowEachRunsExtents) {
   EXPECT_THAT(error.text(), ::testing::HasSubstr("Reshape"));
 }
 
-// A quotient of extents is left to the device, as the divisor may be 0: it cannot become an extent.
+// A quotient of extents is computed on the device, as the divisor may be 0. The quotient thus cannot become an extent.
 TEST_F(HostValues, QuotientsByExtentsAreRefused) {
   for (const char* op : {"Div", "Mod"}) {
     Steps add;

@@ -107,7 +107,7 @@ TEST_F(StreamsTest, WhatARunSignalsIsFlushed) {
   ok(slots->sync->stream_wait(stream, BP_FOREVER, error()));
 }
 
-// However many runs are in flight, adding one queries the driver about only a few of the others.
+// However many runs are in flight, starting another queries the driver about only a few of them.
 TEST_F(StreamsTest, ALongQueueCostsEachRunNoMore) {
   constexpr uint64_t kRuns = 1000;
   bp_stream_t* const stream = this->stream();

@@ -110,7 +110,7 @@ TEST_F(SyncTest, AnInstanceHasOneRunAndOutlivesIt) {
   signaller.join();
 }
 
-// Abandoning a device ends the waits for it, and work that has not been started is never started.
+// Abandoning a device ends the waits for its streams and semaphores. Work that has not been started is never started.
 TEST_F(SyncTest, AnAbandonedDeviceEndsWaits) {
   ASSERT_NE(slots->device->abandon, nullptr);
   bp_stream_t* const stream = this->stream();

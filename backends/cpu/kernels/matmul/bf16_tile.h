@@ -6,13 +6,13 @@
 
 namespace backplane::cpu {
 
-inline constexpr int64_t kBf16Step = 32, kBf16Columns = 16;  // values of a step along k; columns of a block
-inline constexpr int64_t kMaxBf16Rows = 32;                  // rows of a tile
+inline constexpr int64_t kBf16Step = 32, kBf16Columns = 16;  // values of k in a step; columns of B in a block
+inline constexpr int64_t kMaxBf16Rows = 32;                  // maximum rows of a tile
 
 struct Bf16Tile {
   const uint16_t* a;  // [row][k], padded to whole steps
   int64_t a_row;      // elements from one row to the next
-  const uint16_t* b;  // [step][16 pairs of rows of B][column of a block][2]
+  const uint16_t* b;  // blocks of B: [step][pair of rows, of 16][column][row of the pair]
   int64_t b_block;    // elements from one block of columns to the next
   int64_t steps;
   const float* starts;  // the initial value of each column's sums

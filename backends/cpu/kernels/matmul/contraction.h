@@ -21,7 +21,7 @@ class Contraction {
  public:
   using Axes = std::vector<ContractedAxis>;
   // `kept` are the dimensions of the result, in order; `summed` are those to sum over. No extent may be 0. To sum a
-  // single operand, pass the number 1 as b, with strides of 0.
+  // single operand, give b strides of 0 here, and pass the address of the number 1 as b to run().
   Contraction(Axes kept, Axes summed);
 
   int64_t scratch_floats() const { return scratch_floats_; }

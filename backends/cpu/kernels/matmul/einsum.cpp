@@ -229,7 +229,10 @@ class Contractions {
 Verdict supports(const Node& node) {
   if (Verdict verdict = accepts_variadic(node, set_of(Numbers{})); !verdict) return verdict;
   const auto equation = parse(node.attr("equation", ""));
-  if (!equation) return no(BP_REASON_ATTRIBUTE, "equation '" + node.attr("equation", "") + "' is not valid");
+  if (!equation)
+    return no(BP_REASON_ATTRIBUTE, "equation '" + node.attr("equation", "") +
+                                       "' is not valid; its terms may have letters and one '...', and its result "
+                                       "may repeat none of these and add no others");
   if (equation->operands.size() != node.input_count())
     return no(BP_REASON_ATTRIBUTE, "equation '" + node.attr("equation", "") + "' has " +
                                        std::to_string(equation->operands.size()) + " terms for " +

@@ -109,9 +109,11 @@ const char* refuse_known(const PlanContext& context, GemmProblem& p) {
   if (g.alpha != 1) return "alpha is not 1";
   if (g.a_transposed) return "A is transposed";
   if (g.m <= kGemvRows) return "A has too few rows for packing B to pay off";
-  const bool row = c.present() && c.data != nullptr && g.beta == 1 && c.shape.rank() > 0 && c.shape.elements() == g.n &&
-                   c.shape[c.shape.rank() - 1] == g.n;
-  return c.present() && !row ? "C is not a known row, or beta is not 1" : nullptr;
+  if (!c.present()) return nullptr;
+  if (g.beta != 1) return "beta is not 1";
+  const bool row =
+      c.data != nullptr && c.shape.rank() > 0 && c.shape.elements() == g.n && c.shape[c.shape.rank() - 1] == g.n;
+  return row ? nullptr : "C is not a known row";
 }
 
 const char* refuse_bf16(const PlanContext& context, GemmProblem& p) {

@@ -75,7 +75,8 @@ struct MatMulProblem {
 
 const char* refuse_known(const MatMulProblem& p) {
   if (p.inputs[0].dtype != BP_DTYPE_FLOAT) return "its inputs are not in fp32";
-  return p.inputs[1].data == nullptr || p.inputs[1].shape.rank() != 2 ? "B is not a known matrix" : nullptr;
+  if (p.inputs[1].data == nullptr) return "B is not known";
+  return p.inputs[1].shape.rank() != 2 ? "B is not a matrix" : nullptr;
 }
 
 const char* refuse_packing(const MatMulProblem& p) {

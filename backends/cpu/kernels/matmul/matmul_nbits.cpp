@@ -166,7 +166,7 @@ Verdict supports(const Node& node) {
     return no(BP_REASON_ATTRIBUTE,
               "K is " + std::to_string(w.k) + " and N is " + std::to_string(w.n) + "; both must be 1 to 2^31 - 1");
   if (node.attr("weight_prepacked", int64_t{0}) != 0)
-    return no(BP_REASON_ATTRIBUTE, "weight_prepacked is not supported");
+    return no(BP_REASON_ATTRIBUTE, "weight_prepacked is set, which is not supported");
   return yes();
 }
 

@@ -7,7 +7,8 @@ namespace backplane::cpu {
 
 const char* refuse_tiled_product(const KnownProduct& p) {
   const int64_t lanes = channel_block();
-  if (lanes == 0 || p.n < lanes) return "its columns do not fill a vector, or the processor lacks SSE4.1";
+  if (lanes == 0) return "the processor lacks SSE4.1";
+  if (p.n < lanes) return "its columns do not fill a vector";
   return p.m == 0 || p.n == 0 || p.k == 0 ? "an operand or the result is empty" : nullptr;
 }
 

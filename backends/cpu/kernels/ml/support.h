@@ -47,7 +47,7 @@ std::vector<int64_t> classes_of(const Table& table);
 // Returns an attribute's tensor, or nullopt if there is none. Throws sdk::Error if its data are unreadable or damaged.
 std::optional<Value> tensor_attribute(const Node& node, std::string_view name);
 // Returns the numbers in attribute `tensor`, or if that is absent, in the list of floats `list`. Throws sdk::Error if
-// the data cannot be read, or are not of a type of `Numbers`.
+// the data cannot be read, or are not numbers.
 std::vector<double> numbers_of(const Node& node, std::string_view list, std::string_view tensor);
 
 // The labels of classes: integers or strings.

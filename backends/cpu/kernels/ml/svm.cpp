@@ -141,7 +141,7 @@ struct Classifier {
 
   // Returns a message if the attributes contradict each other, else an empty string.
   std::string wrong() const {
-    if (classes == 0) return "there are no class labels";
+    if (classes == 0) return "classlabels_ints and classlabels_strings are empty";
     if (std::ranges::any_of(per_class, [](int64_t n) { return n < 0 || n > INT32_MAX; }))
       return "vectors_per_class has an entry that is not 0 to 2^31 - 1";
     if (supports == 0)

@@ -151,8 +151,8 @@ Classifier read_classifier(const Node& node) {
   Classifier model{ml::read_old_forest(node, "class"), ml::Labels(node, "classlabels_int64s", "classlabels_strings"),
                    ml::numbers_of(node, "base_values", "base_values_as_tensor"), ml::post_transform(node), 0};
   model.classes = model.labels.count();
-  std::string wrong =
-      model.classes == 0 ? "there are no class labels" : model.forest.check(static_cast<int64_t>(model.classes));
+  std::string wrong = model.classes == 0 ? "classlabels_int64s and classlabels_strings are empty"
+                                         : model.forest.check(static_cast<int64_t>(model.classes));
   if (model.base.size() > model.classes)
     wrong = "base_values has " + std::to_string(model.base.size()) + " entries for " + std::to_string(model.classes) +
             " classes; it must not have more";

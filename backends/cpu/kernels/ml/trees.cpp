@@ -57,7 +57,7 @@ std::string Forest::check(int64_t targets) {
         return "a node of a tree has the child " + std::to_string(child < 0 ? ~child : child) + ", but there are " +
                std::to_string(child < 0 ? last_leaf : count) + (child < 0 ? " leaves" : " nodes");
     if (branch.feature < 0 || branch.feature > INT32_MAX)
-      return "a node of a tree has an invalid feature index: " + std::to_string(branch.feature);
+      return "nodes_featureids contains " + std::to_string(branch.feature) + "; it must be 0 to 2^31 - 1";
     features = std::max(features, branch.feature + 1);
   }
   for (const auto& leaf : leaves) {
@@ -136,7 +136,8 @@ Forest read_forest(const Node& node) {
   forest.roots = node.ints("tree_roots");
   for (size_t i = 0; i < targets.size(); ++i) forest.leaves.push_back({{targets[i], weights[i]}});
   auto child = [](int64_t id, int64_t is_leaf) {
-    if (id < 0) mismatch("a node of a tree has an invalid child: " + std::to_string(id));
+    if (id < 0)
+      mismatch("nodes_truenodeids or nodes_falsenodeids contains " + std::to_string(id) + "; ids must not be negative");
     return is_leaf != 0 ? ~id : id;
   };
   // membership_values has the sets of all nodes in order, each followed by a NaN.

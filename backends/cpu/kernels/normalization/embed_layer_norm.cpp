@@ -28,7 +28,7 @@ struct Lookup {
   Tensor table;
   const int32_t* ids;      // null: position i reads row i if `counts`, otherwise row 0
   int64_t batch_step = 0;  // elements of `ids` from one batch to the next
-  bool counts = false;     // of position_embedding
+  bool counts = false;     // true for position_embedding only
 
   int64_t row(int64_t batch, int64_t position) const {
     return ids != nullptr ? ids[batch * batch_step + position] : counts ? position : 0;
@@ -126,8 +126,8 @@ Plan plan(const PlanContext& context, float epsilon, Tensors in) {
     return fail(std::string(name) + " " + to_string(in[slot].shape) + " does not fit input_ids " + to_string(ids) +
                 " and word_embedding " + to_string(words));
   };
-  if (ids.rank() != 2) return mismatch(kWordIds, "input_ids");
-  if (words.rank() != 2) return mismatch(kWords, "word_embedding");
+  if (ids.rank() != 2) return fail("input_ids has shape " + to_string(ids) + "; it must have two dimensions");
+  if (words.rank() != 2) return fail("word_embedding has shape " + to_string(words) + "; it must have two dimensions");
   const Extents e{ids[0], ids[1], words[1]};
   if (at(in, kSegmentIds).present() && !(in[kSegmentIds].shape == ids)) return mismatch(kSegmentIds, "segment_ids");
   if (at(in, kMask).present() && !(in[kMask].shape == ids)) return mismatch(kMask, "mask");

@@ -262,7 +262,7 @@ Verdict supports_lp(const Node& node) {
                           : no(BP_REASON_ATTRIBUTE, "p is " + std::to_string(p) + "; it must be 1 or 2");
 }
 
-// Calls normalise(x, y, group) for each group of elements, which have the offsets `group` from x and y.
+// Calls normalise(x, y, group) for each group of elements. They lie at the offsets `group` from x and y.
 template <class Normalise>
 Plan plan_over_axes(const Shape& shape, uint64_t axes, Normalise normalise) {
   Dimensions kept, group;

@@ -139,7 +139,7 @@ Plan plan_blocked(const Lrn& lrn, const Shape& x) {
                                                       positions * lanes, count, squares.data(), sums.data());
       }
     });
-    clear_padding(out[0]);  // with a bias of 0, the padding is 0 / 0
+    clear_padding(out[0]);  // with a bias of 0, the padding has become 0 / 0
   });
   plan.input_formats = {Format::kBlocked};
   plan.output_format = Format::kBlocked;

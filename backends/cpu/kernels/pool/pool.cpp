@@ -28,7 +28,7 @@ struct Cell {
   double padded_positions = 1;
 };
 
-// Calls f(output element, cell) for all elements of a plane. Computes the reaches along each dimension once for all.
+// Calls f(output element, cell) for all elements of a plane. Computes the reaches along each dimension only once.
 template <class F>
 void each_cell(const Window& w, const F& f) {
   const std::array all{reaches(w, 0), reaches(w, 1), reaches(w, 2)};

@@ -119,11 +119,12 @@ Plan plan_integers(const PlanContext& context, Tensors in, PackedWeights& packed
   };
   for (size_t slot : of_rows)
     if (wrong(slot, 1))
-      return fail("input " + std::to_string(slot) + " " + to_string(in[slot].shape) + " must have 1 element");
+      return fail("input " + std::to_string(slot) + " has shape " + to_string(in[slot].shape) +
+                  "; it must have one element");
   for (size_t slot : of_columns)
     if (wrong(slot, size->n))
-      return fail("input " + std::to_string(slot) + " " + to_string(in[slot].shape) + " must have 1 element or " +
-                  std::to_string(size->n));
+      return fail("input " + std::to_string(slot) + " has shape " + to_string(in[slot].shape) +
+                  "; it must have one element, or one for each of " + std::to_string(size->n) + " columns");
   IntegerProducts products(context, *size, in[1], packed);
   const int64_t scratch = products.scratch_bytes();
   const bool is_packed = products.is_packed();

@@ -328,7 +328,8 @@ struct Q8Problem {
 };
 
 const char* refuse_steps(const Q8Problem& p) {
-  if (p.problem.size.in_channels == 0 || p.problem.shape.elements() == 0) return "its input or result is empty";
+  if (p.problem.size.in_channels == 0) return "it has no input channels";
+  if (p.problem.shape.elements() == 0) return "its result is empty";
   return p.steps.divides ? nullptr : "a scale or bias is out of range";
 }
 

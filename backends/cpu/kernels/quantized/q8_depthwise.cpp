@@ -178,8 +178,8 @@ const char* refuse_depthwise(const Q8Work& work) {
     return "it is not depthwise";
   if (work.size.groups < kMaxWidth / 2) return "it has fewer than 32 channels";
   const bool flat = w.kernel[0] == 1 && w.in[0] == 1 && w.out[0] == 1 && w.begin[0] == 0;
-  if (!flat || w.kernel[1] != kTaps || w.kernel[2] != kTaps || w.dilation != Spatial{1, 1, 1})
-    return "its window is not 3x3, or it is dilated";
+  if (!flat || w.kernel[1] != kTaps || w.kernel[2] != kTaps) return "its window is not 3x3";
+  if (w.dilation != Spatial{1, 1, 1}) return "its window is dilated";
   if (shares_inputs(w) && (w.out[1] < 2 || w.out[2] < 2)) return "its result has fewer than 2x2 positions";
   return work.stays_small() ? nullptr : "its sums could exceed 32 bits";
 }

@@ -51,7 +51,7 @@ class PointwiseStep final : public Step {
     pack_ = packed.get(inputs[1], {}, [&] { return pack(inputs[1]); });
   }
 
-  // Chunks that overlap compute some results twice. In place, that would add the other tensor twice.
+  // Chunks that overlap compute some results twice. If run in place, they would add the other tensor to these twice.
   int inplace() const override { return work_.sum && out_channels_ % kChunk == 0 ? 2 : -1; }
 
   std::optional<std::string> run(Tensors in, Tensors out, void*) const override {
@@ -192,7 +192,8 @@ const char* refuse_pointwise(const Q8Work& work) {
   const Window& w = work.window;
   const int64_t out = work.size.out_channels, chunks = (out + kChunk - 1) / kChunk;
   if (pointwise_kernel(1, false, false) == nullptr) return "AVX-512 VNNI is not available";
-  if (work.size.groups != 1 || w.kernel_size() != 1) return "it has groups or a window larger than 1x1";
+  if (work.size.groups != 1) return "it has groups";
+  if (w.kernel_size() != 1) return "its window is larger than 1x1";
   if (work.reads_padding()) return "it reads padding";
   if (work.size.in_channels % kGroup != 0) return "its number of input channels is not a multiple of 4";
   // If the last chunk overlaps the one before it, some results are computed twice: at most a fifth of the work.

@@ -27,7 +27,7 @@ class Scale {
   float scale() const { return scale_; }
   float real(const Tensor& x, int64_t i) const { return static_cast<float>(widened(x, i) - zero_) * scale_; }
   int32_t above_zero(const Tensor& x, int64_t i) const { return widened(x, i) - zero_; }
-  // As QuantizeLinear does.
+  // Quantizes as QuantizeLinear does.
   uint8_t quantized(float value) const { return rounded(value / scale_); }
   uint8_t rounded(float steps) const { return stored(std::nearbyint(steps) + static_cast<float>(zero_)); }
   // Adds the zero point before rounding, as ONNX Runtime does in sums, products and averages of windows. If the zero
@@ -58,7 +58,8 @@ std::optional<std::string> no_scalar(Tensors in, std::initializer_list<size_t> s
   for (size_t first : slots)
     for (size_t slot : {first, first + 1})
       if (at(in, slot).present() && in[slot].shape.elements() != 1)
-        return "input " + std::to_string(slot) + " " + to_string(in[slot].shape) + " must have one element";
+        return "input " + std::to_string(slot) + " has shape " + to_string(in[slot].shape) +
+               "; it must have one element";
   return std::nullopt;
 }
 

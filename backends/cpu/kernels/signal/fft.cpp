@@ -155,7 +155,7 @@ void Fft::plan_stages() {
 }
 
 // Bluestein's algorithm: X[k] = c*[k] · Σ (x[i] c*[i]) c[k - i] is a convolution with the chirp c[i] = exp(√-1 · π · i²
-// / n).
+// / n), whose conjugate is c*.
 void Fft::plan_convolution() {
   const int64_t n = length_, m = room_of(length_, bins_);
   convolution_ = of(m);

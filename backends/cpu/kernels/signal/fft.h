@@ -24,8 +24,8 @@ class Fft {
   // Returns a plan, which all users of this length share. Throws sdk::Error if its tables exceed the remaining budget
   // of the calling thread.
   static std::shared_ptr<const Fft> of(int64_t length);
-  // As above, but the plan computes only the first `bins` results, which is cheaper with Bluestein's algorithm. The
-  // other results are undefined.
+  // Like of(length), but the plan computes only the first `bins` results, which is cheaper with Bluestein's algorithm.
+  // The other results are undefined.
   static std::shared_ptr<const Fft> of(int64_t length, int64_t bins);
   Fft(int64_t length, int64_t bins);
   // Return the size in bytes of the tables of such a plan, and its room(), without making the plan.

@@ -28,7 +28,7 @@ class Spectrum {
 
   // Transforms `lines` lines of `length` points each, without scaling. Throws sdk::Error like Fft::of.
   Spectrum(Kind kind, int64_t length, int64_t lines);
-  // Makes the spectrum, unless its tables are too large for planning: then it is made by the first run. Throws
+  // Makes the spectrum, unless its tables are too large for planning: then the first run makes it. Throws
   // sdk::Error if they do not fit in memory.
   static Late<Spectrum> planned(Kind kind, int64_t length, int64_t lines);
 

@@ -60,12 +60,14 @@ std::string read(const Node& node, Vectorizer& v) {
     int64_t end = length < begins.size() ? begins[length] : size;
     auto step = static_cast<int64_t>(length);
     if (begin < 0 || begin > end || end > size || (end - begin) % step != 0)
-      return "ngram_counts does not divide the pool into n-grams of " + std::to_string(length) + " items";
+      return "ngram_counts puts the n-grams of " + std::to_string(length) + " items at [" + std::to_string(begin) +
+             ", " + std::to_string(end) + ") of a pool of " + std::to_string(size) +
+             " items; there must be whole n-grams inside the pool";
     for (int64_t i = begin; i < end; i += step, ++gram) {
       if (gram >= columns.size())
         return "ngram_indexes has " + std::to_string(columns.size()) + " entries, but the pool has more n-grams";
       if (columns[gram] < 0 || columns[gram] > INT32_MAX)
-        return "ngram_indexes contains an invalid index: " + std::to_string(columns[gram]);
+        return "ngram_indexes contains " + std::to_string(columns[gram]) + "; it must be 0 to 2^31 - 1";
       std::string key;
       for (int64_t k = i; k < i + step; ++k) {
         auto at = static_cast<size_t>(k);

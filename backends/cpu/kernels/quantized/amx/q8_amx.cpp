@@ -224,7 +224,8 @@ class AmxStep final : public Step {
 const char* refuse_amx(const Q8Work& work) {
   const Window& w = work.window;
   if (amx_kernel(false, false) == nullptr) return "AMX is not available";
-  if (work.size.groups != 1 || w.kernel_size() != 1) return "it has groups or a window larger than 1x1";
+  if (work.size.groups != 1) return "it has groups";
+  if (w.kernel_size() != 1) return "its window is larger than 1x1";
   if (work.reads_padding()) return "it reads padding";
   return work.stays_small() && (!work.sum || work.sum->stays_small()) ? nullptr : "its sums could exceed 32 bits";
 }
