@@ -349,7 +349,7 @@ TEST_F(EdgesTest, HeadsMayBeEmpty) {
   EXPECT_EQ(exec.output(0u).extents(), (std::vector<int64_t>{2, 0, 3, 8}));
 }
 
-// The CPU backend multiplies integers by alpha and beta in double; the OpenCL backend refuses factors other than 1.
+// The CPU backend multiplies integers by alpha and beta in double; OpenCL accepts an alpha of 1 and a beta of 0 or 1.
 TEST_F(EdgesTest, IntegersAreNotMultipliedByFloats) {
   const Environment env = opencl();
   const auto compile = [&](float alpha, float beta) {

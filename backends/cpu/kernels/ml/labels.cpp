@@ -130,9 +130,13 @@ Verdict supports_encoder(const Node& node) {
     std::optional<Value> keys = list_of(node, "keys"), values = list_of(node, "values");
     if (!keys || !values) return no(BP_REASON_ATTRIBUTE, !keys ? "keys_* is missing" : "values_* is missing");
     bp_dtype_t dtype = values->tensor.dtype;
-    if (keys->tensor.dtype != node.input_type(0).dtype || dtype != node.output_type(0).dtype ||
-        (kScalars >> dtype & 1) == 0)
-      return no(BP_REASON_ATTRIBUTE, "keys_* must have the data type of the input, and values_* that of the output");
+    if (keys->tensor.dtype != node.input_type(0).dtype || dtype != node.output_type(0).dtype)
+      return no(BP_REASON_ATTRIBUTE, std::string("keys_* has data type ") + dtype_name(keys->tensor.dtype) +
+                                         " and values_* " + dtype_name(dtype) + "; they must be " +
+                                         dtype_name(node.input_type(0).dtype) + " and " +
+                                         dtype_name(node.output_type(0).dtype) + ", those of the input and the output");
+    if ((kScalars >> dtype & 1) == 0)
+      return no(BP_REASON_ATTRIBUTE, std::string("values_* has the unsupported data type ") + dtype_name(dtype));
     if (keys->tensor.shape.elements() != values->tensor.shape.elements())
       return no(BP_REASON_ATTRIBUTE, std::to_string(keys->tensor.shape.elements()) + " keys for " +
                                          std::to_string(values->tensor.shape.elements()) +
