@@ -25,7 +25,7 @@ struct Case {
   double tolerance = 1e-4;
   bool needs_avx512 = false;  // with VNNI (products of 8-bit integers) or AMX; without them, the case is skipped
   uint32_t compute_types = 0;
-  std::string shape = {};  // of several cases of an implementation: what is special
+  std::string shape = {};  // names the case where an implementation has several
 };
 std::string name_of(const Case& test) {
   return test.family + "_" + test.name + (test.shape.empty() ? "" : "_" + test.shape);

@@ -165,7 +165,7 @@ TEST_F(Microsoft, GroupQueryAttentionRefusesLengthsBeyondTheCache) {
 }
 
 // y = sum / sqrt(mean of sum²) * gamma. The other output is sum = x + skip = (3, -3), so the mean of its squares is 9.
-TEST_F(Microsoft, SkipSimplifiedLayerNormalizationGivesTheSum) {
+TEST_F(Microsoft, SkipSimplifiedLayerNormalizationAlsoReturnsTheSum) {
   GraphBuilder b;
   b.input("x", BP_DTYPE_FLOAT, {1, 2}).input("skip", BP_DTYPE_FLOAT, {1, 2});
   b.weight<float>("gamma", BP_DTYPE_FLOAT, {2}, {2, 10});

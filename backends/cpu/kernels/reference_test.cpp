@@ -129,7 +129,7 @@ std::vector<Case> cases() {
 
 class FastOperator : public ::testing::TestWithParam<Case> {};
 
-TEST_P(FastOperator, GivesWhatItsDefinitionGives) {
+TEST_P(FastOperator, MatchesItsDefinition) {
   const Outcome expected = run(GetParam(), true, "1");
   ASSERT_EQ(expected.status, BP_OK) << expected.text;
   for (const char* threads : {"1", "2", "3"}) {

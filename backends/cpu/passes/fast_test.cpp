@@ -229,7 +229,7 @@ const Case kCases[] = {
        n.normalize("d", "b", 36);
        n.conv("b", "g", {44, 9, 1, 1}, {{"group", int64_t{4}}}).node("Relu", 14, {"g"}, {"y"}).output("y");
      }},
-    {"ShuffleBeforeFewPlaces",  // too few positions for tiles
+    {"ShuffleBeforeFewPositions",  // too few positions for tiles
      {1, 16, 2, 1},
      [](Network& n) {
        shuffled(n, {1, 36, 2, 1});
@@ -481,7 +481,7 @@ Outcome run(const Case& test, bool reference, const std::string& threads) {
   return program.run({HostTensor::of(BP_DTYPE_FLOAT, test.input, noise(product(test.input), 99))});
 }
 
-TEST_P(Fast, GivesWhatTheReferenceGives) {
+TEST_P(Fast, MatchesTheReference) {
   Outcome expected = run(GetParam(), true, "1");
   ASSERT_EQ(expected.status, BP_OK) << expected.text;
   for (const char* threads : {"1", "2", "3"}) {

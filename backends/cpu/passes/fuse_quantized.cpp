@@ -98,7 +98,8 @@ class QuantizedFusion {
     q.zero = q8_at(zero.data, q.is_signed(), 0);
     return q;
   }
-  // The same for the quantized `value` that a DequantizeLinear reads or a QuantizeLinear computes.
+  // Returns the quantization of the quantized `value` that a DequantizeLinear reads or a QuantizeLinear computes, else
+  // nullopt.
   std::optional<Quantization> quantization(uint32_t call, uint32_t value) const {
     if (g_.node(call).attr("block_size", int64_t{0}) != 0) return std::nullopt;
     return parameters(value, input(call, 1), input(call, 2));
@@ -113,7 +114,7 @@ class QuantizedFusion {
     return QuantizedValue{value, *q};
   }
 
-  // Returns the weights whose dequantized form is `real`, else nullopt. `axis` is that of the output channels.
+  // Returns the weights whose dequantized form is `real`, else nullopt. `axis` is the axis of the output channels.
   std::optional<Weights> weights(uint32_t real, int axis) const {
     const uint32_t call = g_.producer(real, {"DequantizeLinear"});
     if (call == BP_NONE || g_.node(call).attr("block_size", int64_t{0}) != 0) return std::nullopt;
@@ -254,7 +255,7 @@ class QuantizedFusion {
   }
 
   // Fuses the sum into the convolution that computes the operand `a`, whose dequantized form is `real`. Returns false
-  // if anything but this sum uses either of them, or if the convolution cannot add `b`.
+  // if anything but this sum uses `a` or `real`, or if the convolution cannot add `b`.
   bool conv_adds(const Chain& chain, uint32_t real, const QuantizedValue& a, const QuantizedValue& b) {
     const auto conv = convs_.find(a.value);
     if (conv == convs_.end() || g_.is_output(a.value) || g_.readers(a.value).size() != 1 || g_.is_output(real) ||
@@ -358,8 +359,8 @@ class QuantizedFusion {
     g_.call(chain.calls.back()).node = g_.call(chain.head).node;
   }
 
-  // Drops the DequantizeLinear calls without readers. Fused calls have replaced their readers and use the quantized
-  // values.
+  // Drops the DequantizeLinear calls without readers: those whose readers were replaced by fused calls, which read the
+  // quantized values.
   void drop_unread() {
     std::vector<bool> read;
     auto mark = [&](uint32_t value) {
@@ -398,14 +399,15 @@ class QuantizedFusion {
       {"Identity", &QuantizedFusion::move},
   };
 
-  // A fused convolution: the call of its node, the call that computes it after fusion, and its parameters.
+  // A fused convolution.
   struct Q8Conv {
-    uint32_t head, call;
+    uint32_t head;  // the call of the convolution's node
+    uint32_t call;  // the call that computes the convolution after fusion
     Q8Product product;
   };
 
   FusionGraph& g_;
-  std::map<uint32_t, Q8Conv> convs_;  // by the value that they compute
+  std::map<uint32_t, Q8Conv> convs_;  // by the value that the convolution computes
 };
 
 }  // namespace

@@ -31,14 +31,14 @@ constexpr Head kHeads[] = {
     {"Gemm", 3, -1},
     {"MatMul", 2, -1},
 };
-// The same for integer products that find_scaled_product fused with their scale.
+// Heads for integer products that find_scaled_product fused with their scale.
 constexpr Head kScaledProducts[] = {
     {"MatMulInteger", 5, -1},
     {"ConvInteger", 6, 1},
 };
 
-// The same for NhwcConv: first with the result's channels first, where find_nhwc_conv removed the transpose after it,
-// then with the channels last.
+// Heads for NhwcConv: first for a result with channels first, where find_nhwc_conv removed the transpose after the
+// NhwcConv, then for a result with channels last.
 constexpr Head kNhwcConvs[] = {{"NhwcConv", 3, 1}, {"NhwcConv", 3, -1}};
 
 // An operator, and the function that looks for a pattern which contains it.
@@ -69,7 +69,7 @@ class Fusion {
 
   void run() {
     for (uint32_t i = 0; i < calls_.size(); ++i) {
-      const std::string_view op_type = g_.op_type(i);  // at most one entry of the tables has it
+      const std::string_view op_type = g_.op_type(i);  // no two entries of the tables below name the same operator
       for (const Head& head : kHeads) {
         if (head.op_type == op_type) grow(head, i);
       }
@@ -191,7 +191,7 @@ class Fusion {
     return join(chain, calls, {.kind = PostOp::kActivation, .activation = {function, alpha, beta}});
   }
 
-  // Whether the constants of these calls add no dimensions to the chain's result, as one of extents [1,…,1] may.
+  // Whether the calls leave the rank of the chain's result unchanged. A constant of extents [1,…,1] may increase it.
   bool keep_rank(const Chain& chain, std::span<const uint32_t> calls) const {
     return std::ranges::all_of(calls, [&](uint32_t call) {
       return std::ranges::all_of(calls_[call].inputs, [&](uint32_t value) {
@@ -219,7 +219,7 @@ class Fusion {
     const double epsilon = static_cast<double>(g_.node(next).attr("epsilon", 1e-5f));
     for (int64_t c = 0; c < chain.channels; ++c) {
       double factor = static_cast<double>(parts[0][c]) / std::sqrt(static_cast<double>(parts[3][c]) + epsilon);
-      if (!std::isfinite(static_cast<float>(factor))) return false;  // as in scale_or_shift
+      if (!std::isfinite(static_cast<float>(factor))) return false;  // infinity times 0 would be NaN
       op.scale.push_back(static_cast<float>(factor));
       op.shift.push_back(
           static_cast<float>(static_cast<double>(parts[1][c]) - static_cast<double>(parts[2][c]) * factor));

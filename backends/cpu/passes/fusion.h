@@ -7,8 +7,8 @@
 
 namespace backplane::cpu {
 
-// A late pass. For each chain of calls that can be fused, moves the kernel of the first call to the last one, together
-// with the operands of the whole chain. Marks the other calls as folded.
+// A late pass (runtime/operators.h). For each chain of calls that can be fused, moves the kernel of the first call to
+// the last one, together with the operands of the whole chain. Marks the other calls as folded.
 void fuse(const bp_graph_t& graph, std::span<Call> calls, std::span<const Tensor> values,
           const std::vector<bool>& known);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Removes the transposes around an NhwcConv, which exporters write where the rest of the model has its channels first.
+// Removes the transposes around an NhwcConv. Exporters write them where the rest of the model has its channels first.
 #pragma once
 
 #include "passes/fusion_graph.h"

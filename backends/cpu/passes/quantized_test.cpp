@@ -52,10 +52,10 @@ struct Quantized : GraphBuilder {
   Quantized& quantize(const std::string& name, float scale, int zero) {
     weight<float>(name + ".s", BP_DTYPE_FLOAT, {}, {scale});
     weight_bytes(name + ".z", quantized_type, {}, std::string(1, static_cast<char>(zero)));
-    return behind(name, name);
+    return add_qdq(name, name);
   }
   // Adds a QuantizeLinear and a DequantizeLinear that use the scale and zero point of the value `of`.
-  Quantized& behind(const std::string& name, const std::string& of) {
+  Quantized& add_qdq(const std::string& name, const std::string& of) {
     node("QuantizeLinear", 21, {name, of + ".s", of + ".z"}, {name + ".q"}, quantized_type);
     node("DequantizeLinear", 21, {name + ".q", of + ".s", of + ".z"}, {name + ".d"});
     return *this;
@@ -179,12 +179,12 @@ const Case kCases[] = {
     pointwise("PointsByThree", BP_DTYPE_INT8, {1, 65, 20, 31}, 72, 3, false),
     pointwise("PointsAndASum", BP_DTYPE_UINT8, {2, 192, 7, 6}, 192, 1, true),
     pointwise("PointsOfSharedChunksAndASum", BP_DTYPE_UINT8, {1, 120, 7, 7}, 120, 1, true),
-    pointwise("PointsOfSignedCodes", BP_DTYPE_INT8, {1, 64, 9, 7}, 192, 1, false),
-    pointwise("PointsOfSignedCodesAndASum", BP_DTYPE_INT8, {1, 128, 9, 7}, 128, 1, true),
-    sum("SumsOfCodes", BP_DTYPE_UINT8, "Add", 0.015625f),
-    sum("SumsOfSignedCodes", BP_DTYPE_INT8, "Add", 0.0117f),
-    sum("ProductsOfCodes", BP_DTYPE_UINT8, "Mul", 0.0078125f),
-    sum("ProductsOfSignedCodes", BP_DTYPE_INT8, "Mul", 0.011f),
+    pointwise("PointsOfSignedValues", BP_DTYPE_INT8, {1, 64, 9, 7}, 192, 1, false),
+    pointwise("PointsOfSignedValuesAndASum", BP_DTYPE_INT8, {1, 128, 9, 7}, 128, 1, true),
+    sum("SumsOfUnsignedValues", BP_DTYPE_UINT8, "Add", 0.015625f),
+    sum("SumsOfSignedValues", BP_DTYPE_INT8, "Add", 0.0117f),
+    sum("ProductsOfUnsignedValues", BP_DTYPE_UINT8, "Mul", 0.0078125f),
+    sum("ProductsOfSignedValues", BP_DTYPE_INT8, "Mul", 0.011f),
     {"Residual",
      {1, 3, 46, 46},
      0.02,
@@ -195,7 +195,7 @@ const Case kCases[] = {
            .quantize("r", 0.03f, 0);
        n.node("MaxPool", 22, {"r.d"}, {"m"}, BP_DTYPE_FLOAT, window(3, 2, 1))
            .typed("m", {1, 32, 12, 12})
-           .behind("m", "r");
+           .add_qdq("m", "r");
        n.typed("a", {1, 140, 6, 6}).typed("b", {1, 140, 6, 6});
        n.conv("m.d", "a", BP_DTYPE_INT8, {140, 32, 1, 1}, window(1, 2, 0)).quantize("a", 0.02f, 127);
        n.conv("m.d", "b", BP_DTYPE_INT8, {140, 32, 3, 3}, window(3, 2, 1)).quantize("b", 0.05f, 131);
@@ -204,12 +204,12 @@ const Case kCases[] = {
            .typed("sr", {1, 140, 6, 6})
            .quantize("sr", 0.04f, 0);
        n.node("GlobalAveragePool", 22, {"sr.d"}, {"g"}).quantize("g", 0.03f, 0);
-       n.node("Flatten", 13, {"g.d"}, {"f"}).behind("f", "g").weights("w", BP_DTYPE_INT8, {11, 140}, 0).bias("wb", 11);
+       n.node("Flatten", 13, {"g.d"}, {"f"}).add_qdq("f", "g").weights("w", BP_DTYPE_INT8, {11, 140}, 0).bias("wb", 11);
        n.node("Gemm", 13, {"f.d", "w", "wb"}, {"h"}, BP_DTYPE_FLOAT, {{"transB", int64_t{1}}})
            .quantize("h", 0.02f, 128);
        n.node("Identity", 16, {"h.d"}, {"y"}).output("y");
      }},
-    {"DepthwiseOfSignedCodes",
+    {"DepthwiseOfSignedValues",
      {2, 24, 15, 13},
      0.0231,
      [](Quantized& n) {
@@ -240,8 +240,8 @@ const Case kCases[] = {
        n.quantize("x", 0.01f, 128).weights("w", BP_DTYPE_UINT8, {48, 65}, 1).typed("p", {3, 7, 65});
        n.node("MatMul", 13, {"x.d", "w"}, {"p"}).quantize("p", 0.02f, 128).typed("m", {3, 7, 65});
        n.node("Mul", 14, {"p.d", "p.d"}, {"m"}).quantize("m", 0.05f, 0);
-       n.node("Transpose", 13, {"m.d"}, {"t"}, BP_DTYPE_FLOAT, {{"perm", Extents{0, 2, 1}}}).behind("t", "m");
-       n.node("Concat", 13, {"t.d", "t.d"}, {"j"}, BP_DTYPE_FLOAT, {{"axis", int64_t{1}}}).behind("j", "m");
+       n.node("Transpose", 13, {"m.d"}, {"t"}, BP_DTYPE_FLOAT, {{"perm", Extents{0, 2, 1}}}).add_qdq("t", "m");
+       n.node("Concat", 13, {"t.d", "t.d"}, {"j"}, BP_DTYPE_FLOAT, {{"axis", int64_t{1}}}).add_qdq("j", "m");
        n.conv("j.d", "c", BP_DTYPE_INT8, {5, 130, 3}, {{"pads", Extents{1, 1}}}).quantize("c", 0.1f, 100);
        n.node("Identity", 16, {"c.d"}, {"y"}).output("y").output("j.q");
      }},
@@ -252,7 +252,7 @@ const Case kCases[] = {
        n.quantize("x", 0.01f, 128).conv("x.d", "c", BP_DTYPE_INT8, {16, 8, 1, 1}).quantize("c", 0.02f, 128);
        n.node("Neg", 13, {"c"}, {"y"}).output("y").output("c.q").output("x.d");
      }},
-    {"OperatorsOnCodes",
+    {"OperatorsOnQuantizedValues",
      {1, 5, 9, 9},
      0.03,
      [](Quantized& n) {
@@ -273,7 +273,7 @@ const Case kCases[] = {
      }},
 };
 
-class OnCodes : public ::testing::TestWithParam<Case> {};
+class OnQuantizedValues : public ::testing::TestWithParam<Case> {};
 
 Outcome run(const Case& test, bool reference, const std::string& threads) {
   setenv("BACKPLANE_CPU_REFERENCE", reference ? "1" : "0", 1);
@@ -288,7 +288,7 @@ Outcome run(const Case& test, bool reference, const std::string& threads) {
   return program.run({HostTensor::of(BP_DTYPE_FLOAT, test.input, x)});
 }
 
-TEST_P(OnCodes, GivesTheCodesOfTheReference) {
+TEST_P(OnQuantizedValues, MatchesTheReference) {
   const Outcome expected = run(GetParam(), true, "1");
   ASSERT_EQ(expected.status, BP_OK) << expected.text;
   for (const char* threads : {"1", "2", "3"}) {
@@ -339,7 +339,7 @@ TEST(QuantizedAverage, OfManyPositions) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Networks, OnCodes, ::testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(Networks, OnQuantizedValues, ::testing::ValuesIn(kCases),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -2,7 +2,7 @@
 // Counts the runs in progress in this process, on all devices of this backend, and reports whether a run is the only
 // one. A parallel loop outside of runs counts as a run (parallel.cpp). A run that is alone may use all cores; runs that
 // overlap leave cores to each other. For kQuiet after an overlap ends, no new run counts as alone: another caller may
-// only be pausing between two runs, and threads woken meanwhile would compete with its next run.
+// only be pausing between two runs, and the threads of a run that is alone would compete with that caller's next run.
 #pragma once
 
 #include <atomic>

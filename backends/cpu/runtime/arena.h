@@ -14,7 +14,8 @@ namespace backplane::cpu {
 
 class Arena {
  public:
-  // Returns an offset in bytes, a multiple of kAlignment. Throws sdk::Error if the block would exceed kMaxBytes.
+  // Returns an offset in bytes, a multiple of kAlignment (runtime/memory.h). Throws sdk::Error if the block would
+  // exceed kMaxBytes.
   int64_t allocate(int64_t bytes) {
     bytes = align_up(std::max<int64_t>(bytes, 1));
     auto best = holes_.end();

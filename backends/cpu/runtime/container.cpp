@@ -20,13 +20,20 @@ Value read_tensor(const bp_tensor_t& tensor, const bp_type_t& type) {
                                            std::string(view::dtype_name(tensor.dtype)) + ", but its declared type is " +
                                            std::string(view::dtype_name(type.dtype)));
   }
-  if (tensor.rank > BP_MAX_RANK || tensor.layout != BP_LAYOUT_DENSE || tensor.buffer.memory != nullptr)
-    throw sdk::Error(BP_UNSUPPORTED, "an element of a container is not a dense tensor in host memory");
+  if (tensor.rank > BP_MAX_RANK)
+    throw sdk::Error(BP_UNSUPPORTED, "an element of a container has rank " + std::to_string(tensor.rank) +
+                                         "; at most " + std::to_string(BP_MAX_RANK) + " is supported");
+  if (tensor.layout != BP_LAYOUT_DENSE)
+    throw sdk::Error(BP_UNSUPPORTED, "an element of a container has layout " + std::to_string(tensor.layout) +
+                                         "; only BP_LAYOUT_DENSE is supported");
+  if (tensor.buffer.memory != nullptr)
+    throw sdk::Error(BP_UNSUPPORTED, "an element of a container is in device memory; it must be in host memory");
   Shape shape({tensor.extents, tensor.rank});
   int64_t elements = 1;
   for (int64_t extent : shape) {
     if (extent < 0 || __builtin_mul_overflow(elements, extent, &elements) || elements > kMaxElements)
-      throw sdk::Error(BP_INVALID_ARGUMENT, "an element of a container has extents that are negative or too large");
+      throw sdk::Error(BP_INVALID_ARGUMENT, "an element of a container has extents " + to_string(shape) +
+                                                ": one is negative, or their product is above 2^56");
   }
   void* data = tensor.buffer.address == nullptr ? nullptr
                                                 : static_cast<std::byte*>(tensor.buffer.address) + tensor.buffer.offset;
@@ -35,7 +42,10 @@ Value read_tensor(const bp_tensor_t& tensor, const bp_type_t& type) {
     if (std::string wrong = check_texts(result, tensor.buffer.bytes); !wrong.empty())
       throw sdk::Error(BP_INVALID_ARGUMENT, "an element of a container: " + wrong);
   } else if (static_cast<uint64_t>(bytes_of(result)) > (data == nullptr ? 0 : tensor.buffer.bytes)) {
-    throw sdk::Error(BP_BUFFER_TOO_SMALL, "an element of a container has fewer bytes than its extents need");
+    throw sdk::Error(BP_BUFFER_TOO_SMALL, "an element of a container has extents " + to_string(shape) +
+                                              ", which need " + std::to_string(bytes_of(result)) +
+                                              " bytes; its buffer has " +
+                                              std::to_string(data == nullptr ? 0 : tensor.buffer.bytes));
   }
   return Value::of(result);
 }
@@ -90,7 +100,8 @@ Value read_container(const bp_container_api_t& api, const bp_graph_t& graph, con
     bp_bytes_t key{};
     check(api.key(container, i, &key), "an element of a map has no key");
     if (type.dtype != BP_DTYPE_STRING && key.size != sizeof(int64_t))
-      throw sdk::Error(BP_TYPE_MISMATCH, "a map's key has " + std::to_string(key.size) + " bytes, not an int64's 8");
+      throw sdk::Error(BP_TYPE_MISMATCH,
+                       "a key of a map has " + std::to_string(key.size) + " bytes; an INT64 key has 8");
     value.elements->keys.emplace_back(static_cast<const char*>(key.data), key.size);
   }
   return value;

@@ -29,9 +29,11 @@ Verdict check_type(const bp_graph_t& graph, const bp_type_t& type, Operand opera
   if (type.kind == BP_KIND_SPARSE_TENSOR)
     return no(BP_REASON_DTYPE, operand.with(" is a sparse tensor; make it dense"));
   if (type.kind != BP_KIND_TENSOR) {
-    if (type.element >= graph.type_count || depth == kMaxDepth)
+    if (type.element >= graph.type_count)
+      return no(BP_REASON_DTYPE, operand.with(" is a container whose elements have no known type"));
+    if (depth == kMaxDepth)
       return no(BP_REASON_DTYPE,
-                operand.with(" is a container whose elements have no known type, or is nested too deeply"));
+                operand.with(" has containers nested more than " + std::to_string(kMaxDepth) + " levels deep"));
     return check_type(graph, *bp_graph_type(&graph, type.element), operand, depth + 1);
   }
   if (type.dtype >= 64 || (supported_dtypes() >> type.dtype & 1) == 0) {

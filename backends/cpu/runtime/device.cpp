@@ -33,7 +33,7 @@ std::string cpuinfo(std::string_view key) {
 }
 
 // The name of the instruction set, and the fp32 operations per cycle that a core is assumed to do: with AVX2 or
-// AVX-512, those of two fused multiply-adds of vectors.
+// AVX-512, two fused multiply-adds of whole vectors.
 struct Architecture {
   const char* name;
   double flops_per_cycle;
@@ -82,7 +82,7 @@ int64_t parse_max_bytes(std::string_view text) {
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
   if (error != std::errc() || end != text.data() + text.size() || bytes < 1)
     throw sdk::Error(BP_INVALID_ARGUMENT,
-                     "option cpu.max_bytes is '" + std::string(text) + "'; give a number of bytes");
+                     "option cpu.max_bytes is '" + std::string(text) + "'; give a number of bytes, at least 1");
   return bytes;
 }
 
@@ -119,7 +119,7 @@ static void choose_instructions(const sdk::Host& host) {
     try {
       limits.most = parse_instructions("BACKPLANE_CPU_INSTRUCTIONS", variable);
     } catch (const sdk::Error& error) {
-      host.log(BP_LOG_ERROR, error.text);  // logged because the error is not shown if another device takes the model
+      host.log(BP_LOG_ERROR, error.text);  // logged because the error is lost if another backend runs the model
       throw;
     }
   }

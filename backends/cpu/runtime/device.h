@@ -17,8 +17,8 @@ struct Machine {
   std::string name;  // name of the processor
   std::string vendor;
   std::string arch;  // for example "x86_64-avx512"
-  // Memory that the process may use: the machine's, or its control group's if that has less. The machine's in any case
-  // if the host does not report the topology.
+  // Memory that the process may use: the machine's, or the limit of the process's control group if that is lower. If
+  // the host does not report the topology, always the machine's.
   uint64_t memory_bytes = 0;
   int cores = 1;  // number of hardware threads that the process's affinity mask allows
   uint32_t numa_nodes = 1;

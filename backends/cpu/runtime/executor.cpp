@@ -38,8 +38,8 @@ void Executor::set_input(uint32_t index, Value value) {
   if (value.kind != type.kind ||
       value.tensor.dtype != (type.kind == BP_KIND_TENSOR ? type.dtype : BP_DTYPE_UNDEFINED) ||
       (changed && value.kind == BP_KIND_TENSOR && !program_.admits(type, value.tensor.shape.span()))) {
-    throw sdk::Error(BP_TYPE_MISMATCH,
-                     program_.name_of(id) + " received a tensor or container that does not fit its declared type");
+    throw sdk::Error(BP_TYPE_MISMATCH, program_.name_of(id) + " is set to " + describe_value(value) +
+                                           ", which does not fit its declared type");
   }
   extents_changed_ = extents_changed_ || changed;
   addresses_changed_ = addresses_changed_ || inputs_[index].tensor.data != value.tensor.data;
@@ -299,7 +299,8 @@ void Executor::run_whole(const Call& call, const RunContext& context) {
     }
     if (!fits) {
       throw sdk::Error(BP_TYPE_MISMATCH,
-                       describe(*call.node) + ": output " + std::to_string(i) + " does not fit its declared type",
+                       describe(*call.node) + ": output " + std::to_string(i) + " is " + describe_value(outputs[i]) +
+                           ", which does not fit its declared type",
                        call.node->id);
     }
     values_[value] = std::move(outputs[i]);

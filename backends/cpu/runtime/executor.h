@@ -19,8 +19,8 @@ class Outputs {
   // Returns memory for an output with the dtype and extents of `tensor`; the run writes the output to it. Throws
   // sdk::Error.
   virtual Memory memory(uint32_t output, const Tensor& tensor) = 0;
-  // Receives an output that is in other memory. A run with deferred calls passes every output, including those that it
-  // wrote to the memory from `memory`. Throws sdk::Error.
+  // Receives an output that is not in the memory from `memory`. A run with deferred calls passes every output,
+  // including those that it wrote to the memory from `memory`. Throws sdk::Error.
   virtual void take(uint32_t output, Value value) = 0;
 };
 
@@ -72,7 +72,8 @@ class Executor {
   // For deferred calls: the values, kept until their last use, and the number of remaining uses of each.
   std::vector<Value> values_;
   std::vector<uint32_t> uses_;
-  // The last plan of each call. It is reused for inputs of the same extents if it does not depend on their values.
+  // The last plan of each deferred call. If `by_extents`, it does not depend on the values of the inputs, and is reused
+  // for inputs of the same extents.
   struct Planned {
     std::vector<Shape> inputs;
     Plan plan;

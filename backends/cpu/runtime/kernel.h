@@ -7,7 +7,7 @@
 //                      immutable, shared by all threads that run the plan; `run` does the work
 //
 // A plan is created for each set of input extents that occurs. While planning, the values of some inputs are known:
-// weights, results of Shape, and what was computed from known values before the run (folding). A kernel whose output
+// weights, results of Shape, and results computed from known values before the run (folding). A kernel whose output
 // extents depend on a value that is not known yet returns `deferred()`, and is planned during the run, when the value
 // is known. Data-dependent shapes need no other mechanism.
 #pragma once
@@ -23,7 +23,7 @@
 
 namespace backplane::cpu {
 
-struct PostOp;  // defined by the kernels, which alone know what can follow them
+struct PostOp;  // defined in kernels/post_op/; the runtime only passes it on
 
 // A node with concrete extents.
 class Step {
@@ -58,7 +58,7 @@ struct Plan {
   const char* implementation = nullptr;   // name of the chosen one in that list
   std::string refused;                    // why those before it refused: "NAME: reason; …"; empty without `choices`
   bool deferred = false;                  // planning needs an input's value that is not known yet
-  std::string error;                      // what is wrong with the inputs, if they are invalid
+  std::string error;                      // error message if the inputs are invalid
 };
 inline Plan deferred() {
   Plan p;
@@ -78,14 +78,14 @@ class Choices;
 
 // Everything that a plan depends on, apart from the inputs.
 struct PlanContext {
-  int threads = 1;  // number of threads that `parallel` uses during the run
+  int threads = 1;  // number of threads that `parallel` (runtime/parallel.h) uses during the run
   // Compute operators as they are defined: without blocked tensors, and without oneDNN where there is plain code.
   bool reference = false;
   MakeReorder make_reorder = nullptr;
   // The implementations that are requested by name; null: none are, and the choices are not logged.
   const Choices* choices = nullptr;
   int64_t max_bytes = INT64_MAX;  // limit for one tensor
-  bool bf16 = false;              // whether products may round their operands to bf16; they add in fp32
+  bool bf16 = false;              // whether products may round their operands to bf16; sums stay in fp32
 };
 
 // A node whose attributes have been read.

@@ -24,7 +24,7 @@ bool wants_huge_pages(int64_t bytes) {
   return bytes >= 2 * kHugePage;
 }
 
-// No process can address more. It can still be rounded up without overflow.
+// No process can address more bytes. A size up to this limit can be rounded up to whole pages without overflow.
 constexpr int64_t kMaxBytes = int64_t{1} << 56;
 
 [[noreturn]] void throw_no_memory(int64_t bytes) {

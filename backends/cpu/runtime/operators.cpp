@@ -21,7 +21,7 @@ uint32_t needs_of(const Node& node) {
   return needs;
 }
 
-bool is_half(const bp_type_t& type) {
+bool is_16_bit_float(const bp_type_t& type) {
   return type.dtype == BP_DTYPE_FLOAT16 || type.dtype == BP_DTYPE_BFLOAT16;
 }
 
@@ -55,9 +55,9 @@ const Row* Operators::find_operator(const Node& node) const {
 }
 
 std::unique_ptr<Kernel> Operators::create(const Row& row, const Node& node, bool reference) const {
-  bool has_half = false;
-  for (uint32_t i = 0; i < node.input_count(); ++i) has_half = has_half || is_half(node.input_type(i));
-  return has_half && !reference && row.half != HalfRule::kOwn ? parts_.create_in_fp32(row, node) : row.create(node);
+  bool has_16_bit = false;
+  for (uint32_t i = 0; i < node.input_count(); ++i) has_16_bit = has_16_bit || is_16_bit_float(node.input_type(i));
+  return has_16_bit && !reference && row.half != HalfRule::kOwn ? parts_.create_in_fp32(row, node) : row.create(node);
 }
 
 }  // namespace backplane::cpu

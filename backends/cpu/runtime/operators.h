@@ -21,11 +21,11 @@ class Operators {
  public:
   struct Parts {
     std::vector<Row> rows;
-    // Creates the kernel for a node with fp16 or bf16 inputs if its row says that it is computed in fp32.
+    // Creates the kernel for a node with fp16 or bf16 inputs whose row says that such nodes are computed in fp32.
     std::unique_ptr<Kernel> (*create_in_fp32)(const Row& row, const Node& node) = nullptr;
     MakeReorder make_reorder = nullptr;
-    // Run in this order, but not in reference mode. Early passes run before nodes of rows with kFoldsLate are folded,
-    // late passes after that.
+    // The passes of each list run in its order, but not in reference mode. Early passes run before nodes of rows with
+    // kFoldsLate (runtime/row.h) are folded, late passes after these are folded.
     std::vector<Pass> early_passes, late_passes;
     std::vector<ImplementationNames> implementations;
   };
@@ -51,7 +51,8 @@ class Operators {
 
  private:
   Parts parts_;
-  std::unordered_map<std::string_view, std::vector<const Row*>> by_op_type_;  // of all domains, newest version first
+  // The rows of all domains, newest version first.
+  std::unordered_map<std::string_view, std::vector<const Row*>> by_op_type_;
 };
 
 }  // namespace backplane::cpu

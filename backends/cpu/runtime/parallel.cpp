@@ -66,7 +66,8 @@ void parallel_erased(int64_t count, int64_t grain, void (*body)(void* self, int6
         },
         oneapi::tbb::simple_partitioner{});
   };
-  // Needed here too: if the arena is full, one of its threads starts the loop instead of this thread.
+  // Declares the order also for the call of `execute`: if the arena is full, one of its threads starts the loop instead
+  // of this thread.
   happens_before(&chunks);
   // A loop inside the arena is isolated: otherwise, a thread that waits for it could start another chunk of an outer
   // loop, which would overwrite that thread's part of the scratch memory.

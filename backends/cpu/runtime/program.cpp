@@ -20,8 +20,9 @@ namespace {
 
 constexpr size_t kMaxSchedules = 64;
 
-// The allowances for folding during compilation and while each schedule is created. Results computed from weights are
-// about as large as the weights, or up to 8 times larger if their type is wider.
+// The allowances for folding during compilation and while each schedule is created. The allowed bytes are kFoldBytes,
+// and kFoldBytesOfWeight for each byte of weights: results computed from weights are about as large as the weights, or
+// up to 8 times as large if their type is wider.
 constexpr std::chrono::milliseconds kFoldTime{2000}, kScheduleFoldTime{250};
 constexpr int64_t kFoldBytes = int64_t{256} << 20;
 constexpr int64_t kFoldBytesOfWeight = 8;
@@ -296,7 +297,7 @@ uint32_t Program::classify() const {
       return shape_kind(Schedule(*this, *shapes));
     } catch (const sdk::Error& failure) {
       if (failure.status == BP_CANCELLED) throw;
-      // These sample extents do not fit this island; others may.
+      // The sample extents do not fit this island; the next ones may.
     }
   }
   return BP_SHAPES_DATA_DEPENDENT;
@@ -313,8 +314,8 @@ void Program::count_reads() {
   for (uint32_t o = 0; o < graph_.output_count; ++o) ++reads_[graph_.outputs[o]];
 }
 
-// Pairs the inputs and outputs of updates. Skips inputs that another call reads or that are also graph outputs, since
-// the changes would be seen there.
+// Fills inplace_ from the updates of calls (Row::updates). Skips inputs that another call reads or that are also graph
+// outputs, since these must not see the changes.
 void Program::pair_in_place() {
   for (const Call& call : calls_) {
     if (call.folded) continue;
@@ -331,7 +332,7 @@ void Program::pair_in_place() {
   }
 }
 
-// Whether all extents are equal numbers, or have the same names.
+// Whether the declared types have the same known rank and, per dimension, the same number or the same symbol.
 bool Program::have_equal_extents(uint32_t a, uint32_t b) const {
   const auto type_of = [&](uint32_t value) { return bp_graph_type(&graph_, bp_graph_value(&graph_, value)->type); };
   const bp_type_t &x = *type_of(a), &y = *type_of(b);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row of the operator table: what the runtime knows about an operator.
+// A row of the operator table: the functions and properties of an operator that the runtime uses.
 #pragma once
 
 #include <memory>
@@ -43,7 +43,9 @@ inline constexpr uint32_t kOmitsOutput0 = 8;
 // An output that is an input with some elements changed, so the two may share a buffer.
 struct Update {
   uint32_t input, output;
-  bool same_extents;  // of every call; if not, only of those where equal ones are known, by number or name
+  // Whether the two have the same extents in every call. If not, they share a buffer only in calls where the declared
+  // extents are equal numbers or the same symbols.
+  bool same_extents;
 };
 inline constexpr Update kUpdatesInput0[] = {{0, 0, true}};
 

@@ -57,7 +57,8 @@ class Layout {
     return {schedule_.operands.data() + step.first_operand + step.input_count, step.output_count};
   }
 
-  // Deferred calls and graph outputs count as reads that no step does, so that their values' memory is never reused.
+  // Deferred calls and graph outputs count as reads that no step performs, so that their values' memory is never
+  // reused.
   void count_reads(std::span<const Planner::Planned> steps) {
     auto count = [&](std::span<const uint32_t> values) {
       for (uint32_t value : values) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Limits the memory and time that planning spends on tables (indices, taps, roots of unity), whose sizes follow from a
 // model's extents and not from its size. A table that exceeds the limit is not built while planning: the run computes
-// its entries, where deadlines and the limit of memory hold.
+// its entries instead, under its deadline and memory limit.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace backplane::cpu {
 // The bytes that the tables of one schedule may take. Computing them takes less than a second.
 inline constexpr int64_t kTableBytes = int64_t{64} << 20;
 
-// Whether a plan may build tables of `bytes` bytes. If so, deducts them from what the calling thread's plans may take.
-// Where no UseTables is in effect, as in a run, each plan may take kTableBytes.
+// Whether a plan may build tables of `bytes` bytes. If so, deducts `bytes` from the allowance that the calling thread's
+// UseTables holds. Where no UseTables is in effect, as in a run, every call may be granted up to kTableBytes.
 bool may_build_tables(int64_t bytes);
 
 // During its lifetime, the tables that the calling thread's plans build have at most kTableBytes in total.
@@ -31,17 +31,18 @@ class UseTables {
   int64_t* before_;
 };
 
-// An object with tables: made at once, or by the first run that needs it. Copies share it.
+// An object with tables, made by the constructor or by the first run that needs it. Copies of a Lazy share the object.
 template <class T>
-class Late {
+class Lazy {
  public:
   // `make` returns std::shared_ptr<const T>.
   template <class Make>
-  Late(bool at_once, Make make) : shared_(std::make_shared<Shared>()) {
+  Lazy(bool at_once, Make make) : shared_(std::make_shared<Shared>()) {
     shared_->make = std::move(make);
     if (at_once) shared_->made = shared_->make();
   }
-  // Concurrent first runs each make one, since a wait for another run could exceed the deadline. One is kept.
+  // Concurrent first runs each make an object, since waiting for another run could exceed the deadline. The first
+  // object that is finished is kept.
   std::shared_ptr<const T> get() const {
     {
       const std::lock_guard lock(shared_->mutex);

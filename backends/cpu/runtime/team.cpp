@@ -20,7 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// After waiting this long for a helper, the caller checks whether the helper runs. Moving it takes about as long.
+// After waiting this long for a helper, the caller checks whether the helper runs. Moving a helper takes about as long.
 constexpr std::chrono::microseconds kPatience{20};
 // A helper whose CPU time does not grow within this time counts as not running.
 constexpr std::chrono::microseconds kLook{4};
@@ -148,8 +148,9 @@ bool Team::run(const Loop& loop, int caller_index) {
   wanted_.store(wanted, std::memory_order_release);  // stored after the previous round was closed
   if (const int core = sched_getcpu(); core != core_.load(std::memory_order_relaxed))
     core_.store(core, std::memory_order_relaxed);
-  // Here and in `park`: either the helper sees the new round, or this thread sees that the helper is parked. In
-  // `wait_for` and `join_loop`: either the helper sees that the round is closed, or this thread sees the helper inside.
+  // The atomic operations here and in `park` have one order: either the helper sees the new round, or this thread sees
+  // that the helper is parked. Likewise those of `wait_for` and `join_loop`: either the helper sees that the round is
+  // closed, or this thread sees the helper inside.
   round_.fetch_add(1);
   for (int index = 0; index < wanted; ++index) {
     Helper& helper = helpers_[index];

@@ -26,7 +26,7 @@ struct Tensor {
 };
 
 // Returns the size in bytes of `elements` elements of a type; sub-byte types are packed. Returns 0 for strings and
-// unknown types. Throws sdk::Error if `elements` is negative or above kMaxExtents.
+// unknown types. Throws sdk::Error if `elements` is negative or above kMaxExtents (runtime/shape.h).
 int64_t bytes_of(bp_dtype_t dtype, int64_t elements);
 
 // Sets the padding channels of a blocked tensor to zero.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the calling thread works for (device and run) and what limits its work (budget and watch).
+// The device and run that the calling thread works for, and the budget and watch that limit its work.
 #pragma once
 
 #include <utility>

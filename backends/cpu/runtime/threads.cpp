@@ -54,7 +54,7 @@ UseThreads::~UseThreads() {
 
 namespace {
 
-// Destructors, so that an exception that leaves the scope is covered too.
+// Call happens_before and happens_after when a scope ends, also when it ends with an exception.
 struct HappensBeforeAtEnd {
   void* point;
   ~HappensBeforeAtEnd() { happens_before(point); }

@@ -24,7 +24,7 @@ class Threads {
   oneapi::tbb::task_arena& arena() { return arena_; }
   Team* team() { return team_ ? &*team_ : nullptr; }
   // A run on a single thread holds this instead of entering the arena: an arena of one thread has room for two callers
-  // at once, of which the second would have an index beyond the scratch memory.
+  // at once, and the second would have a thread index for which steps have no scratch memory.
   std::mutex& only_thread() { return only_thread_; }
   Budget& budget() { return budget_; }
   const Budget& budget() const { return budget_; }
@@ -38,9 +38,9 @@ class Threads {
   std::optional<Team> team_;
 };
 
-// During its lifetime, `parallel` on this thread uses `threads`, and allocations are charged to their budget. Without
-// it, `parallel` runs on the calling thread, or in the arena of the oneTBB worker that calls it. `inside`: the calling
-// thread has already entered the arena of `threads`.
+// During its lifetime, `parallel` (runtime/parallel.h) on this thread uses `threads`, and allocations are charged to
+// their budget. Without it, `parallel` runs on the calling thread, or in the arena of the oneTBB worker that calls it.
+// `inside`: the calling thread has already entered the arena of `threads`.
 class UseThreads {
  public:
   explicit UseThreads(Threads& threads, bool inside = false);

@@ -285,4 +285,9 @@ Value reshaped(Value value, const Shape& shape) {
   return value;
 }
 
+std::string describe_value(const Value& value) {
+  if (value.kind != BP_KIND_TENSOR) return value.present() ? "a container" : "no value";
+  return "a " + std::string(view::dtype_name(value.tensor.dtype)) + " tensor of shape " + to_string(value.tensor.shape);
+}
+
 }  // namespace backplane::cpu

@@ -45,11 +45,11 @@ Value own(Value value);
 // If `kind` is BP_KIND_OPTIONAL, wraps a value of another kind in an optional. For other kinds, unwraps an optional
 // that has an element. Returns any other value, and an absent one, unchanged.
 Value as_kind(Value value, uint32_t kind);
-// As `as_kind`. In addition, an array of one element becomes a scalar where a scalar is declared: exporters declare one
-// for values that loops carry as [1].
+// As `as_kind`. In addition, an array of one element becomes a scalar where a scalar is declared: exporters declare
+// loop-carried values of shape [1] as scalars.
 Value as_declared(Value value, const bp_type_t& type);
 
-// Returns the size of a tensor in bytes; for strings, that of the offsets and the text.
+// Returns the size of a tensor in bytes; for strings, the size of the offsets and the text.
 int64_t bytes_of(const Tensor& tensor);
 
 // Views the elements of a string tensor in the ABI's layout: n + 1 offsets, then the text.
@@ -92,5 +92,8 @@ Value stack(std::span<const Value> parts, int axis);
 Value slice(const Value& value, int axis, int64_t begin, int64_t end);
 // Returns the same elements with another shape.
 Value reshaped(Value value, const Shape& shape);
+
+// Describes a value's kind, and a tensor's data type and shape, for error texts.
+std::string describe_value(const Value& value);
 
 }  // namespace backplane::cpu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stops work early: a compilation or run that is cancelled, a run past its deadline, folding that takes too long.
-// `parallel` checks the watch about every millisecond; other long loops check it through a Pace.
+// `parallel` (runtime/parallel.h) checks the watch about every millisecond; other long loops check it through a Pace.
 #pragma once
 
 #include <cstdint>

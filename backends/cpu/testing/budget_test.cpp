@@ -238,8 +238,8 @@ TEST_F(Limited, WindowsOfChannelsMayExceedTheTensor) {
   }
 }
 
-// Indices, taps and twiddles may take much more memory than the model and its tensors. Those of these models need more
-// than the limit, so the run computes them as it goes.
+// Indices, taps and twiddles may take much more memory than the model and its tensors. The tables of these models need
+// more than the limit (runtime/tables.h), so the run computes their entries as it goes.
 class Tables : public Limited {
  protected:
   static constexpr int64_t kMany = 6'000'000;
@@ -280,7 +280,7 @@ TEST_F(Tables, AreNotNeededToPad) {
     ASSERT_EQ(y[i], i >= kMany / 2 - 1 && i < kMany / 2 + 2 ? i - kMany / 2 + 2 : 0);
 }
 
-// The rows are many, and the last axis is short.
+// The result has many rows, and its last axis is short.
 TEST_F(Tables, AreNotNeededToPadRows) {
   GraphBuilder b;
   b.input("x", BP_DTYPE_FLOAT, {2, 2}).weight<int64_t>("pads", BP_DTYPE_INT64, {4}, {0, 1, 5'000'000, 0});

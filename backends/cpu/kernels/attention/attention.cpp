@@ -22,7 +22,7 @@ struct AttentionAttributes {
 };
 
 // Strides, in elements, of a mask by batch, head and query; 0 where it is broadcast. The mask may have fewer keys than
-// there are: the others are masked.
+// K has: the others are masked.
 struct MaskView {
   std::array<int64_t, 3> strides{};
   int64_t keys = 0;
@@ -159,25 +159,29 @@ Plan plan_attention(const PlanContext& context, const AttentionAttributes& a, Te
   const auto q = heads_of(in[kQ].shape, a.q_heads), k = heads_of(in[kK].shape, a.kv_heads),
              v = heads_of(in[kV].shape, a.kv_heads);
   const Tensor past_key = at(in, kPastKey), past_value = at(in, kPastValue), mask = at(in, kMask);
-  const auto mismatch = [&] {
-    return fail("Q " + to_string(in[kQ].shape) + ", K " + to_string(in[kK].shape) + " and V " +
-                to_string(in[kV].shape) + " do not fit each other, their numbers of heads or the past keys and values");
+  const auto operands = [&] {
+    return "Q " + to_string(in[kQ].shape) + ", K " + to_string(in[kK].shape) + " and V " + to_string(in[kV].shape);
+  };
+  const auto bad_past = [&] {
+    return fail("past_key " + to_string(past_key.shape) + " and past_value " + to_string(past_value.shape) +
+                " do not fit " + operands());
   };
   if (!q || !k || !v || in[kQ].shape.rank() != in[kK].shape.rank() || in[kQ].shape.rank() != in[kV].shape.rank() ||
       q->batch != k->batch || q->batch != v->batch || k->heads != v->heads || k->heads < 1 ||
       q->heads % k->heads != 0 || q->size != k->size || k->length != v->length)
-    return mismatch();
+    return fail(operands() + " do not fit each other; q_num_heads is " + std::to_string(a.q_heads) +
+                " and kv_num_heads " + std::to_string(a.kv_heads));
   Sized sized;
   sized.plain = context.reference;
   AttentionSize& s = sized.size;
   s = {q->batch, q->heads, k->heads, q->length, k->length, q->size, v->size};
   sized.packed = in[kQ].shape.rank() == 3;
   if (past_key.present()) {
-    if (past_key.shape.rank() != 4) return mismatch();
+    if (past_key.shape.rank() != 4) return bad_past();
     sized.past = past_key.shape[2];
     if (!(past_key.shape == Shape{s.batch, s.kv_heads, sized.past, s.head_size}) ||
         !(past_value.shape == Shape{s.batch, s.kv_heads, sized.past, s.v_size}))
-      return mismatch();
+      return bad_past();
     s.kv_length += sized.past;
   }
   if (mask.present() && !sized.mask.fit(mask.shape, s))

@@ -42,8 +42,8 @@ struct AttentionSize {
 struct AttentionRules {
   double scale = 1;
   double softcap = 0;  // 0: no cap
-  // The position of query i of batch b is past(b) + i; see attend(). The query sees only keys at most `ahead`
-  // positions after its own (0: attention is causal), and of the keys up to its own only the last `window`; -1: all.
+  // The position p of query i of batch b is past(b) + i; see attend(). Of the keys after p, the query sees only the
+  // first `ahead` (0: attention is causal), and of the keys up to p only the last `window`; -1: all of them.
   int64_t ahead = -1, window = -1;
   std::vector<float> sinks;  // by query head: an additional score in the softmax, without a row of V; may be empty
   bool plain = false;        // reference mode: compute as the operator is defined
@@ -101,8 +101,9 @@ inline int64_t attention_scratch(int threads, const AttentionSize& s, int64_t sc
 }
 
 // Computes attention. `bias(b, h, i, row, n)` may change the `n` scores of query i. `past(b)` returns the number of
-// keys in batch b before the first query's own, `length(b)` the number of keys that batch b has. If `observes`, calls
-// `observe(stage, b, h, i, row)` with complete rows of kv_length scores. The result of a query that sees no key is 0.
+// keys in batch b before the position of the first query, `length(b)` the number of keys that batch b has. If
+// `observes`, calls `observe(stage, b, h, i, row)` with complete rows of kv_length scores. The result of a query that
+// sees no key is 0.
 template <class C, class Bias, class Past, class Length, class Observe>
 void attend(const AttentionSize& s, const AttentionRules& rules, HeadView<const C> q, HeadView<const C> k,
             HeadView<const C> v, HeadView<C> y, const Bias& bias, const Past& past, const Length& length, bool observes,

@@ -44,7 +44,7 @@ std::optional<CombinedAttention> fit_combined(const MultiHeadOptions& o, const S
   if (x.rank() != 3 || w.rank() != 2 || w[0] != x[2]) return mismatch("the shape of the weights");
   CombinedAttention c{MultiHead{o}, x[2], w[1], {}};
   for (size_t i = 0; i < 3; ++i) c.sizes[i] = o.sizes.empty() ? w[1] / 3 : o.sizes[i];
-  // None may exceed the sum, which could wrap.
+  // Each size is checked first, because the sum of the sizes could wrap.
   if (std::ranges::min(c.sizes) < 0 || std::ranges::max(c.sizes) > w[1] ||
       c.sizes[0] + c.sizes[1] + c.sizes[2] != w[1] || c.sizes[0] != c.sizes[1] || c.sizes[0] % o.heads != 0 ||
       c.sizes[2] % o.heads != 0)

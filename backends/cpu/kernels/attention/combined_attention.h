@@ -9,7 +9,7 @@
 
 namespace backplane::cpu {
 
-// The node's inputs other than the factors of that product. `added` is added to the scores. Each may be absent.
+// The node's inputs other than the input and the weights. `added` is added to the scores. Each may be absent.
 struct CombinedInputs {
   Tensor bias, mask, past, added;
 };
@@ -22,7 +22,7 @@ struct CombinedAttention {
   int64_t rows() const { return product({heads.size.batch, heads.size.q_length}); }
   // Extents of the result and of the cache `present`.
   std::vector<Shape> shapes() const;
-  // Computes attention. `rows` are those of the product, with the bias already added.
+  // Computes attention. `rows` are the rows of the product, with the bias already added.
   void run(const float* rows, const CombinedInputs& in, const Tensor& y, const Tensor& present, void* scratch) const;
 };
 

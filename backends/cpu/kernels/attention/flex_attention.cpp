@@ -50,7 +50,11 @@ Failed modify(const Body* body, Values captured, const Flex& flex, const Shape& 
   } else {
     Body::Use(*body, captured).run(in, out, context);
     if (out[0].kind != BP_KIND_TENSOR || out[0].tensor.dtype != flex.precision || !(out[0].tensor.shape == shape))
-      return "score_mod and prob_mod must return the data type and shape of the scores, " + to_string(shape);
+      return "score_mod or prob_mod returned " +
+             (out[0].kind == BP_KIND_TENSOR ? std::string("a ") + dtype_name(out[0].tensor.dtype) +
+                                                  " tensor of shape " + to_string(out[0].tensor.shape)
+                                            : std::string("no tensor")) +
+             "; it must return a " + dtype_name(flex.precision) + " tensor of shape " + to_string(shape);
   }
   dispatch<Floats>(flex.precision, [&](auto tag) {
     const auto* data = out[0].tensor.as<typename decltype(tag)::type>();
@@ -111,7 +115,8 @@ Verdict supports(const Node& node) {
   if (Verdict v = same_type(node, 0, 2); !v) return v;
   const int64_t precision = node.attr("softmax_precision", int64_t{BP_DTYPE_FLOAT});
   if (precision < 0 || precision >= 64 || (kFloatTypes >> precision & 1) == 0)
-    return no(BP_REASON_ATTRIBUTE, "softmax_precision is not a float type: " + std::to_string(precision));
+    return no(BP_REASON_ATTRIBUTE,
+              "softmax_precision is " + std::to_string(precision) + ", which is not the number of a float type");
   for (const char* name : {"score_mod", "prob_mod"})
     if (node.find(name) != nullptr)
       if (Verdict v = supports_body(node, name, 1, 1); !v) return v;

@@ -57,7 +57,7 @@ struct GroupQuery {
 // The keys or values of all positions of all heads. Offsets are in elements.
 struct Cache {
   Tensor past, present;  // the node's input and output; either may be absent
-  float* floats;         // what attention reads; the memory of `present` if that is FLOAT
+  float* floats;         // the keys or values as attention reads them; in the memory of `present` if it is FLOAT
 
   bool is_in_place() const {
     const auto* const memory = past.present() ? past.as<const std::byte>() : nullptr;
@@ -74,20 +74,20 @@ struct Cache {
       copy(past.as<const float>() + kept, floats + at);
     else
       widen(past.dtype, past.as<uint16_t>() + kept, floats + at, count);
-    if (holds_halves() && past.dtype == present.dtype)
+    if (has_16_bit_floats() && past.dtype == present.dtype)
       copy(past.as<const uint16_t>() + kept, present.as<uint16_t>() + at);
   }
   // Finishes the head at offset `at`, whose elements [first, last) are new: zeroes the rest up to `capacity`, and
-  // converts to `present` if that has 16-bit floats.
+  // converts the floats to `present` if `present` has 16-bit floats.
   void end(int64_t at, int64_t first, int64_t last, int64_t capacity) const {
     std::fill(floats + at + last, floats + at + capacity, 0.0f);
-    if (!holds_halves()) return;
+    if (!has_16_bit_floats()) return;
     const int64_t from = past.present() && past.dtype == present.dtype ? first : 0;
     narrow(present.dtype, floats + at + from, present.as<uint16_t>() + at + from, capacity - from);
   }
 
  private:
-  bool holds_halves() const { return present.present() && present.dtype != BP_DTYPE_FLOAT; }
+  bool has_16_bit_floats() const { return present.present() && present.dtype != BP_DTYPE_FLOAT; }
 };
 
 std::optional<std::string> run(const GroupQuery& g, Tensors in, Tensors out, void* scratch) {
@@ -277,8 +277,8 @@ Verdict supports(const Node& node) {
   if (o.heads < 1 || o.kv_heads < 1 || o.heads % o.kv_heads != 0)
     return no(BP_REASON_ATTRIBUTE, "num_heads must be a positive multiple of kv_num_heads, but they are " +
                                        std::to_string(o.heads) + " and " + std::to_string(o.kv_heads));
-  if (!node.has_input(kLengths) || !node.has_input(kTotal))
-    return no(BP_REASON_OPSET, "seqlens_k or total_sequence_length is missing");
+  if (!node.has_input(kLengths)) return no(BP_REASON_OPSET, "seqlens_k is missing");
+  if (!node.has_input(kTotal)) return no(BP_REASON_OPSET, "total_sequence_length is missing");
   if (node.has_input(kKey) != node.has_input(kValue) || node.has_input(kPastKey) != node.has_input(kPastValue) ||
       (o.rotates && (!node.has_input(kCosine) || !node.has_input(kSine))))
     return no(
@@ -288,7 +288,7 @@ Verdict supports(const Node& node) {
     if (node.attr(name, "NONE") != "NONE")
       return no(BP_REASON_ATTRIBUTE, std::string(name) + " requires a quantized cache, which is not supported");
   if (node.attr("qk_output", int64_t{0}) != 0 || node.has_output(3))
-    return no(BP_REASON_ATTRIBUTE, "scores as an output are not supported");
+    return no(BP_REASON_ATTRIBUTE, "the scores as an output (output 3, qk_output) are not supported");
   return yes();
 }
 

@@ -212,8 +212,10 @@ std::unique_ptr<Kernel> create_causal(const Node& node) {
     if (x.rank() != 3 || w.rank() != 3 || w[0] != x[1] || w[1] != 1 || w[2] < 1)
       return fail("input " + to_string(x) + " and weights " + to_string(w) + " do not fit each other");
     const Shape state{x[0], x[1], w[2] - 1};
-    if ((bias.present() && bias.shape.elements() != x[1]) || (past.present() && !(past.shape == state)))
-      return fail("bias or past_state does not fit input " + to_string(x) + " and weights " + to_string(w));
+    if (bias.present() && bias.shape.elements() != x[1])
+      return fail("bias " + to_string(bias.shape) + " does not fit the channels of input " + to_string(x));
+    if (past.present() && !(past.shape == state))
+      return fail("past_state has shape " + to_string(past.shape) + "; it must have " + to_string(state));
     return make_plan({x, state}, [silu, width = w[2]](Tensors inputs, Tensors outputs) {
       dispatch<TypeList<float, Half, BFloat16>>(
           inputs[0].dtype, [&](auto tag) { run_causal<typename decltype(tag)::type>(silu, width, inputs, outputs); });

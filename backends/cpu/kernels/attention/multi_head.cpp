@@ -11,7 +11,9 @@ MultiHeadOptions multi_head_options(const Node& node) {
 }
 
 Verdict check_multi_head(const Node& node) {
-  if (node.attr("num_heads", int64_t{0}) < 1) return no(BP_REASON_ATTRIBUTE, "num_heads is missing or not positive");
+  if (node.find("num_heads") == nullptr) return no(BP_REASON_ATTRIBUTE, "num_heads is missing");
+  if (const int64_t heads = node.attr("num_heads", int64_t{0}); heads < 1)
+    return no(BP_REASON_ATTRIBUTE, "num_heads is " + std::to_string(heads) + "; it must be positive");
   for (const char* name : {"do_rotary", "past_present_share_buffer"})
     if (node.attr(name, int64_t{0}) != 0) return no(BP_REASON_ATTRIBUTE, std::string(name) + " is not supported");
   const size_t sizes = node.ints("qkv_hidden_sizes").size();

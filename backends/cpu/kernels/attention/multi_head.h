@@ -31,7 +31,7 @@ Verdict check_multi_head(const Node& node);
 // [batch, 1] or [1, 1], which have no effect.
 class KeyMask {
  public:
-  // Sets the form. Returns false if the mask is present and has none of them.
+  // Sets the form. Returns false if the mask is present and has none of these forms.
   bool fit(const Tensor& mask, const AttentionSize& s);
   // Adds `masked` to the first `n` scores of query `i` of batch `b` where the key is masked.
   void add(const int32_t* mask, const AttentionSize& s, float masked, int64_t b, int64_t i, float* row,

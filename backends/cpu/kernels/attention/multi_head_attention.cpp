@@ -126,7 +126,7 @@ Verdict supports(const Node& node) {
   if (node.has_input(kPastKey) != node.has_input(kPastValue))
     return no(BP_REASON_OPSET, "past_key and past_value must both be present or both absent");
   if (Verdict v = check_multi_head(node); !v) return v;
-  if (node.has_output(3)) return no(BP_REASON_ATTRIBUTE, "scores as an output are not supported");
+  if (node.has_output(3)) return no(BP_REASON_ATTRIBUTE, "output 3, the scores, is not supported");
   return yes();
 }
 
@@ -173,7 +173,9 @@ Verdict supports(const Node& node) {
   if (Verdict v = check_multi_head(node); !v) return v;
   const std::vector<int64_t> sizes = node.ints("qkv_hidden_sizes");
   if (node.has_output(1) && !sizes.empty() && sizes[0] != sizes[2])
-    return no(BP_REASON_ATTRIBUTE, "keys and values must have equal sizes to share the output present");
+    return no(BP_REASON_ATTRIBUTE, "qkv_hidden_sizes has " + std::to_string(sizes[0]) + " for queries and " +
+                                       std::to_string(sizes[2]) +
+                                       " for values; they must be equal if the output present is used");
   return yes();
 }
 

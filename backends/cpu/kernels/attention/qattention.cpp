@@ -36,7 +36,8 @@ Plan plan(const PlanContext& context, const MultiHeadOptions& options, Tensors i
     return !at(in, slot).present() || count == 1 || count == most;
   };
   for (size_t slot : {kInputScale, kInputZero})
-    if (!has(slot, 1)) return fail("input " + std::to_string(slot) + " must have one element");
+    if (!has(slot, 1))
+      return fail("input " + std::to_string(slot) + " " + to_string(in[slot].shape) + " must have one element");
   for (size_t slot : {kWeightScale, kWeightZero})
     if (!has(slot, fitted->width))
       return fail("input " + std::to_string(slot) + " " + to_string(in[slot].shape) + " must have 1 element or " +

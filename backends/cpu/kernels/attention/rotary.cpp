@@ -110,9 +110,11 @@ Plan plan_rotary(const PlanContext& context, const Rotation& r, Tensors in) {
     t.size = x[3];
   }
   t.dim = r.dim == 0 ? t.size : r.dim;
-  if (t.dim < 0 || t.dim > t.size || t.dim % 2 != 0)
-    return fail("rotary_embedding_dim " + std::to_string(t.dim) + " is not even or not within the head size " +
-                std::to_string(t.size));
+  if (t.dim < 0 || t.dim > t.size)
+    return fail("rotary_embedding_dim is " + std::to_string(t.dim) + "; it must be 0 to " + std::to_string(t.size) +
+                ", the head size");
+  if (t.dim % 2 != 0)
+    return fail((r.dim == 0 ? "the head size " : "rotary_embedding_dim ") + std::to_string(t.dim) + " is not even");
   bool fits = cosine == in[r.sine].shape && width == t.dim / 2;
   if (positions.present()) {
     t.one_offset = positions.shape.elements() == 1 && t.batch * t.length != 1;
@@ -124,7 +126,7 @@ Plan plan_rotary(const PlanContext& context, const Rotation& r, Tensors in) {
   }
   if (!fits)
     return fail("caches " + to_string(cosine) + " and " + to_string(in[r.sine].shape) + " do not fit X " +
-                to_string(x) + " or the positions");
+                to_string(x) + (positions.present() ? " and positions " + to_string(positions.shape) : ""));
   return make_plan({x}, [r, t, plain = context.reference](Tensors inputs, Tensors outputs) {
     return rotate(r, t, plain, inputs, outputs);
   });
@@ -136,7 +138,8 @@ Verdict supports(const Node& node) {
   Verdict v = onnx ? accepts(node, 3, {kFloatTypes, kFloatTypes, kFloatTypes, kPositions})
                    : accepts(node, 4, {kFloatTypes, kPositions, kFloatTypes, kFloatTypes});
   if (!v) return v;
-  if (node.attr("scale", 1.0f) != 1.0f) return no(BP_REASON_ATTRIBUTE, "a scale other than 1 is not supported");
+  if (const float scale = node.attr("scale", 1.0f); scale != 1.0f)
+    return no(BP_REASON_ATTRIBUTE, "scale is " + std::to_string(scale) + "; only 1 is supported");
   if (node.attr("is_packed_batching", int64_t{0}) != 0)
     return no(BP_REASON_ATTRIBUTE, "is_packed_batching is not supported");
   if (Verdict same = same_type(node, 0, 2); !same) return same;

@@ -84,8 +84,8 @@ auto dispatch(TypeList<T, Rest...>, bp_dtype_t dtype, const F& f) {
 }
 }  // namespace detail
 
-// Calls `f` with the tag of the C++ type for `dtype`, which must be in the list: the operator's `supports` has checked
-// that.
+// Calls `f` with the tag of the C++ type for `dtype`, which must be in the list: the operator's Row::supports has
+// checked that.
 template <class List, class F>
 auto dispatch(bp_dtype_t dtype, const F& f) {
   return detail::dispatch(List{}, dtype, f);

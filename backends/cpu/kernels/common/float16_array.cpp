@@ -61,8 +61,8 @@ CLONED void narrow_bfloat16(const float* from, std::byte* to, int64_t n) {
 }
 
 #if defined(__x86_64__)
-// Processors with AVX2 have instructions that convert FLOAT16. These functions convert only whole vectors and return
-// the number of converted elements.
+// Processors with AVX2 have instructions that convert FLOAT16. The functions below convert only whole vectors and
+// return the number of converted elements.
 bool has_f16c() {
   return processor().has(Instructions::kAvx2);
 }
@@ -95,15 +95,15 @@ int64_t narrow_f16c(const float*, std::byte*, int64_t) {
 
 }  // namespace
 
-void widen(bp_dtype_t from, const void* fp16, float* floats, int64_t n) {
-  const auto* bytes = static_cast<const std::byte*>(fp16);
+void widen(bp_dtype_t from, const void* bits, float* floats, int64_t n) {
+  const auto* bytes = static_cast<const std::byte*>(bits);
   if (from == BP_DTYPE_BFLOAT16) return clone_of<widen_bfloat16>(bytes, floats, n);
   const int64_t done = has_f16c() ? widen_f16c(bytes, floats, n) : 0;
   clone_of<widen_float16>(bytes + 2 * done, floats + done, n - done);
 }
 
-void narrow(bp_dtype_t to, const float* floats, void* fp16, int64_t n) {
-  auto* bytes = static_cast<std::byte*>(fp16);
+void narrow(bp_dtype_t to, const float* floats, void* bits, int64_t n) {
+  auto* bytes = static_cast<std::byte*>(bits);
   if (to == BP_DTYPE_BFLOAT16) return clone_of<narrow_bfloat16>(floats, bytes, n);
   const int64_t done = has_f16c() ? narrow_f16c(floats, bytes, n) : 0;
   clone_of<narrow_float16>(floats + done, bytes + 2 * done, n - done);

@@ -9,12 +9,13 @@
 
 namespace backplane::cpu {
 
-constexpr bool is_half(bp_dtype_t dtype) {
+constexpr bool is_16_bit_float(bp_dtype_t dtype) {
   return dtype == BP_DTYPE_FLOAT16 || dtype == BP_DTYPE_BFLOAT16;
 }
 
-// These run on the calling thread. `fp16` points to `n` values of 2 bytes and need not be aligned.
-void widen(bp_dtype_t from, const void* fp16, float* floats, int64_t n);
-void narrow(bp_dtype_t to, const float* floats, void* fp16, int64_t n);
+// Convert `n` numbers on the calling thread. `bits` points to values of 2 bytes of the named type and need not be
+// aligned.
+void widen(bp_dtype_t from, const void* bits, float* floats, int64_t n);
+void narrow(bp_dtype_t to, const float* floats, void* bits, int64_t n);
 
 }  // namespace backplane::cpu

@@ -16,7 +16,7 @@ namespace backplane::cpu {
 
 using Tensors = std::span<const Tensor>;
 
-// What the functions of the same names in Step (runtime/kernel.h) return.
+// The return values of the functions of Step (runtime/kernel.h) with the same names.
 struct StepTraits {
   int inplace = -1;
   int alias = -1;

@@ -67,7 +67,7 @@ inline bool covers(const Shape& whole, const Shape& part, int axis) {
 }
 
 // For each element i of a tensor of shape `part`, calls f(i, base, stride). `base` is the offset in `whole` of the
-// element's position with the index along `axis` set to 0; `stride` is that of `axis` in `whole`.
+// element's position with the index along `axis` set to 0; `stride` is the stride of `axis` in `whole`.
 template <class F>
 void for_elements(const Shape& whole, const Shape& part, int axis, const F& f) {
   const Shape strides = strides_of(whole);

@@ -154,7 +154,7 @@ void MappedCopy::operator()(const void* source, void* target, const void* fill) 
                [&](int64_t begin, int64_t end) { copy_rows(from, to, begin, end, 0, line_, filler, position); });
       return;
     }
-    // All rows of the first part, then all of the next.
+    // Computes all rows of the first part, then all rows of the next part.
     const auto position = [&](int d, int64_t i) { return this->position(d, i); };
     const int64_t parts = (columns + part_ - 1) / part_;
     parallel(parts * rows, std::max<int64_t>(1, kCheapGrain / (part_ * block_)), [&](int64_t begin, int64_t end) {

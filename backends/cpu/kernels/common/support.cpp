@@ -26,7 +26,8 @@ static Verdict accepts_input(const Node& node, uint32_t slot, bp_dtype_set_t typ
 
 Verdict accepts(const Node& node, uint32_t required, std::initializer_list<bp_dtype_set_t> inputs) {
   if (node.input_count() > inputs.size())
-    return no(BP_REASON_OPSET, "it has " + std::to_string(node.input_count()) + " inputs, which are too many");
+    return no(BP_REASON_OPSET, "it has " + std::to_string(node.input_count()) + " inputs; at most " +
+                                   std::to_string(inputs.size()) + " are supported");
   for (uint32_t slot = 0; slot < inputs.size(); ++slot) {
     if (!node.has_input(slot)) {
       if (slot < required) return no(BP_REASON_OPSET, "input " + std::to_string(slot) + " is missing");
@@ -50,9 +51,12 @@ Verdict accepts_variadic(const Node& node, bp_dtype_set_t types) {
 Verdict attribute_in(const Node& node, std::string_view name, const char* fallback,
                      std::initializer_list<std::string_view> values) {
   const std::string value = node.attr(name, fallback);
-  for (std::string_view v : values)
+  std::string list;
+  for (std::string_view v : values) {
     if (v == value) return yes();
-  return no(BP_REASON_ATTRIBUTE, std::string(name) + " is '" + value + "', which is not supported");
+    list.append(list.empty() ? "'" : ", '").append(v).append("'");
+  }
+  return no(BP_REASON_ATTRIBUTE, std::string(name) + " is '" + value + "'; the supported values are " + list);
 }
 
 Verdict same_type(const Node& node, uint32_t a, uint32_t b) {
@@ -64,8 +68,9 @@ Verdict same_type(const Node& node, uint32_t a, uint32_t b) {
 
 Verdict returns_type(const Node& node, std::string_view attribute, int64_t dtype, bp_dtype_set_t types) {
   if (dtype < 0 || dtype >= 64 || (types >> dtype & 1) == 0)
-    return no(BP_REASON_DTYPE,
-              std::string(attribute) + " is " + std::to_string(dtype) + ", which is not a supported type");
+    return no(BP_REASON_DTYPE, std::string(attribute) + " is " +
+                                   (dtype < 0 || dtype >= 64 ? "unknown" : dtype_name(static_cast<bp_dtype_t>(dtype))) +
+                                   " (" + std::to_string(dtype) + "), which is not supported");
   const bp_dtype_t declared = node.output_type(0).dtype;
   if (declared == dtype) return yes();
   return no(BP_REASON_DTYPE, std::string(attribute) + " is " + dtype_name(static_cast<bp_dtype_t>(dtype)) +

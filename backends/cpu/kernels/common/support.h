@@ -39,8 +39,8 @@ Verdict attribute_in(const Node& node, std::string_view name, const char* fallba
                      std::initializer_list<std::string_view> values);
 // Whether inputs `a` and `b` have the same element type.
 Verdict same_type(const Node& node, uint32_t a, uint32_t b);
-// Whether the data type that an attribute states (`dtype`) is in `types` and equals that of the first output. Otherwise
-// a kernel would write values of the stated type into memory of the declared type.
+// Whether the data type that an attribute states (`dtype`) is in `types` and equals that of the first output. Without
+// this check, a kernel would write values of the stated type into memory of the declared type.
 Verdict returns_type(const Node& node, std::string_view attribute, int64_t dtype, bp_dtype_set_t types);
 
 // Whether the tensor's values can be read while planning.

@@ -11,7 +11,8 @@ Verdict expect_operands(const Node& node, uint32_t inputs, uint32_t outputs) {
     if (!node.has_input(slot)) return no(BP_REASON_OPSET, "input " + std::to_string(slot) + " is missing");
   }
   if (node.output_count() < outputs)
-    return no(BP_REASON_OPSET, "it has " + std::to_string(node.output_count()) + " outputs, which are too few");
+    return no(BP_REASON_OPSET, "it has " + std::to_string(node.output_count()) + " outputs; at least " +
+                                   std::to_string(outputs) + " are needed");
   return yes();
 }
 

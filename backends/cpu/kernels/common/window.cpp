@@ -25,12 +25,13 @@ Verdict check_window(const Node& node, uint32_t slot) {
   auto check = [&](const char* name, const std::vector<int64_t>& list, size_t per_dim, int64_t least) {
     if (!list.empty() && rank >= 0 && list.size() != per_dim * static_cast<size_t>(rank - 2)) {
       return no(BP_REASON_ATTRIBUTE, std::string(name) + " has " + std::to_string(list.size()) +
-                                         " numbers for an input of rank " + std::to_string(rank));
+                                         " numbers for an input of rank " + std::to_string(rank) + "; it needs " +
+                                         std::to_string(per_dim * static_cast<size_t>(rank - 2)));
     }
     for (int64_t value : list) {
       if (value < least || value > INT32_MAX)
-        return no(BP_REASON_ATTRIBUTE,
-                  std::string(name) + " contains " + std::to_string(value) + ", which is out of range");
+        return no(BP_REASON_ATTRIBUTE, std::string(name) + " contains " + std::to_string(value) +
+                                           "; its numbers must be " + std::to_string(least) + " to 2^31 - 1");
     }
     return yes();
   };

@@ -43,7 +43,7 @@ std::unique_ptr<Kernel> create_if(const Node& node) {
   const Body& else_body = node.body("else_branch");
   return make_value_kernel([&](Values inputs, Values outputs, const RunContext& context) -> Failed {
     std::optional<bool> condition = truth(inputs[0]);
-    if (!condition) return "the condition is not a single bool";
+    if (!condition) return "cond is " + describe_value(inputs[0]) + "; it must be one BOOL";
     Values captured = inputs.subspan(1);
     if (*condition)
       Body::Use(then_body, captured.first(then_body.captures().size())).run({}, outputs, context);
@@ -74,12 +74,12 @@ std::unique_ptr<Kernel> create_loop(const Node& node) {
     bool goes_on = true;
     if (inputs[0].present()) {
       std::optional<int64_t> given = integer(inputs[0]);
-      if (!given) return "the trip count is not a single integer";
+      if (!given) return "the trip count M is " + describe_value(inputs[0]) + "; it must be one INT64";
       rounds = *given;
     }
     if (inputs[1].present()) {
       std::optional<bool> given = truth(inputs[1]);
-      if (!given) return "the condition is not a single bool";
+      if (!given) return "cond is " + describe_value(inputs[1]) + "; it must be one BOOL";
       goes_on = *given;
     }
     Body::Use use(body, inputs.subspan(body.input_count()));
@@ -92,7 +92,7 @@ std::unique_ptr<Kernel> create_loop(const Node& node) {
       for (size_t i = 0; i < carried; ++i) in[i + 2] = std::move(outputs[i]);
       use.run(in, out, context);
       std::optional<bool> condition = truth(out[0]);
-      if (!condition) return "the condition that the body returns is not a single bool";
+      if (!condition) return "the body returned " + describe_value(out[0]) + " as condition; it must be one BOOL";
       goes_on = *condition;
       for (size_t i = 0; i < carried; ++i) outputs[i] = std::move(out[i + 1]);
       for (size_t i = 0; i < stacks.size(); ++i) stacks[i].push(std::move(out[carried + 1 + i]));
@@ -114,9 +114,12 @@ constexpr int64_t kMaxEmptyRounds = int64_t{1} << 20;
 
 Verdict supports_scan(const Node& node) {
   auto scanned = node.attr("num_scan_inputs", int64_t{0});
-  if (scanned < 1 || scanned > node.input_count() || node.output_count() + scanned < node.input_count())
-    return no(BP_REASON_ATTRIBUTE, "num_scan_inputs is " + std::to_string(scanned) + ", which is invalid for " +
-                                       std::to_string(node.input_count()) + " inputs");
+  if (scanned < 1 || scanned > node.input_count())
+    return no(BP_REASON_ATTRIBUTE, "num_scan_inputs is " + std::to_string(scanned) + "; it must be 1 to " +
+                                       std::to_string(node.input_count()) + ", the number of inputs");
+  if (const int64_t states = node.input_count() - scanned; node.output_count() < states)
+    return no(BP_REASON_ATTRIBUTE, "it has " + std::to_string(states) + " states and " +
+                                       std::to_string(node.output_count()) + " outputs; each state needs an output");
   if (Verdict verdict = expect_operands(node, node.input_count(), 0); !verdict) return verdict;
   return supports_body(node, "body", node.input_count(), node.output_count());
 }

@@ -34,8 +34,9 @@ std::optional<size_t> position(const Value& number, size_t count) {
 
 std::string beyond(const Value& number, size_t count) {
   std::optional<int64_t> given = integer(number);
-  return "position " + (given ? std::to_string(*given) : "(not a single integer)") +
-         " is out of range for a sequence of " + std::to_string(count) + " elements";
+  if (!given) return "the position is " + describe_value(number) + "; it must be one INT32 or INT64";
+  return "position " + std::to_string(*given) + " is out of range for a sequence of " + std::to_string(count) +
+         " elements";
 }
 
 Verdict supports_construct(const Node& node) {
@@ -151,15 +152,20 @@ std::unique_ptr<Kernel> create_split(const Node& node) {
       }
       outputs[0].elements->values.push_back(std::move(piece));
     }
-    if (begin != shape[axis] || outputs[0].elements->values.size() != sizes.size())
-      return "the pieces do not add up to extent " + std::to_string(shape[axis]) + " of axis " + std::to_string(axis);
+    if (const size_t done = outputs[0].elements->values.size(); done != sizes.size())
+      return "piece " + std::to_string(done) + " has extent " + std::to_string(sizes[done]) + "; it must be 0 to " +
+             std::to_string(shape[axis] - begin) + ", the rest of axis " + std::to_string(axis);
+    if (begin != shape[axis])
+      return "the extents of the pieces add up to " + std::to_string(begin) + ", not to " +
+             std::to_string(shape[axis]) + ", the extent of axis " + std::to_string(axis);
     return std::nullopt;
   });
 }
 
 Verdict supports_split(const Node& node) {
   if (node.has_input(1) && (kIndexTypes >> node.input_type(1).dtype & 1) == 0)
-    return no(BP_REASON_DTYPE, "input 1 is not a tensor of int32 or int64");
+    return no(BP_REASON_DTYPE, std::string("input 1 has data type ") + dtype_name(node.input_type(1).dtype) +
+                                   "; it must be int32 or int64");
   return supports<1>(node);
 }
 

@@ -45,9 +45,14 @@ Value Stack::finish(const bp_graph_t& graph, const bp_type_t& item, int64_t axis
       shape_.push_back(std::max<int64_t>(0, graph.dims[item.first_dim + static_cast<uint32_t>(d)].extent));
   }
   int axis = axis_of(axis_number, shape_.rank() + 1);
-  if (axis < 0 || shape_.rank() == BP_MAX_RANK) {
+  if (axis < 0) {
+    throw sdk::Error(BP_INVALID_ARGUMENT, "axis " + std::to_string(axis_number) +
+                                              " is out of range for a stack of rank " +
+                                              std::to_string(shape_.rank() + 1));
+  }
+  if (shape_.rank() == BP_MAX_RANK) {
     throw sdk::Error(BP_INVALID_ARGUMENT, "tensors of rank " + std::to_string(shape_.rank()) +
-                                              " cannot be stacked along axis " + std::to_string(axis_number));
+                                              " cannot be stacked: it is the largest supported rank");
   }
   Shape shape;
   for (int d = 0; d < axis; ++d) shape.push_back(shape_[d]);

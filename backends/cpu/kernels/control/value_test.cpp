@@ -83,7 +83,7 @@ TEST_F(Values, LoopCarriesATensorThatGrows) {
   }
 }
 
-// Exporters declare scalars for what a loop carries as [1] from its first iteration on.
+// Exporters declare as scalars the loop-carried values that have shape [1] from the first iteration on.
 TEST_F(Values, AnArrayOfOneElementIsTakenWhereAScalarIsDeclared) {
   GraphBuilder main, body;
   main.input("x", BP_DTYPE_FLOAT, {}).input("one", BP_DTYPE_FLOAT, {1}).input("rounds", BP_DTYPE_INT64, {});

@@ -16,7 +16,7 @@ bool is_flat(const Window& w) {
   return w.kernel_size() == 1 && w.in == w.out && w.stride == Spatial{1, 1, 1} && w.begin == Spatial{0, 0, 0};
 }
 
-// Exchanges rows and columns where there is only one column, which changes nothing in memory: tiles lie along rows.
+// Makes an image of one column an image of one row, because tiles lie along rows. The order in memory is the same.
 Window with_long_rows(Window w) {
   if (w.in[2] != 1 || w.out[2] != 1 || w.kernel[2] != 1 || w.begin[2] != 0) return w;
   for (Spatial* each : {&w.in, &w.out, &w.kernel, &w.stride, &w.dilation, &w.begin, &w.end})
@@ -24,18 +24,18 @@ Window with_long_rows(Window w) {
   return w;
 }
 
-// Whether more than the first and the last position of a row would read outside it, which tiles do not allow.
+// Whether a position of a row other than the first and the last reads outside the row, which tiles do not allow.
 bool needs_margins(const Window& w) {
   const int64_t reach = (w.out[2] - 2) * w.stride[2] - w.begin[2] + (w.kernel[2] - 1) * w.dilation[2];
   return !is_flat(w) && (w.begin[2] > w.stride[2] || reach >= w.in[2]);
 }
 
-// Kernels allow strides of 1 and 2 along a row.
+// Whether the stride along a row is larger than those of the kernels, 1 and 2.
 bool has_large_stride(const Window& w) {
   return w.stride[2] > 2;
 }
 
-// The rows that a row becomes in the copy of an image for a large stride (TileCopy::phases).
+// The number of rows that a row of an image becomes in the copy for a large stride (TileCopy::phases).
 int64_t phases_of(const Window& w) {
   return has_large_stride(w) ? std::min(w.stride[2], w.kernel[2]) : 1;
 }
@@ -44,7 +44,7 @@ bool needs_copy(const Window& w) {
   return has_large_stride(w) || needs_margins(w);
 }
 
-// The window over the copy of the image, which has the padding of rows as far as it is read. With a large stride, tap k
+// The window over the copy of the image, whose rows include the padding that windows read. With a large stride, tap k
 // of a row becomes tap k / stride of the copy's row k % stride.
 Window over_copy(Window w) {
   if (has_large_stride(w)) {
@@ -58,7 +58,7 @@ Window over_copy(Window w) {
   return w;
 }
 
-// The taps of `w` in the order of over_copy(w).
+// Returns, for each tap of over_copy(w), the tap of `w`, or -1 if there is none; empty: the taps are the same.
 std::vector<int64_t> taps_over_copy(const Window& w) {
   std::vector<int64_t> taps;
   if (!has_large_stride(w)) return taps;
@@ -72,7 +72,7 @@ std::vector<int64_t> taps_over_copy(const Window& w) {
   return taps;
 }
 
-// Refuses copies larger than this multiple of the image, most of which would be zeros.
+// Copies larger than this multiple of the image are refused: most of a larger copy would be zeros.
 constexpr int64_t kLargestCopy = 4;
 
 TileRows rows_of(const Window& w) {

@@ -13,8 +13,9 @@ const char* refuse_blocked_conv(const ConvPlan& conv, std::span<const Tensor> in
 Plan plan_blocked_conv(const PlanContext& context, const ConvPlan& conv, std::span<const Tensor> inputs,
                        PackedWeights& packed);
 
-// The plan of a step that reads and writes blocked tensors, has packed the weights, and adds its last input if it has
-// one in place.
+// Returns the plan for a step that has packed the weights, reads its first input and writes its result as blocked
+// tensors, and has `inputs` inputs. If the step works in place (Step::inplace), its last input, a tensor to be added,
+// is blocked too.
 Plan blocked_plan(const ConvPlan& conv, size_t inputs, std::unique_ptr<Step> step);
 
 }  // namespace backplane::cpu

@@ -36,7 +36,7 @@ struct ConvProblem {
   ConvPlan conv;
   Shape shape;  // result shape
   std::vector<Tensor> inputs;
-  Tensors given;  // the node's inputs; in `inputs`, weights and bias may be reordered
+  Tensors given;  // the node's inputs; `inputs` are the same, but may have reordered weights and bias
   ChannelOrder& order;
   PackedWeights& packed;
   std::shared_ptr<OnednnConvDescription> onednn;

@@ -10,10 +10,12 @@ namespace backplane::cpu {
 
 std::unique_ptr<Kernel> create_conv(const Node& node);
 
-// Lets the Conv absorb a channel shuffle of `groups` groups of its input (kernels/conv/channel_shuffle.h), so that it
-// reads the input as it was before the shuffle. With `through`, which requires a depthwise convolution, the channels of
-// the result are in the order before the shuffle too; otherwise the result does not change. Call this while compiling,
-// and with `through` only after the last `append`. Returns false if the kernel is not that of a Conv.
+// Prepares a Conv for the removal of a channel shuffle of `groups` groups (kernels/conv/channel_shuffle.h) before it:
+// the Conv then reads the input of the shuffle instead of its result. Without `through`, the Conv's result does not
+// change. With `through`, which requires a depthwise convolution, the Conv skips the shuffle: its result has the
+// channel order of the shuffle's input, and the reader of the result must do the shuffle. `groups` 1 undoes the call.
+// Call this while compiling, and with `through` only after the last Kernel::append. Returns false, without effect, if
+// the kernel is not that of a Conv.
 bool skip_shuffle(Kernel& kernel, int64_t groups, bool through);
 
 ImplementationNames conv_implementations();

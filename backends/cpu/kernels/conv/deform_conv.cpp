@@ -92,12 +92,17 @@ std::unique_ptr<Kernel> create(const Node& node) {
     if (!window) return fail(error);
     const int64_t taps = window->kernel_size(), rows = window->out[1], columns = window->out[2];
     const Tensor bias = at(in, kBias), mask = at(in, kMask);
-    if (offset_groups < 1 || size->in_channels % offset_groups != 0 ||
-        !(in[kOffset].shape == Shape{size->batch, 2 * offset_groups * taps, rows, columns}) ||
-        (mask.present() && !(mask.shape == Shape{size->batch, offset_groups * taps, rows, columns})) ||
-        (bias.present() && !(bias.shape == Shape{size->out_channels})))
-      return fail("offset " + to_string(in[kOffset].shape) + ", mask or bias does not fit " +
-                  std::to_string(offset_groups) + " offset groups of " + std::to_string(taps) + " taps");
+    if (offset_groups < 1 || size->in_channels % offset_groups != 0)
+      return fail("offset_group is " + std::to_string(offset_groups) +
+                  "; it must divide the number of input channels, " + std::to_string(size->in_channels));
+    const auto wrong = [](const char* name, const Tensor& tensor, const Shape& wanted) {
+      return std::string(name) + " has shape " + to_string(tensor.shape) + "; it must have " + to_string(wanted);
+    };
+    const Shape offsets{size->batch, 2 * offset_groups * taps, rows, columns};
+    const Shape factors{size->batch, offset_groups * taps, rows, columns}, biases{size->out_channels};
+    if (!(in[kOffset].shape == offsets)) return fail(wrong("offset", in[kOffset], offsets));
+    if (mask.present() && !(mask.shape == factors)) return fail(wrong("mask", mask, factors));
+    if (bias.present() && !(bias.shape == biases)) return fail(wrong("B", bias, biases));
     return make_plan({window->output_shape(size->batch, size->out_channels)},
                      [s = *size, win = *window, offset_groups](Tensors inputs, Tensors outputs) {
                        dispatch<Floats>(inputs[0].dtype, [&](auto tag) {

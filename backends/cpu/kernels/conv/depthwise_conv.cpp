@@ -20,12 +20,12 @@ namespace {
 
 // Neighboring positions of a row, and a block of channels. Their sums stay in registers.
 struct Tile {
-  const float* x;                    // what the first tap of the first position reads
+  const float* x;                    // the input that the first tap of the first position reads
   int64_t x_row, x_tap, x_position;  // floats from one row of taps, tap, or position to the next
   int64_t rows, taps;                // rows of taps, and taps of a row
   const float* weights;              // a block of channels for each tap
   const float* shift;                // a block of channels, added to the sums
-  const float* add;                  // as y, or null
+  const float* add;                  // a tensor to add, in the layout of y; or null
   float* y;
 };
 
@@ -57,10 +57,10 @@ constexpr std::array<TileKernel, sizeof...(kPositions)> list_kernels(std::intege
   return {clone_of<compute_tile<FloatLanes<64, 1>, kPositions + 1>, compute_tile<FloatLanes<32, 1>, kPositions + 1>,
                    compute_tile<FloatLanes<16, 2>, kPositions + 1>>...};
 }
-// For each number of positions. Vectors have channel_block() floats.
+// The kernels for 1, 2, … positions. Vectors have channel_block() floats.
 constexpr auto kKernels = list_kernels(std::make_integer_sequence<int, kMostPositions>());
 
-// As many positions as registers have room for.
+// Returns the number of positions of a tile whose sums fit in registers.
 int64_t most_positions() {
   if (processor().has(Instructions::kAvx512)) return kMostPositions;
   return processor().has(Instructions::kAvx2) ? 8 : 4;
@@ -68,7 +68,7 @@ int64_t most_positions() {
 
 // Windows and strides longer than this multiple of a row would mostly read padding.
 constexpr int64_t kLargestReach = 8;
-// The most floats that a thread may need for the copy of what a tile reads.
+// The largest size of a thread's copy of a tile's input, in floats.
 constexpr int64_t kMostCopied = 1 << 20;
 // The least number of multiply-adds of vectors that a task computes.
 constexpr int64_t kGrain = 4096;
@@ -77,7 +77,7 @@ int64_t reach_of(const Window& w) {
   return (w.kernel[2] - 1) * w.dilation[2] + 1;
 }
 
-// Floats of a row that a tile reads.
+// Returns the number of floats that a tile reads from a row of the input.
 int64_t row_floats_of(const Window& w) {
   return ((most_positions() - 1) * w.stride[2] + reach_of(w)) * channel_block();
 }
@@ -151,13 +151,13 @@ class DepthwiseConv final : public Step {
   int64_t copy_bytes() const { return window_.kernel[1] * row_floats_ * int64_t{sizeof(float)}; }
 
   // Computes positions [first, first + positions) of a row from a plane, which is a block of channels of an image.
-  // `copy` is memory for what they read, if that is partly outside.
+  // `copy` is memory for the input that these positions read, used if some of it is outside the image's rows.
   void compute(const float* plane, int64_t block, int64_t row, int64_t first, int64_t positions, const float* add,
                float* y, float* copy) const {
     const Window& w = window_;
     const int64_t width = w.in[2], left = first * w.stride[2] - w.begin[2];
     const int64_t end = left + (positions - 1) * w.stride[2] + reach_of(w);
-    // Rows of taps [above, below) read rows of the image from `top` on; the others are padding.
+    // Rows of taps [above, below) read rows of the image that are `step` apart; the others read padding.
     const int64_t step = w.dilation[1], start = row * w.stride[1] - w.begin[1];
     const int64_t above = start >= 0 ? 0 : std::min(w.kernel[1], (step - 1 - start) / step);
     const int64_t below = start >= w.in[1] ? above : std::clamp((w.in[1] - 1 - start) / step + 1, above, w.kernel[1]);

@@ -11,8 +11,8 @@ struct ChannelsFirst {
   bool input = false, output = false;
 };
 
-// Sets the order of the operands. Call this while compiling, before `append`. Returns false if the kernel is not that
-// of an NhwcConv.
+// Sets the order of the operands. Call this while compiling, before Kernel::append. Returns false if the kernel is not
+// that of an NhwcConv.
 bool set_channels_first(Kernel& kernel, ChannelsFirst order);
 
 }  // namespace backplane::cpu

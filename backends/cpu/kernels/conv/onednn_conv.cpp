@@ -33,8 +33,8 @@ constexpr double kDepthwiseTaskTime = 0.512;
 constexpr int64_t kWinogradWeights = 1000;
 // A Winograd convolution of a tile of 4 × 4 positions transforms 6 × 6 inputs.
 constexpr int64_t kWinogradTile = 4, kWinogradInputs = 6;
-// Multiples of the second-level cache. Transforms of an image that would take more than the first no longer stay in the
-// third-level cache: the image is cut into strips of rows whose transforms take the second.
+// Multiples of the second-level cache. Transforms of an image that take more than kLargeTransforms no longer stay in
+// the third-level cache: the image is cut into strips of rows whose transforms take about kStripTransforms.
 constexpr int64_t kLargeTransforms = 12, kStripTransforms = 4;
 
 // A share: some output channels, and the input channels that they are computed from. Grouped convolutions become dense
@@ -198,8 +198,8 @@ bool describe(const Geometry& g, Share& share, bool has_bias, std::span<const Po
 }
 
 // Whether Winograd convolution pays off: for 3×3 windows over many positions and channels. With many blocks of output
-// channels, kernels work on parts of them, which must then be of equal size. The weights are four times as large: with
-// few output positions, reading them takes longer than the multiplications that they save.
+// channels, kernels work on parts of them, which must then be of equal size. The weights of a Winograd convolution are
+// four times as large: with few output positions, reading them takes longer than the multiplications that they save.
 bool suits_winograd(const Geometry& g, const Share& share) {
   const Window& w = g.window;
   const int64_t blocks = share.out_count / 16;
@@ -217,7 +217,7 @@ int64_t winograd_strip_rows(const Geometry& g) {
                       (kWinogradTile * kWinogradTile);  // floats of the transforms of an output row
   if (row * g.whole.out[1] <= kLargeTransforms * l2_floats) return 0;
   const int64_t most = std::max(kWinogradTile, kStripTransforms * l2_floats / row);
-  // As many strips for each thread, of whole tiles.
+  // `count` is a multiple of the number of threads. Rounding the rows up to whole tiles may lead to fewer strips.
   const int64_t least = (g.whole.out[1] + most - 1) / most, count = (least + g.threads - 1) / g.threads * g.threads;
   const int64_t rows = ((g.whole.out[1] + count - 1) / count + kWinogradTile - 1) / kWinogradTile * kWinogradTile;
   return rows < g.whole.out[1] ? rows : 0;
@@ -349,8 +349,8 @@ class OnednnConv final : public Step {
     return product({(channels + lanes - 1) / lanes * lanes, positions, int64_t{sizeof(float)}});
   }
 
-  // Copies the strip's rows of each block of input channels to scratch memory, with zeros for rows outside the image,
-  // and its results, which are adjacent rows of each block of output channels, from there.
+  // Computes one strip: copies its rows of each block of input channels to scratch memory, with zeros for rows outside
+  // the image, convolves them, and copies the results, adjacent rows of each block of output channels, to `result`.
   void convolve_strip(int64_t strip, const float* source, const std::byte* weights, const float* bias, const float* add,
                       float* result, std::byte* scratchpad) const {
     const Window &w = geometry_.window, &whole = geometry_.whole;

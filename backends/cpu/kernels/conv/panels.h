@@ -35,7 +35,8 @@ class Panels {
 
   // Packs weights [output channel][input channel of its group][tap], or [input channel][output channel] if
   // `transposed`. `from` may be unaligned. Multiplies each weight by its output channel's scale, unless `scale` is
-  // empty. `tap_at`, unless empty, has the tap in `from` of each tap, or -1 for one whose weights are 0.
+  // empty. `tap_at` has, for each tap of a panel, its index among the taps of `from`, or -1 if its weights
+  // are 0; empty: the taps are in the same order.
   std::shared_ptr<std::byte> pack(const std::byte* from, bool transposed, const std::vector<float>& scale,
                                   std::span<const int64_t> tap_at = {}) const;
 

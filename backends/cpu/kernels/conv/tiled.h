@@ -13,7 +13,8 @@ namespace backplane::cpu {
 
 // The position of a tile in its row, and how many taps are outside the input there (see ConvTile).
 struct RowTile {
-  int64_t y_at, x_at;  // the tile's first position in the output row, and what its first tap reads in the input row
+  int64_t y_at;  // the tile's first position in the output row
+  int64_t x_at;  // the position in the input row that the tile's first tap reads; may be outside
   int64_t front, back;
   ConvTileKernel kernels[2];  // for one and two blocks of output channels
 };
@@ -33,14 +34,15 @@ struct TileCopy {
   int64_t width = 0;   // positions of a row of the copy; 0: tiles read the image itself
   int64_t given = 0;   // positions of a row of the image
   int64_t before = 0;  // zeros in front of a row
-  // A row becomes `phases` rows, which begin with the row's first, second, … position and have each `step`-th one.
+  // A row of the image becomes `phases` rows of the copy: row i of these has the positions i, i + step, i + 2 · step, …
+  // of the padded row.
   int64_t step = 1, phases = 1;
 };
 
 struct TiledWork {
   ConvSize size;
   int64_t taps, columns;                // number of taps in the window, and in each of its rows
-  int64_t in_positions, out_positions;  // positions of an image; of the input, in its copy
+  int64_t in_positions, out_positions;  // positions of an input image (of its copy, if any) and of an output image
   TileRows rows;
   std::vector<RowTile> tiles;                                         // tiles of one row, in order of position
   int64_t x_row, x_column, x_position, x_block, y_position, y_block;  // see ConvTile
@@ -49,7 +51,8 @@ struct TiledWork {
   std::span<const PostOp> post_ops;      // affine ones come first and become part of weights and bias
   std::vector<int32_t> channel_at = {};  // see ConvTile; empty if channels are not shuffled
   TileCopy copy = {};
-  // For each tap, the one that it is in the weights, or -1 if its weights are 0; empty: they are the same.
+  // For each tap of a tile, its index among the taps of the weights, or -1 if its weights are 0; empty: the order is
+  // the same.
   std::vector<int64_t> tap_at = {};
 };
 

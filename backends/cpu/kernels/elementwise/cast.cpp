@@ -39,8 +39,10 @@ void narrow_all(const void* from, void* to, int64_t n) {
 
 Convert plain_conversion(bp_dtype_t from, bp_dtype_t to) {
   constexpr bp_dtype_t kBrain = BP_DTYPE_BFLOAT16;
-  if (is_half(from) && to == BP_DTYPE_FLOAT) return from == kBrain ? widen_all<kBrain> : widen_all<BP_DTYPE_FLOAT16>;
-  if (from == BP_DTYPE_FLOAT && is_half(to)) return to == kBrain ? narrow_all<kBrain> : narrow_all<BP_DTYPE_FLOAT16>;
+  if (is_16_bit_float(from) && to == BP_DTYPE_FLOAT)
+    return from == kBrain ? widen_all<kBrain> : widen_all<BP_DTYPE_FLOAT16>;
+  if (from == BP_DTYPE_FLOAT && is_16_bit_float(to))
+    return to == kBrain ? narrow_all<kBrain> : narrow_all<BP_DTYPE_FLOAT16>;
   return dispatch<NumbersAndBool>(from, [&](auto from_tag) {
     using From = typename decltype(from_tag)::type;
     return dispatch<NumbersAndBool>(to, [](auto to_tag) -> Convert {
@@ -137,7 +139,8 @@ Verdict supports_bit_cast(const Node& node) {
   if (Verdict verdict = returns_type(node, "to", to, kTypes); !verdict) return verdict;
   if (bits_of(static_cast<bp_dtype_t>(to)) == bits_of(node.input_type(0).dtype)) return yes();
   return no(BP_REASON_DTYPE, std::string("to is ") + dtype_name(static_cast<bp_dtype_t>(to)) +
-                                 ", whose elements differ in size from those of the input");
+                                 ", whose elements have another size than the input's, " +
+                                 dtype_name(node.input_type(0).dtype));
 }
 
 std::unique_ptr<Kernel> create_bit_cast(const Node&) {

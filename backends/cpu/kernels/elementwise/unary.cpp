@@ -98,7 +98,8 @@ constexpr Row unary(std::string_view op_type, uint32_t since_version) {
 }
 
 // ---- Formulas with attributes --------------------------------------------------------------------------------------
-// They are inlined into their loops, which a call would keep scalar: the test cpu_vector_clones looks for it.
+// Formulas must be inlined into their loops: a loop with a call is not vectorized, which the test cpu_vector_clones
+// detects.
 
 // Computes e^x - 1 for x <= 0. For float, x > 0 counts as 0.
 [[gnu::always_inline]] inline auto exp_minus_one(auto x) {

@@ -21,7 +21,7 @@ class FloatGraph {
   explicit FloatGraph(const bp_graph_t& graph) : graph_(copy_graph(graph)) {
     for (uint32_t i = 0; i < graph.type_count; ++i) {
       bp_type_t& type = types_.emplace_back(copy_type(graph, i));
-      if (is_half(type.dtype)) type.dtype = BP_DTYPE_FLOAT;
+      if (is_16_bit_float(type.dtype)) type.dtype = BP_DTYPE_FLOAT;
     }
     graph_.types = types_.data();
     graph_.type_stride = sizeof(bp_type_t);
@@ -33,11 +33,11 @@ class FloatGraph {
   std::vector<bp_type_t> types_;
 };
 
-FloatBlock floats_of(const Tensor& fp16) {
-  const int64_t n = fp16.shape.elements();
+FloatBlock floats_of(const Tensor& tensor) {
+  const int64_t n = tensor.shape.elements();
   Block block = allocate_pages(n * static_cast<int64_t>(sizeof(float)));
   parallel(n, kCheapGrain, [&](int64_t begin, int64_t end) {
-    widen(fp16.dtype, fp16.as<std::byte>() + 2 * begin, reinterpret_cast<float*>(block.get()) + begin, end - begin);
+    widen(tensor.dtype, tensor.as<std::byte>() + 2 * begin, reinterpret_cast<float*>(block.get()) + begin, end - begin);
   });
   return std::make_shared<const Block>(std::move(block));
 }
@@ -46,12 +46,12 @@ FloatBlock floats_of(const Tensor& fp16) {
 // weights by the address of the floats.
 class FloatWeights {
  public:
-  FloatBlock get(const Tensor& fp16) {
-    if (fp16.transient) return floats_of(fp16);
+  FloatBlock get(const Tensor& tensor) {
+    if (tensor.transient) return floats_of(tensor);
     std::lock_guard lock(mutex_);
     for (const Entry& entry : entries_)
-      if (entry.data == fp16.data && entry.shape == fp16.shape) return entry.floats;
-    entries_.push_back({fp16.data, fp16.shape, floats_of(fp16)});
+      if (entry.data == tensor.data && entry.shape == tensor.shape) return entry.floats;
+    entries_.push_back({tensor.data, tensor.shape, floats_of(tensor)});
     return entries_.back().floats;
   }
 
@@ -72,7 +72,7 @@ class Fp32Kernel final : public Kernel {
     multiplies_bf16_ = processor().amx;  // bf16 values lose nothing when they are rounded to bf16
     for (uint32_t i = 0; i < node.input_count(); ++i)
       multiplies_bf16_ = multiplies_bf16_ && node.input_type(i).dtype != BP_DTYPE_FLOAT16;
-    for (uint32_t i = 0; i < node.output_count(); ++i) rounds_.push_back(is_half(node.output_type(i).dtype));
+    for (uint32_t i = 0; i < node.output_count(); ++i) rounds_.push_back(is_16_bit_float(node.output_type(i).dtype));
   }
 
   Plan plan(const PlanContext& context, std::span<const Tensor> inputs) const override {
@@ -80,7 +80,7 @@ class Fp32Kernel final : public Kernel {
     std::vector<Operand> operands(inputs.size());
     for (size_t i = 0; i < inputs.size(); ++i) {
       floats[i].format = Format::kDense;
-      if (!is_half(inputs[i].dtype)) continue;
+      if (!is_16_bit_float(inputs[i].dtype)) continue;
       floats[i].dtype = BP_DTYPE_FLOAT;
       operands[i].converts = true;
       if (inputs[i].data == nullptr) continue;

@@ -64,9 +64,9 @@ class WholeStep final : public Step {
   bool pure() const override { return inner_->pure(); }
 
  private:
-  static Tensor as_floats(const Tensor& fp16, const Operand& operand, void* scratch) {
+  static Tensor as_floats(const Tensor& tensor, const Operand& operand, void* scratch) {
     void* data = operand.known ? operand.known->get() : static_cast<std::byte*>(scratch) + operand.offset;
-    return {BP_DTYPE_FLOAT, fp16.shape, data};
+    return {BP_DTYPE_FLOAT, tensor.shape, data};
   }
   static void convert(const Shape& shape, const auto& piece) {
     parallel(shape.elements(), kCheapGrain, [&](int64_t begin, int64_t end) { piece(begin, end - begin); });
@@ -113,7 +113,7 @@ class PiecewiseStep final : public Step {
       }
     }
     Tensor out{output.dtype, {n}, from(output, first)};
-    const bool rounds = is_half(output.dtype);
+    const bool rounds = is_16_bit_float(output.dtype);
     if (rounds) out = {BP_DTYPE_FLOAT, {n}, memory[kMaxPieceInputs]};
     (n == kPiece ? piece_ : rest_)->run({in.data(), inputs.size()}, {&out, 1}, nullptr);
     if (rounds) narrow(output.dtype, memory[kMaxPieceInputs], from(output, first), n);

@@ -28,7 +28,7 @@ std::unique_ptr<Step> whole_step(std::unique_ptr<Step> inner, std::vector<Operan
 
 // Creates a step for an operator with one output, which is processed in pieces whose floats stay in the first-level
 // cache. Inputs must have the extents of the output or one element. `piece` computes kPiece elements, `rest` the last,
-// shorter piece. Neither may need scratch memory or fail. `inplace` is what Step::inplace returns.
+// shorter piece. Neither may need scratch memory or fail. `inplace` is the return value of Step::inplace.
 inline constexpr int64_t kPiece = 2048;  // elements; so few that no kernel divides them among threads
 inline constexpr size_t kMaxPieceInputs = 3;
 std::unique_ptr<Step> piecewise_step(std::unique_ptr<Step> piece, std::unique_ptr<Step> rest,

@@ -18,7 +18,7 @@ const C* as_compute(const Tensor& tensor, std::vector<C>& storage) {
   require_memory(tensor.shape.elements(), sizeof(C));
   storage.resize(static_cast<size_t>(tensor.shape.elements()));
   if constexpr (std::is_same_v<C, float>) {
-    if (is_half(tensor.dtype)) {
+    if (is_16_bit_float(tensor.dtype)) {
       widen(tensor.dtype, tensor.data, storage.data(), tensor.shape.elements());
       return storage.data();
     }
@@ -43,7 +43,8 @@ template <class C>
 void store_result(const Tensor& tensor, const std::vector<C>& storage) {
   if (storage.empty()) return;
   if constexpr (std::is_same_v<C, float>) {
-    if (is_half(tensor.dtype)) return narrow(tensor.dtype, storage.data(), tensor.data, tensor.shape.elements());
+    if (is_16_bit_float(tensor.dtype))
+      return narrow(tensor.dtype, storage.data(), tensor.data, tensor.shape.elements());
   }
   dispatch<Floats>(tensor.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;

@@ -56,8 +56,13 @@ std::optional<Value> constant_value(const Node& node) {
 
 Verdict supports_constant(const Node& node) {
   const std::optional<Value> value = constant_value(node);
-  if (!value)
-    return no(BP_REASON_ATTRIBUTE, "its value is missing, a string, sparse, or of an unsupported type or a wrong size");
+  if (!value) {
+    for (const char* name : {"value_string", "value_strings", "sparse_value"})
+      if (node.find(name) != nullptr) return no(BP_REASON_ATTRIBUTE, std::string(name) + " is not supported");
+    if (node.find("value") == nullptr) return no(BP_REASON_ATTRIBUTE, "value is missing");
+    return no(BP_REASON_ATTRIBUTE,
+              "value has an unsupported data type, or its bytes cannot be read or do not fit its extents");
+  }
   return returns_type(node, "the type of value", value->dtype, kByteTypes | kPackedTypes);
 }
 
@@ -149,7 +154,9 @@ Plan plan_range(Tensors inputs) {
   using C = compute_t<T>;
   C numbers[3];
   for (size_t i = 0; i < 3; ++i) {
-    if (inputs[i].shape.elements() != 1) return fail("start, limit and delta must be scalars");
+    if (inputs[i].shape.elements() != 1)
+      return fail("start, limit and delta must be scalars, but input " + std::to_string(i) + " has shape " +
+                  to_string(inputs[i].shape));
     if (!known(inputs[i])) return deferred();
     numbers[i] = static_cast<C>(*inputs[i].as<T>());
   }
@@ -165,7 +172,8 @@ Plan plan_range(Tensors inputs) {
   if (std::isnan(count))
     return fail("a range from " + std::to_string(start) + " to " + std::to_string(limit) + " by " +
                 std::to_string(delta) + " has no number of elements");
-  if (!(count < 0x1p48)) return fail("the result would have " + std::to_string(count) + " elements, which is too many");
+  if (!(count < 0x1p48))
+    return fail("the result would have " + std::to_string(count) + " elements; it must have fewer than 2^48");
   const auto n = static_cast<int64_t>(count);
   return make_plan({{n}}, [n, start, delta](Tensors, Tensors out) {
     T* y = out[0].as<T>();
@@ -264,8 +272,10 @@ std::unique_ptr<Kernel> create_one_hot(const Node& node) {
     const int axis = axis_of(axis_attribute, indices.rank() + 1);
     if (axis < 0) return bad_axis(axis_attribute, indices.rank() + 1);
     if (indices.rank() == BP_MAX_RANK) return fail("the rank of the result exceeds the maximum of 32");
-    if (inputs[1].shape.elements() != 1 || inputs[2].shape.elements() != 2)
-      return fail("depth must be a scalar, and values must have two elements");
+    if (inputs[1].shape.elements() != 1)
+      return fail("depth must be a scalar, but has shape " + to_string(inputs[1].shape));
+    if (inputs[2].shape.elements() != 2)
+      return fail("values must have two elements, but has shape " + to_string(inputs[2].shape));
     const double depth_value = scalar(inputs[1]);
     if (!(depth_value >= 0 && depth_value < 0x1p48))
       return fail("depth " + std::to_string(depth_value) + " is not between 0 and 2^48");

@@ -135,7 +135,8 @@ std::unique_ptr<Kernel> create_bernoulli(const Node& node) {
 
 Verdict supports_multinomial(const Node& node) {
   if (Verdict verdict = accepts(node, 1, {kFloatTypes}); !verdict) return verdict;
-  if (node.attr("sample_size", int64_t{1}) < 0) return no(BP_REASON_ATTRIBUTE, "sample_size is negative");
+  if (const int64_t size = node.attr("sample_size", int64_t{1}); size < 0)
+    return no(BP_REASON_ATTRIBUTE, "sample_size is " + std::to_string(size) + "; it must not be negative");
   return returns_type(node, "dtype", node.attr("dtype", int64_t{BP_DTYPE_INT32}), kIndexTypes);
 }
 

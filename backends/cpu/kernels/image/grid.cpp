@@ -102,8 +102,8 @@ T from_sum(double sum) {
   }
 }
 
-// `x` is [batch, channels, extents…]. `grid` is [batch, results…, dimensions]; a position begins with the innermost
-// dimension.
+// `x` is [batch, channels, extents…]. `grid` is [batch, results…, dimensions]; its last dimension holds the
+// coordinates of a position, the innermost dimension first.
 template <class T, class G>
 void sample(const Sampler& sampler, const Shape& image, int64_t results, const T* x, const G* grid, T* y) {
   const int dimensions = image.rank() - 2;

@@ -187,8 +187,11 @@ std::optional<std::string> max_roi_pool(Tensors in, Tensors out, int64_t pooled_
 
 Verdict supports_pool(const Node& node) {
   const std::vector<int64_t> pooled = node.ints("pooled_shape");
-  if (pooled.size() != 2 || pooled[0] < 1 || pooled[1] < 1)
-    return no(BP_REASON_ATTRIBUTE, "pooled_shape must be two positive extents");
+  if (pooled.size() != 2)
+    return no(BP_REASON_ATTRIBUTE, "pooled_shape has " + std::to_string(pooled.size()) + " numbers; it must have 2");
+  if (pooled[0] < 1 || pooled[1] < 1)
+    return no(BP_REASON_ATTRIBUTE, "pooled_shape is [" + std::to_string(pooled[0]) + "," + std::to_string(pooled[1]) +
+                                       "]; its numbers must be positive");
   if (Verdict v = accepts(node, 2, {kFloatTypes, kFloatTypes}); !v) return v;
   return same_type(node, 0, 1);
 }
@@ -198,7 +201,8 @@ std::unique_ptr<Kernel> create_pool(const Node& node) {
       [pooled = node.ints("pooled_shape"), scale = node.attr("spatial_scale", 1.0f)](Tensors inputs) -> Plan {
         const Shape &image = inputs[0].shape, &rois = inputs[1].shape;
         if (image.rank() != 4 || rois.rank() != 2 || rois[1] != 5)
-          return fail("rois of shape " + to_string(rois) + " do not fit an image of shape " + to_string(image));
+          return fail("rois of shape " + to_string(rois) + " do not fit an image of shape " + to_string(image) +
+                      "; they must be [count, 5] and [batch, channels, height, width]");
         return make_plan({{rois[0], image[1], pooled[0], pooled[1]}}, [=](Tensors in, Tensors out) {
           return dispatch<Floats>(in[0].dtype, [&](auto tag) {
             return max_roi_pool<typename decltype(tag)::type>(in, out, pooled[0], pooled[1], scale);
@@ -242,7 +246,8 @@ std::unique_ptr<Kernel> create_nms(const Node& node) {
       if (input.present() && !known(input)) return deferred();
     const Shape &boxes = inputs[0].shape, &scores = inputs[1].shape;
     if (boxes.rank() != 3 || scores.rank() != 3 || boxes[2] != 4 || scores[0] != boxes[0] || scores[2] != boxes[1])
-      return fail("boxes of shape " + to_string(boxes) + " do not fit scores of shape " + to_string(scores));
+      return fail("boxes of shape " + to_string(boxes) + " do not fit scores of shape " + to_string(scores) +
+                  "; they must be [batch, count, 4] and [batch, classes, count]");
     const auto number = [&](size_t slot, double fallback) {
       const Tensor t = at(inputs, slot);
       return t.present() && t.shape.elements() > 0 ? scalar(t) : fallback;

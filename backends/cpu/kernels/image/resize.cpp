@@ -163,9 +163,9 @@ class Filtering {
 
   // The taps of result position `i`.
   struct Window {
-    double fraction;  // of the position between two input positions
-    int64_t low;      // the input position before it
-    double sum;       // by which weights are divided
+    double fraction;  // the source position minus `low`: 0 to 1
+    int64_t low;      // the input position at or before the source position
+    double sum;       // the number by which the taps' weights are divided
   };
   Window window(int64_t i, Pace& pace) const {
     const double x = source_position(i), low = std::floor(x);
@@ -202,7 +202,7 @@ class Filtering {
   double cubic_coefficient_;
   bool exclude_outside_, normalizes_;
   double stretch_;
-  int64_t first_;  // the first tap, relative to the position before the result's
+  int64_t first_;  // the input position of the first tap, relative to Window::low
 };
 
 Taps taps_of(const Filtering& filtering, int64_t to) {
@@ -326,7 +326,8 @@ void resample(const From* x, To* y, const Taps& taps, int64_t outer, int64_t fro
            });
 }
 
-// As `resample`, but computes the taps of each result position in turn. They may be millions, so it adds in double.
+// As `resample`, but computes the taps of each result position in turn. There may be millions of taps, so sums are in
+// double.
 template <class From, class To>
 void resample_without_taps(const From* x, To* y, const Filtering& filtering, int64_t outer, int64_t from, int64_t to,
                            int64_t inner) {
@@ -438,24 +439,28 @@ std::optional<std::string> read_axes(Tensors inputs, const Attributes& a, std::v
   };
   const bool by_size = sizes.present() && sizes.shape.elements() > 0;
   const Tensor& chosen = by_size ? sizes : scales;
-  if (!chosen.present() || chosen.shape.elements() != count)
-    return "scales or sizes must have one element for each of " + std::to_string(count) + " axes";
+  if (!chosen.present()) return "scales and sizes are both missing or empty; one of them is needed";
+  if (chosen.shape.elements() != count)
+    return std::string(by_size ? "sizes" : "scales") + " has shape " + to_string(chosen.shape) +
+           "; it must have one element for each of " + std::to_string(count) + " axes";
   for (int64_t k = 0; k < count; ++k) {
     Axis& one = axis(k);
     const auto n = static_cast<double>(one.from);
     if (by_size) {
       one.to = sizes.as<int64_t>()[k];
-      if (one.to < 0 || one.to > INT32_MAX) return "size " + std::to_string(one.to) + " is negative or too large";
+      if (one.to < 0 || one.to > INT32_MAX) return "size " + std::to_string(one.to) + " must be 0 to 2^31 - 1";
       one.scale = one.from == 0 ? 1 : static_cast<double>(one.to) / n;
     } else {
       const float scale = scales.as<float>()[k];
       one.scale = scale;
-      if (!(one.scale > 0) || !(n * one.scale < INT32_MAX))
-        return "scale " + std::to_string(one.scale) + " is too large or not positive";
+      if (!(one.scale > 0)) return "scale " + std::to_string(one.scale) + " is not positive";
+      if (!(n * one.scale < INT32_MAX))
+        return "scale " + std::to_string(one.scale) + " is too large for an axis of extent " +
+               std::to_string(one.from) + ": the result must have fewer than 2^31 - 1 elements along the axis";
       // ONNX's shape inference multiplies floats: 80 times 1.3f is 104, though 1.3f is less than 1.3.
       one.to = static_cast<int64_t>(std::floor(static_cast<float>(one.from) * scale));
     }
-    if (one.from == 0 && one.to > 0) return "an axis of extent 0 cannot grow";
+    if (one.from == 0 && one.to > 0) return "an axis of extent 0 cannot get extent " + std::to_string(one.to);
   }
   if (by_size && a.aspect != Aspect::kStretch && count > 0) {
     double scale = axis(0).scale;
@@ -469,8 +474,10 @@ std::optional<std::string> read_axes(Tensors inputs, const Attributes& a, std::v
     }
   }
   if (a.coordinates == Coordinates::kTfCrop) {
-    if (!roi.present() || roi.shape.elements() != 2 * count)
-      return "roi must have two elements for each of " + std::to_string(count) + " axes";
+    if (!roi.present()) return "roi is missing; coordinate_transformation_mode 'tf_crop_and_resize' needs it";
+    if (roi.shape.elements() != 2 * count)
+      return "roi has shape " + to_string(roi.shape) + "; it must have two elements for each of " +
+             std::to_string(count) + " axes";
     dispatch<Floats>(roi.dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
       for (int64_t k = 0; k < count; ++k) {

@@ -44,8 +44,8 @@ struct ConvIntegerWork {
   }
 
   // Stores sums [positions, n] in one image y, where column 0 of the sums is output channel `first` and row 0 is
-  // position `position`. If `scaled`, adds the bias if there is one, scales them and applies the post-operations before
-  // that. Reads only the given rows and columns.
+  // position `position`. Before that, if `scaled`, adds the bias if there is one, scales the sums and applies the
+  // post-operations. Reads only the given rows and columns.
   void finish(int32_t* sums, int64_t n, int64_t first, int64_t position, Range rows, Range columns, Tensors in,
               uint32_t* y) const {
     const int64_t count = columns.last - columns.first;
@@ -80,7 +80,7 @@ struct ConvIntegerWork {
     }
   }
 
-  // Also stores the zeros after the last channel.
+  // Stores the sums in a blocked y, with zeros after the last channel.
   void store_blocks(const uint32_t* sums, int64_t n, int64_t first, int64_t position, Range rows, Range columns,
                     uint32_t* y) const {
     const int64_t block = channel_block();

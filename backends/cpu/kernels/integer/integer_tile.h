@@ -10,7 +10,7 @@
 namespace backplane::cpu {
 
 // A group is four bytes of packed values of a row or column: see IntegerTiles::bytes. Each group of a row is multiplied
-// by that of each column, and the products are summed modulo 2^32.
+// by the group with the same index of each column, and the products are summed modulo 2^32.
 struct IntegerTile {
   const uint32_t* a;  // [group][row]
   const uint32_t* b;  // [group][column of a block]

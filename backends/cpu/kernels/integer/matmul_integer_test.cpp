@@ -194,7 +194,8 @@ TEST(WholeNumbers, OfGemmAreExact) {
   EXPECT_EQ(seen.outputs[0].as<int64_t>(), std::vector<int64_t>{-kLarge - 6 + 5});
 }
 
-// A convolution and the operators around it, as in dynamically quantized models. Older ones add the bias to the sums.
+// A convolution and the operators around it, as in dynamically quantized models. Older models add the bias to the
+// integer sums.
 class DynamicConvolution : public ::testing::TestWithParam<bool> {};
 
 TEST_P(DynamicConvolution, IsThatOfTheReference) {

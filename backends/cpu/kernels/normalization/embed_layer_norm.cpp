@@ -71,8 +71,8 @@ std::optional<std::string> wrong_id(const Extents& e, std::span<const Lookup> lo
 // is used if the table has 16-bit floats.
 void add_embedding(const Lookup& lookup, int64_t row, int64_t n, bool first, float* sum, float* widened) {
   const Tensor& table = lookup.table;
-  const auto* from = table.as<std::byte>() + row * n * (is_half(table.dtype) ? 2 : 4);
-  if (is_half(table.dtype)) {
+  const auto* from = table.as<std::byte>() + row * n * (is_16_bit_float(table.dtype) ? 2 : 4);
+  if (is_16_bit_float(table.dtype)) {
     widen(table.dtype, from, first ? sum : widened, n);
     if (!first) clone_of<add_row>(sum, widened, n);
   } else if (first) {
@@ -83,7 +83,7 @@ void add_embedding(const Lookup& lookup, int64_t row, int64_t n, bool first, flo
 }
 
 void store_row(const float* from, const Tensor& to, int64_t row, int64_t n) {
-  if (is_half(to.dtype))
+  if (is_16_bit_float(to.dtype))
     narrow(to.dtype, from, to.as<std::byte>() + row * n * 2, n);
   else
     std::copy_n(from, n, to.as<float>() + row * n);
@@ -112,9 +112,9 @@ std::optional<std::string> run(const Extents& e, float epsilon, bool plain, Tens
         add_embedding(lookup, lookup.row(r / e.length, r % e.length), n, &lookup == lookups.data(), sum.data(),
                       other.data());
       if (sums.present()) store_row(sum.data(), sums, r, n);
-      float* y = is_half(out[0].dtype) ? other.data() : out[0].as<float>() + r * n;
+      float* y = is_16_bit_float(out[0].dtype) ? other.data() : out[0].as<float>() + r * n;
       normalized_row(plain, sum.data(), gamma, beta, epsilon, true, y, n);
-      if (is_half(out[0].dtype)) store_row(y, out[0], r, n);
+      if (is_16_bit_float(out[0].dtype)) store_row(y, out[0], r, n);
     }
   });
   return std::nullopt;

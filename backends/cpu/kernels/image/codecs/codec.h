@@ -27,11 +27,11 @@ inline constexpr int64_t kMaxPixels = int64_t{1} << 27;
 // Ends decoding early, for example after a deadline.
 class Stop {
  public:
-  // `spend` takes an amount of work, in pixels or bytes or so, and throws if decoding must end.
+  // `spend` takes an amount of work, such as a number of pixels or bytes, and throws if decoding must end.
   explicit Stop(std::function<void(int64_t)> spend) : spend_(std::move(spend)) {}
   void check(int64_t work) { spend_(work); }
-  // For callbacks of C libraries, through which no exception may pass: returns false where `check` throws, and in every
-  // later call.
+  // For callbacks of C libraries, through which no exception may pass: returns false where `check` would throw, and in
+  // every later call.
   bool spend(int64_t work) noexcept {
     if (reason_) return false;
     try {
@@ -41,7 +41,7 @@ class Stop {
     }
     return !reason_;
   }
-  // Throws what ended `spend`, if anything did.
+  // Rethrows the exception that made `spend` return false, if there was one.
   void rethrow() const {
     if (reason_) std::rethrow_exception(reason_);
   }

@@ -103,7 +103,7 @@ Problem decode(Encoded bytes, const Size& size, uint8_t* rgb, Stop& stop) {
 
 }  // namespace
 
-// A progressive image is held as coefficients of 16 bits, of up to four components.
+// For each pixel of a progressive image, libjpeg holds up to four coefficients (one per component) of 16 bits.
 const Codec kJpeg{"JPEG", [](Encoded bytes) { return begins_with(bytes, "\xff\xd8\xff"); }, read_size, decode, 8};
 
 }  // namespace backplane::cpu::image

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JPEG 2000 through OpenJPEG: JP2 files and bare code streams with grayscale, RGB and YCC images.
+// JPEG 2000 through OpenJPEG: JP2 files and bare codestreams with grayscale, RGB and YCC images.
 #include <openjpeg.h>
 
 #include <algorithm>
@@ -27,8 +27,8 @@ struct Source {
   Stop* stop = nullptr;
 };
 
-// ---- What OpenJPEG allocates before it decodes: some kilobytes for each component of each tile, however small the
-// file
+// ---- Limits on what OpenJPEG allocates before it decodes: even for a small file, some kilobytes for each component of
+// each tile
 
 uint32_t number(Encoded bytes, size_t at, size_t count) {
   uint32_t value = 0;
@@ -68,10 +68,11 @@ double packets_of(Encoded style, bool has_precincts, double layers, double width
   return packets * layers;
 }
 
-// Checks the number of packets, each of which has at least one byte in the file. OpenJPEG allocates memory for all.
+// Checks the number of packets, each of which has at least one byte in the file. OpenJPEG allocates memory for all
+// packets.
 Problem check_packets(Encoded stream, double tiles, double width, double height, double components) {
   double layers = 1;
-  uint64_t part_end = 0;  // of the tile's part whose header is read; 0 in the main header
+  uint64_t part_end = 0;  // end of the tile-part whose header is read; 0 in the main header
   for (uint64_t at = 2; at + 4 <= stream.size();) {
     const uint32_t marker = number(stream, at, 2), length = number(stream, at + 2, 2);
     if (marker == 0xff90) {  // SOT
@@ -155,7 +156,7 @@ OPJ_OFF_T skip(OPJ_OFF_T count, void* self) {
   return count;
 }
 
-// An open code stream. image() is null if the header could not be read.
+// An open codestream. image() is null if the header could not be read.
 class Stream {
  public:
   explicit Stream(Encoded bytes, Stop* stop = nullptr) : source_{bytes, 0, stop} {

@@ -42,7 +42,7 @@ Problem read_size(Encoded bytes, Size* size) {
   return std::nullopt;
 }
 
-// Those that determine the colors of pixels, in addition to IHDR and IDAT.
+// The chunks that determine the colors of pixels, in addition to IHDR and IDAT.
 constexpr std::string_view kUsed[] = {"PLTE", "tRNS", "gAMA", "cHRM", "sRGB", "iCCP", "sBIT"};
 
 bool is_critical(std::string_view type) {
@@ -122,7 +122,7 @@ class Reader {
 };
 
 Problem decode(Encoded bytes, const Size& size, uint8_t* rgb, Stop& stop) {
-  // The most that is decompressed between two checks of the watch is about a thousand times as large.
+  // Bytes that libpng gets between two checks of `stop`. They decompress to at most about a thousand times as many.
   constexpr size_t kPiece = size_t{1} << 11;
   constexpr int64_t kWork = int64_t{1} << 18;
   Reader reader(size, rgb);
@@ -145,7 +145,7 @@ Problem decode(Encoded bytes, const Size& size, uint8_t* rgb, Stop& stop) {
       return "its image data end before its last row";
     } else if (type == "IHDR" || std::ranges::find(kUsed, type) != std::end(kUsed)) {
       stop.check(kWork);
-      if (!reader.feed(chunk)) return reader.message();  // in one piece, of which libpng then makes no copy
+      if (!reader.feed(chunk)) return reader.message();  // in one piece, so that libpng does not copy it
     } else if (is_critical(type)) {
       return "it needs chunk '" + std::string(type) + "', which is not supported";
     }

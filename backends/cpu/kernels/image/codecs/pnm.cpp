@@ -40,7 +40,8 @@ Problem read_header(Encoded bytes, Header* h) {
   h->size.width = next_number(bytes, &h->end);
   h->size.height = next_number(bytes, &h->end);
   if (h->kind != 1 && h->kind != 4) h->largest = next_number(bytes, &h->end);
-  if (h->size.width < 0 || h->size.height < 0 || h->largest < 1 || h->largest > 65535) return "the header is damaged";
+  if (h->size.width < 0 || h->size.height < 0) return "its width or height is missing or has more than 10 digits";
+  if (h->largest < 1 || h->largest > 65535) return "its largest sample value is not a number from 1 to 65535";
   if (h->kind >= 4) ++h->end;  // one white-space character precedes binary samples
   return std::nullopt;
 }
