@@ -62,7 +62,7 @@ class Asker {
   // the end.
   static constexpr size_t kRoom = size_t{1} << 20, kStated = size_t{1} << 16;
 
-  // Returns the number of bytes that the library wrote, 0 if it failed or reports more than `stated`.
+  // Returns the number of bytes that the library wrote; 0 if its call failed or reports more than `stated`.
   size_t query(onnxBackendInfo type, size_t stated) {
     std::fill_n(buffer_.begin(), kStated, 0);
     size_t size = stated;

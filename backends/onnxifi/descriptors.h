@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor descriptors in the layout that a library expects: that of ONNXIFI 1.0, or the longer one of a later fork of
+// Tensor descriptors in the layout that a library expects: that of ONNXIFI 1.0, or the longer layout of a later fork of
 // ONNXIFI.
 #pragma once
 

@@ -97,10 +97,11 @@ Device::Refusal Device::refusal_of(const Node& node) const {
   const auto why_not = [](const Value& value) -> Refusal {
     if (!value) return {};
     const std::string name = "'" + std::string(value.name()) + "'";
-    if (!value.is_tensor()) return {BP_REASON_DTYPE, name + " is not a tensor"};
+    if (!value.is_tensor()) return {BP_REASON_DTYPE, name + " is not a tensor, and ONNXIFI has nothing else"};
     if (!value.has_static_shape()) return {BP_REASON_SHAPE, "the shape of " + name + " is not known before the run"};
     if (value.weight() != nullptr) {
-      if (value.dtype() == BP_DTYPE_STRING) return {BP_REASON_DTYPE, name + " is a tensor of strings"};
+      if (value.dtype() == BP_DTYPE_STRING)
+        return {BP_REASON_DTYPE, name + " is a tensor of strings, which ONNXIFI does not have"};
       return {};
     }
     if (!is_expressible(value.dtype()))
@@ -138,15 +139,15 @@ onnxStatus Device::query(const std::string& model) {
   return status;
 }
 
-// Queries with the small weights in the model, then with all in it, then with all outside it, until the library accepts
-// a form: only its response shows which forms it supports. The option `weights` excludes some of them. If it accepts
-// none, returns why it refused the first.
+// Queries with the small weights inside the model, then with all weights inside, then with all outside, until the
+// library accepts one of these forms: only its response shows which forms it supports. The option `weights` excludes
+// some forms. If the library accepts none, returns why it refused the first.
 Device::Refusal Device::query(OnnxModel& onnx_model) {
   if (backend_ == nullptr) return {BP_REASON_OTHER, "the library's onnxInitBackend succeeded but returned no backend"};
   const uint32_t opset = versions_.opsets.at("");
   if (opset < kOldestOpset)
-    return {BP_REASON_OPSET, "the library reads operator set " + std::to_string(opset) + "; models are written in " +
-                                 std::to_string(kOldestOpset) + " or newer"};
+    return {BP_REASON_OPSET, "the library reads operator set " + std::to_string(opset) +
+                                 "; this backend writes models in " + std::to_string(kOldestOpset) + " or newer"};
   if (std::string why = downgrade(onnx_model, opset); !why.empty()) return {BP_REASON_OPSET, std::move(why)};
   std::vector<uint64_t> forms;
   uint64_t largest = 0;

@@ -15,7 +15,7 @@
 
 namespace onnxifi_backend {
 
-// How weights are passed to a library: inside the model, as tensor descriptors, or whichever it accepts (kAuto).
+// How weights are passed to a library: inside the model, as tensor descriptors, or in the way that it accepts (kAuto).
 enum class Weights { kAuto, kModel, kDescriptors };
 
 class Device : public backplane::sdk::Device, public backplane::sdk::HostStreams {

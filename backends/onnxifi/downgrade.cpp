@@ -311,7 +311,7 @@ const Forms* find(std::string_view op) {
   return at != std::end(kForms) && at->op == op ? at : nullptr;
 }
 
-// Whether output 0 may be omitted where another one is used.
+// Whether the operator may omit output 0 and still return another output.
 bool may_omit_output_0(std::string_view op) {
   return op == "GRU" || op == "LSTM" || op == "RNN" || op == "Split";
 }
@@ -320,16 +320,18 @@ bool may_omit_output_0(std::string_view op) {
 std::string step_back(OnnxModel& onnx_model, OnnxNode& node, const Forms& forms) {
   const std::string op = node.op;
   const uint32_t since = node.since;
-  if ((node.outputs.empty() || !node.outputs.front()) && !may_omit_output_0(op))  // steps read it
-    return "output 0 of " + op + " is omitted";
+  if ((node.outputs.empty() || !node.outputs.front()) && !may_omit_output_0(op))  // the steps read it
+    return "output 0 of " + op + " is omitted, so the node cannot be written in an older form";
   const auto* const form = std::find(std::begin(forms.since), std::end(forms.since), since);
-  if (form == std::end(forms.since)) return op + " in version " + std::to_string(since) + " is not known";
+  if (form == std::end(forms.since))
+    return op + " in version " + std::to_string(since) +
+           " is not among the forms that this backend can write in older ones";
   for (const Step& step : kSteps) {
     if (step.op != op || step.since != since) continue;
     Rewrite rewrite(onnx_model, node, step);
     if (std::string refusal = step.function(rewrite); !refusal.empty()) return refusal;
   }
-  if (node.op != op) {  // the operator had a different name then: use the newest older form under that name
+  if (node.op != op) {  // a step replaced the operator: use the newest form of the new one before `since`
     for (const uint32_t older : find(node.op)->since) {
       if (older >= since) continue;
       node.since = older;

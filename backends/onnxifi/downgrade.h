@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rewrites canonical operators in the older forms that a library reads, if these have the same meaning.
+// Rewrites canonical nodes in the older forms that a library reads, if the older form of a node has the same meaning.
 #pragma once
 
 #include <span>
@@ -15,7 +15,7 @@ inline constexpr uint32_t kNewestOpset = 28;
 inline constexpr uint32_t kOldestOpset = 7;
 
 // Rewrites every node of ai.onnx in the form that its operator has in opset `opset`, and removes pads that `auto_pad`
-// overrides. Returns why this is impossible for a node, or an empty string. In the former case, the model is only
+// overrides. Returns why this is impossible for a node, or an empty string. If it is impossible, the model is left
 // partly rewritten.
 std::string downgrade(OnnxModel& onnx_model, uint32_t opset);
 
@@ -23,8 +23,9 @@ std::string downgrade(OnnxModel& onnx_model, uint32_t opset);
 
 class Rewrite;
 
-// The change of an operator in version `since`: how a node in that form is rewritten in the previous one. The function
-// returns why this is impossible, or an empty string. A form without a step only added types.
+// The change of an operator in version `since`: how a node in the form of this version is rewritten in the previous
+// form. The function returns why this is impossible, or an empty string. A form that has no step differs from the
+// previous one only in the types that it allows.
 struct Step {
   std::string_view op;
   uint32_t since;

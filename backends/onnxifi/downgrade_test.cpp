@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the table of older operator forms, which is compared with the loader's schemas, and its steps.
+// Tests the steps of the table of older operator forms, and compares the table with the loader's schemas.
 #include "downgrade.h"
 
 #include <gmock/gmock.h>
@@ -197,15 +197,15 @@ TEST(OlderForms, OfPoolsHaveTheSameWindows) {
   const char* const refused = "which has windows that begin in the padding";
   for (const auto& [op, before] : {std::pair("MaxPool", 12), std::pair("AveragePool", 19), std::pair("LpPool", 18)}) {
     for (const Pool& pool : {
-             Pool{7, 1, {0, 2}, "NOTSET", 3, "0"},      // the older form with ceil_mode has 4
-             Pool{8, 3, {0, 1}, "NOTSET", 3, "0"},      // the last one ends with the padding
-             Pool{8, 3, {0, 0}, "NOTSET", 3, "1"},      // the last one reaches beyond the padding
-             Pool{2, 3, {}, "NOTSET", 1, "1"},          // the only one reaches beyond the tensor
+             Pool{7, 1, {0, 2}, "NOTSET", 3, "0"},      // the older form with ceil_mode has 4 windows
+             Pool{8, 3, {0, 1}, "NOTSET", 3, "0"},      // the last window ends with the padding
+             Pool{8, 3, {0, 0}, "NOTSET", 3, "1"},      // the last window reaches beyond the padding
+             Pool{2, 3, {}, "NOTSET", 1, "1"},          // the only window reaches beyond the tensor
              Pool{2, 3, {}, "VALID", 1, "1"},           // the same
-             Pool{7, 1, {0, 3}, "NOTSET", 3, refused},  // both older forms have 4
-             Pool{6, 2, {}, "NOTSET", 2, "0"},          // the older form has a third, beyond the tensor
-             Pool{6, 2, {}, "VALID", 2, "0"},           // the same
-             Pool{7, 2, {}, "VALID", 3, "1"},           // the last one is partly outside
+             Pool{7, 1, {0, 3}, "NOTSET", 3, refused},  // the older form has 4 windows, with ceil_mode and without
+             Pool{6, 2, {}, "NOTSET", 2, "0"},  // the older form with ceil_mode has a third window, beyond the tensor
+             Pool{6, 2, {}, "VALID", 2, "0"},   // the same
+             Pool{7, 2, {}, "VALID", 3, "1"},   // the last window is partly outside the tensor
              Pool{6, 2, {1, 1}, "VALID", 2, "0"},       // pads that auto_pad overrides
              Pool{6, 2, {1, 1}, "SAME_UPPER", 2, "0"},  // the same
          }) {

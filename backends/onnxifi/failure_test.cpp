@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faulty libraries: which are left out, and what is reported.
+// Tests which faulty libraries are left out, and what is reported about them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <linux/landlock.h>

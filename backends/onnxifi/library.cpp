@@ -30,8 +30,8 @@ Function symbol(void* handle, const char* name) {
   return reinterpret_cast<Function>(dlsym(handle, name));
 }
 
-// Returns why the sandbox of this process forbids reading a file that the user may read, or an empty string if it does
-// not. A symbolic link may lead out of the folders that the sandbox allows.
+// If the sandbox of this process forbids reading the file, returns an error text; otherwise, an empty string. A
+// symbolic link may lead out of the folders that the sandbox allows.
 std::string denied(const std::filesystem::path& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   const int why = errno;

@@ -37,7 +37,9 @@ Attribute read(const bp_attribute_t& from) {
       each(static_cast<const uint32_t*>(from.data), to.tensors);
       break;
     default:
-      throw Error(BP_UNSUPPORTED, "attribute '" + to.name + "' is a graph, a type or a sparse tensor");
+      throw Error(BP_UNSUPPORTED,
+                  "attribute '" + to.name +
+                      "' is a graph, a type or a sparse tensor, which is not passed to ONNXIFI libraries");
   }
   return to;
 }
@@ -196,7 +198,7 @@ std::string OnnxModel::bytes(const Versions& versions, uint64_t max_inside) cons
     if (data == nullptr && weight.bytes != 0) {
       backplane::sdk::Detail detail;
       detail.check(graph_.raw()->api->weight_map(graph_.raw(), index, &data, detail.get()),
-                   "a tensor of an attribute cannot be read");
+                   "weight " + std::to_string(index) + ", a tensor of an attribute, cannot be read");
     }
     Message message = tensor_head({}, weight.dtype, extents);
     return message.text(field::tensor::kRawData, {static_cast<const char*>(data), weight.bytes});

@@ -63,7 +63,7 @@ struct OnnxNode {
 
 class OnnxModel {
  public:
-  // The model of a whole graph, or of one node with its operands. The graph must outlive it.
+  // The model of a whole graph, or of one node with its operands. The graph must outlive the OnnxModel.
   explicit OnnxModel(const Graph& graph);
   explicit OnnxModel(const Node& node);
   OnnxModel(const OnnxModel&) = delete;
@@ -83,9 +83,9 @@ class OnnxModel {
     uint32_t ir_version = 3;
     std::map<std::string, uint32_t, std::less<>> opsets;
   };
-  // The serialized model. Constant tensors of at most `max_inside` bytes are initializers; larger ones, and all of them
-  // if `max_inside` is kNone, are inputs without data, listed after the graph's inputs. Before IR version 4,
-  // initializers are listed there too.
+  // The serialized model. Constant tensors of at most `max_inside` bytes are initializers (kAll: all of them, kNone:
+  // none). The others are inputs without data, listed after the graph's inputs. Before IR version 4, initializers are
+  // also listed as inputs.
   static constexpr uint64_t kAll = UINT64_MAX - 1, kNone = UINT64_MAX;
   std::string bytes(const Versions& versions, uint64_t max_inside) const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ONNXIFI backend: one device for each backend id of each library that was found.
+// The ONNXIFI backend: a device for each backend id of each library that was found.
 #include <cstdlib>
 #include <deque>
 

@@ -29,7 +29,8 @@ std::string positive_indices(Rewrite& r) {
   if (is_unsigned(r.node.input(slot).value.dtype())) return {};
   auto indices = r.ints(slot);
   if (!indices)
-    return r.refuse("which has no negative indices; the indices must be constants so that they can be checked");
+    return r.refuse(
+        "which has no negative indices: the indices must be constants, so that negative ones can be replaced");
   if (!is_any_negative(*indices)) return {};
   const Ints extents = is_one_hot ? r.node.outputs[0].value.extents() : r.extents(0);
   const int64_t extent = extents.at(static_cast<size_t>(r.node.number("axis", 0)));
@@ -74,7 +75,8 @@ std::string slice_13(Rewrite& r) {
 std::string slice_11(Rewrite& r) {
   auto axes = r.ints(3);
   if (!r.node.input(3)) return {};
-  if (!axes) return r.refuse("which has no negative axes; the axes must be constants so that they can be checked");
+  if (!axes)
+    return r.refuse("which has no negative axes: the axes must be constants, so that negative ones can be replaced");
   if (!is_any_negative(*axes)) return {};
   for (int64_t& axis : *axes)
     axis = static_cast<int64_t>(backplane::sdk::axis_of(axis, static_cast<size_t>(r.rank(0))));

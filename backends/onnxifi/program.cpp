@@ -40,7 +40,8 @@ class IslandProgram::Event {
   explicit Event(const IslandProgram& program) : program_(program) {
     const Functions& call = program.functions_;
     program.device_.check(call.init_event(program.device_.backend(), &event_), "onnxInitEvent");
-    if (event_ == nullptr) throw Error(BP_INTERNAL, "onnxInitEvent succeeded without an event");
+    if (event_ == nullptr)
+      throw Error(BP_INTERNAL, "onnxInitEvent of the ONNXIFI library succeeded and returned no event");
     const onnxStatus status = call.signal_event(event_);
     if (status == ONNXIFI_STATUS_SUCCESS) return;
     call.release_event(event_);
@@ -106,7 +107,7 @@ PASSES_THE_FORKS_ARGUMENTS onnxStatus IslandProgram::init_with_weights_inside(On
     status =
         functions_.init_graph(device_.backend(), nullptr, model.size(), model.data(), 0, nullptr, &graph_, 0, nullptr);
   }
-  // The library has its own copy now.
+  // The library has its own copy of the weights now.
   for (const Value& weight : weights) {
     if (accepted(status)) graph().raw()->api->weight_consumed(graph().raw(), weight.raw().weight);
   }

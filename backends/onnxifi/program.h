@@ -21,7 +21,7 @@ class IslandProgram : public backplane::sdk::StreamedProgram {
               const backplane::sdk::RunSync& order) const override;
 
  private:
-  // The arguments of onnxSetGraphIO, which a library may read until the next call.
+  // The descriptors of onnxSetGraphIO or onnxSetIOAndRunGraph. A library may read them until the next such call.
   struct Locations {
     Descriptors inputs, outputs;
   };

@@ -11,7 +11,9 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-constexpr const char* kNeedsConstant = "which needs a constant where this node has a computed input";
+std::string needs_constant(size_t slot) {
+  return "which needs a constant as input " + std::to_string(slot) + ", and here this input is not a constant";
+}
 
 bool is_all(const Ints& values, int64_t one) {
   return std::all_of(values.begin(), values.end(), [one](int64_t value) { return value == one; });
@@ -55,7 +57,7 @@ double number_of(uint16_t bits, bp_dtype_t dtype) {
   return (bits & 0x8000) != 0 ? -magnitude : magnitude;
 }
 
-// The elements of a weight; those of 16-bit floats too, which the SDK does not read.
+// The elements of a weight. Also reads 16-bit floats, which the SDK does not read as numbers.
 std::vector<double> numbers(const Value& weight) {
   const bp_dtype_t dtype = weight.dtype();
   const void* const data = backplane::sdk::weight_data(weight);
@@ -77,7 +79,7 @@ bool is_greater(const Rewrite& r, size_t a, size_t b) {
     const auto x = read(first), y = read(second);
     return x.size() == 1 && y.size() == 1 && x.front() > y.front();
   };
-  // A double does not hold every integer of 64 bits.
+  // A double cannot represent every 64-bit integer.
   if (first.dtype() == BP_DTYPE_INT64)
     return compare([](const Value& v) { return *backplane::sdk::weight_elements<int64_t>(v, BP_DTYPE_INT64); });
   if (first.dtype() == BP_DTYPE_UINT64)
@@ -123,7 +125,10 @@ std::string unchanged(Rewrite&) {
 std::string drop(Rewrite& r) {
   const Attribute* const found = r.node.find(r.step.attribute);
   if (found == nullptr) return {};
-  if (!has_value(*found, r.step.neutral)) return r.refuse("which has no " + std::string(r.step.attribute));
+  if (!has_value(*found, r.step.neutral)) {
+    return r.refuse("which has no " + std::string(r.step.attribute) + " and works as with " +
+                    std::string(r.step.neutral == "ones" ? "1 for each dimension" : r.step.neutral));
+  }
   r.node.erase(r.step.attribute);
   return {};
 }
@@ -151,24 +156,28 @@ std::string positive_axes(Rewrite& r) {
 
 std::string equal_shapes(Rewrite& r) {
   for (size_t i = 1; i < r.node.inputs.size(); ++i) {
-    if (r.extents(i) != r.extents(0)) return r.refuse("which does not broadcast");
+    if (r.extents(i) != r.extents(0))
+      return r.refuse("which does not broadcast: input " + std::to_string(i) + " must have the shape of input 0");
   }
   return {};
 }
 
 std::string equal_types(Rewrite& r) {
-  return have_one_type(r, {0, 1}) ? std::string() : r.refuse("which has one type for both inputs");
+  return have_one_type(r, {0, 1}) ? std::string()
+                                  : r.refuse("which has one type for both inputs, and here they have two");
 }
 
 std::string attention_24(Rewrite& r) {
-  if (r.node.input(6)) return r.refuse("which has no nonpad_kv_seqlen");
+  if (r.node.input(6)) return r.refuse("which has no input nonpad_kv_seqlen");
   r.node.drop_inputs(6);
   if (!r.node.input(3)) return {};
-  if (r.node.number("is_causal", 0) != 0) return r.refuse("which has either a mask or is_causal");
+  if (r.node.number("is_causal", 0) != 0)
+    return r.refuse("which has either a mask or is_causal, and this node has both");
   const Ints keys = r.extents(1), mask = r.extents(3);
   int64_t total = keys.at(keys.size() - 2);
   if (r.node.input(4)) total += r.extents(4).at(2);
-  if (mask.empty() || mask.back() != total) return r.refuse("whose mask covers every key");
+  if (mask.empty() || mask.back() != total)
+    return r.refuse("whose mask covers every key: its last extent must be " + std::to_string(total));
   return {};
 }
 
@@ -179,7 +188,9 @@ std::string bit_shift_28(Rewrite& r) {
     return r.refuse(
         "which does not define shifts by all bits or more; the amounts must be constants so that they can be checked");
   for (const double amount : numbers(amounts)) {
-    if (amount < 0 || amount >= bits) return r.refuse("which does not define shifts by all bits or more");
+    if (amount < 0 || amount >= bits)
+      return r.refuse("which does not define shifts by all bits or more, and input 1 has an amount outside 0 to " +
+                      std::to_string(bits - 1));
   }
   return {};
 }
@@ -188,13 +199,14 @@ std::string mod_28(Rewrite& r) {
   const bp_dtype_t dtype = r.node.input(0).value.dtype();
   const bool is_real =
       dtype == BP_DTYPE_FLOAT || dtype == BP_DTYPE_DOUBLE || dtype == BP_DTYPE_FLOAT16 || dtype == BP_DTYPE_BFLOAT16;
-  if (is_real && r.node.number("fmod", 0) == 0) return r.refuse("which divides only integers with fmod 0");
+  if (is_real && r.node.number("fmod", 0) == 0)
+    return r.refuse("which divides only integers with fmod 0, and here the inputs are floating-point numbers");
   return {};
 }
 
 std::string grid_sample_20(Rewrite& r) {
   const std::string mode = r.node.text("mode", "linear");
-  if (r.rank(0) != 4) return r.refuse("which needs 4 dimensions, not " + std::to_string(r.rank(0)));
+  if (r.rank(0) != 4) return r.refuse("whose input X has 4 dimensions, not " + std::to_string(r.rank(0)));
   if (mode == "linear") r.node.set("mode", std::string("bilinear"));
   if (mode == "cubic") r.node.set("mode", std::string("bicubic"));
   return {};
@@ -203,7 +215,9 @@ std::string grid_sample_20(Rewrite& r) {
 std::string reshape_14(Rewrite& r) {
   if (r.node.number("allowzero", 0) != 0) {
     const auto shape = r.ints(1);
-    if (!shape || std::find(shape->begin(), shape->end(), 0) != shape->end()) return r.refuse("which has no allowzero");
+    if (!shape || std::find(shape->begin(), shape->end(), 0) != shape->end()) {
+      return r.refuse("which has no allowzero: the shape must be a constant without 0");
+    }
   }
   r.node.erase("allowzero");
   return {};
@@ -211,7 +225,7 @@ std::string reshape_14(Rewrite& r) {
 
 std::string shape_15(Rewrite& r) {
   const int64_t rank = r.rank(0), start = r.node.number("start", 0), end = r.node.number("end", rank);
-  if ((start != 0 && start > -rank) || (end < rank)) return r.refuse("which has no start and end");
+  if ((start != 0 && start > -rank) || (end < rank)) return r.refuse("which has no attributes start and end");
   r.node.erase("start");
   r.node.erase("end");
   return {};
@@ -224,14 +238,17 @@ std::string softmax_13(Rewrite& r) {
   int64_t axis = r.node.number("axis", -1);
   if (axis < 0) axis += rank;
   if (rank > 0 && !is_all(Ints(extents.begin() + axis + 1, extents.end()), 1))
-    return r.refuse("which works on all dimensions from its axis on");
-  if (rank == 0) return r.refuse("which has no scalars");
+    return r.refuse("which works on all dimensions from its axis on: those after axis " + std::to_string(axis) +
+                    " must have extent 1");
+  if (rank == 0) return r.refuse("which does not accept scalars");
   r.node.set("axis", axis);
   return {};
 }
 
 std::string per_tensor(Rewrite& r) {
-  if (r.rank(1) != 0) return r.refuse("which has one scale for the whole tensor");
+  if (r.rank(1) != 0)
+    return r.refuse("which has one scale for the whole tensor, and here the scale has rank " +
+                    std::to_string(r.rank(1)));
   r.node.erase("axis");
   return {};
 }
@@ -239,19 +256,21 @@ std::string per_tensor(Rewrite& r) {
 // ---- counts of operands --------------------------------------------------------------------------------------------
 
 std::string batch_normalization_15(Rewrite& r) {
-  return have_one_type(r, {0, 1, 2}) ? std::string() : r.refuse("whose scale and bias have the data's type");
+  return have_one_type(r, {0, 1, 2}) ? std::string()
+                                     : r.refuse("whose scale and bias have the data's type, unlike those of this node");
 }
 
 std::string batch_normalization_14(Rewrite& r) {
-  if (!have_one_type(r, {0, 3, 4})) return r.refuse("whose mean and variance have the data's type");
-  if (r.node.number("training_mode", 0) != 0) return r.refuse("whose training mode differs");
+  if (!have_one_type(r, {0, 3, 4}))
+    return r.refuse("whose mean and variance have the data's type, unlike those of this node");
+  if (r.node.number("training_mode", 0) != 0) return r.refuse("whose training mode differs: training_mode must be 0");
   r.node.erase("training_mode");
   r.node.outputs.resize(1);
   return {};
 }
 
 std::string dropout_10(Rewrite& r) {
-  if (r.wants_output(1)) return r.refuse("whose mask has the data's type");
+  if (r.wants_output(1)) return r.refuse("whose mask has the data's type, and here output 1, the mask, is bool");
   return {};
 }
 
@@ -266,7 +285,7 @@ std::string gemm_11(Rewrite& r) {
 }
 
 std::string max_pool_8(Rewrite& r) {
-  if (r.wants_output(1)) return r.refuse("which has no indices");
+  if (r.wants_output(1)) return r.refuse("which has no output Indices");
   r.node.erase("storage_order");
   return {};
 }
@@ -274,14 +293,19 @@ std::string max_pool_8(Rewrite& r) {
 // ---- inputs that were attributes -----------------------------------------------------------------------------------
 
 std::string clip_13(Rewrite& r) {
-  // Where the bounds contradict each other, the newer form returns the upper one, and the older ones say nothing.
+  // If min is greater than max, the newer form returns max, and the older forms do not define the result.
   if (is_greater(r, 1, 2)) r.node.inputs[1] = r.node.inputs[2];
   return {};
 }
 
 std::string clip_11(Rewrite& r) {
   const auto least = number(r, 1, -FLT_MAX), most = number(r, 2, FLT_MAX);
-  if (!least || !most) return r.refuse("whose bounds are constants of type FLOAT");
+  if (!least || !most) {
+    const Value bound = r.node.input(!least ? 1 : 2).value;
+    return r.refuse(std::string("whose bounds are constants of type FLOAT, and here ") + (!least ? "min" : "max") +
+                    (bound.weight() == nullptr ? " is not a constant"
+                                               : " is " + std::string(backplane::view::dtype_name(bound.dtype()))));
+  }
   r.node.drop_inputs(1);
   r.node.set("min", std::vector<float>{*least});
   r.node.set("max", std::vector<float>{*most});
@@ -294,7 +318,8 @@ std::string dropout_12(Rewrite& r) {
   const Operand training = r.node.input(2);
   if (training.value) {
     const auto mode = backplane::sdk::weight_elements<uint8_t>(training.value, BP_DTYPE_BOOL);
-    if (!mode || mode->size() != 1 || mode->front() != 0) return r.refuse("which is not for training");
+    if (!mode || mode->size() != 1 || mode->front() != 0)
+      return r.refuse("which is not for training: training_mode must be a constant false");
   }
   r.node.drop_inputs(1);
   r.node.erase("seed");
@@ -304,14 +329,14 @@ std::string dropout_12(Rewrite& r) {
 }
 
 std::string pad_19(Rewrite& r) {
-  if (r.node.text("mode", "constant") == "wrap") return r.refuse("which does not wrap");
+  if (r.node.text("mode", "constant") == "wrap") return r.refuse("which has no mode wrap");
   return {};
 }
 
 std::string pad_18(Rewrite& r) {
   if (const auto axes = r.ints(3)) {
     const auto pads = r.ints(1);
-    if (!pads || pads->size() != 2 * axes->size()) return r.refuse(kNeedsConstant);
+    if (!pads || pads->size() != 2 * axes->size()) return r.refuse(needs_constant(1));
     const auto rank = static_cast<size_t>(r.rank(0));
     Ints all(2 * rank);
     for (size_t i = 0; i < axes->size(); ++i) {
@@ -324,7 +349,7 @@ std::string pad_18(Rewrite& r) {
     r.node.inputs[1] = {
         {}, &r.onnx_model.add_constant(BP_DTYPE_INT64, {static_cast<int64_t>(all.size())}, std::move(bytes))};
   } else if (r.node.input(3)) {
-    return r.refuse(kNeedsConstant);
+    return r.refuse(needs_constant(3));
   }
   r.node.drop_inputs(3);
   return {};
@@ -332,8 +357,8 @@ std::string pad_18(Rewrite& r) {
 
 std::string pad_11(Rewrite& r) {
   const auto value = number(r, 2, 0);
-  if (!value) return r.refuse("whose padding value is a constant of type FLOAT");
-  if (!to_attribute(r, 1, "pads")) return r.refuse(kNeedsConstant);
+  if (!value) return r.refuse("whose padding value, input 2 of this node, is a constant of type FLOAT");
+  if (!to_attribute(r, 1, "pads")) return r.refuse(needs_constant(1));
   r.node.drop_inputs(1);
   r.node.set("value", std::vector<float>{*value});
   r.node.find("value")->type = BP_ATTR_FLOAT;
@@ -343,9 +368,9 @@ std::string pad_11(Rewrite& r) {
 std::string reduce_axes(Rewrite& r) {
   const bool keeps = r.node.number("noop_with_empty_axes", 0) != 0;
   const auto axes = r.ints(1);
-  if (r.node.input(1) && !axes) return r.refuse(kNeedsConstant);
+  if (r.node.input(1) && !axes) return r.refuse(needs_constant(1));
   const bool none = !axes || axes->empty();
-  if (none && keeps) return r.refuse("which has no noop_with_empty_axes");
+  if (none && keeps) return r.refuse("which has no noop_with_empty_axes: without axes it reduces all dimensions");
   r.node.erase("noop_with_empty_axes");
   r.node.drop_inputs(1);
   if (!none) r.node.set("axes", *axes);
@@ -354,9 +379,11 @@ std::string reduce_axes(Rewrite& r) {
 
 std::string slice_10(Rewrite& r) {
   const auto steps = r.ints(4);
-  if (r.node.input(4) && (!steps || !is_all(*steps, 1))) return r.refuse("which has no steps");
-  if (!to_attribute(r, 1, "starts") || !to_attribute(r, 2, "ends") || !to_attribute(r, 3, "axes"))
-    return r.refuse(kNeedsConstant);
+  if (r.node.input(4) && (!steps || !is_all(*steps, 1)))
+    return r.refuse("which has no steps: input 4 must be omitted or a constant 1 for each axis");
+  if (!to_attribute(r, 1, "starts")) return r.refuse(needs_constant(1));
+  if (!to_attribute(r, 2, "ends")) return r.refuse(needs_constant(2));
+  if (!to_attribute(r, 3, "axes")) return r.refuse(needs_constant(3));
   r.node.drop_inputs(1);
   return {};
 }
@@ -374,21 +401,21 @@ std::string split_18(Rewrite& r) {
 }
 
 std::string split_13(Rewrite& r) {
-  if (!to_attribute(r, 1, "split")) return r.refuse(kNeedsConstant);
+  if (!to_attribute(r, 1, "split")) return r.refuse(needs_constant(1));
   r.node.drop_inputs(1);
   return {};
 }
 
 // For Squeeze and Unsqueeze.
 std::string squeeze_13(Rewrite& r) {
-  if (!to_attribute(r, 1, "axes")) return r.refuse(kNeedsConstant);
+  if (!to_attribute(r, 1, "axes")) return r.refuse(needs_constant(1));
   r.node.drop_inputs(1);
   return {};
 }
 
 std::string top_k_10(Rewrite& r) {
   const auto k = r.ints(1);
-  if (!k || k->size() != 1) return r.refuse(kNeedsConstant);
+  if (!k || k->size() != 1) return r.refuse(needs_constant(1));
   r.node.drop_inputs(1);
   r.node.set("k", k->front());
   return {};
@@ -398,7 +425,7 @@ std::string dft_20(Rewrite& r) {
   int64_t axis = -2;
   if (r.node.input(2)) {
     const auto given = r.ints(2);
-    if (!given || given->size() != 1) return r.refuse(kNeedsConstant);
+    if (!given || given->size() != 1) return r.refuse(needs_constant(2));
     axis = given->front();
   }
   r.node.drop_inputs(2);
@@ -416,7 +443,7 @@ std::string resize_19(Rewrite& r) {
 
 std::string resize_18(Rewrite& r) {
   if (r.node.number("antialias", 0) != 0) return r.refuse("which has no antialias");
-  if (r.node.find("axes") != nullptr) return r.refuse("which has no axes");
+  if (r.node.find("axes") != nullptr) return r.refuse("which has no attribute axes");
   if (r.node.input(3) && r.node.text("keep_aspect_ratio_policy", "stretch") != "stretch")
     return r.refuse("which has no keep_aspect_ratio_policy");
   r.node.erase("antialias");
@@ -436,18 +463,21 @@ std::string resize_13(Rewrite& r) {
 std::string resize_11(Rewrite& r) {
   const std::string mode = r.node.text("mode", "nearest");
   const auto scales = r.floats(2);
-  if (!scales || scales->empty() || r.node.input(3)) return r.refuse("which needs constant scales");
+  if (!scales || scales->empty() || r.node.input(3))
+    return r.refuse("which needs constant scales, and here the scales are computed or sizes are given instead");
   if (mode == "cubic") return r.refuse("which has no cubic mode");
   if (r.node.text("coordinate_transformation_mode", "half_pixel") != "asymmetric")
-    return r.refuse("which only has asymmetric coordinates");
+    return r.refuse("which only has asymmetric coordinates, and here coordinate_transformation_mode is another");
   if (mode == "nearest") {
-    // The older form does not state how it rounds; libraries do it as the loader assumes when it upgrades that form.
+    // The older form does not define how coordinates are rounded. Libraries are assumed to round as the loader does
+    // when it upgrades that form.
     const std::string nearest = r.node.text("nearest_mode", "round_prefer_floor");
     const bool grows = std::any_of(scales->begin(), scales->end(), [](float scale) { return scale > 1; });
     const bool shrinks = std::any_of(scales->begin(), scales->end(), [](float scale) { return scale < 1; });
     if (grows && shrinks) return r.refuse("which either enlarges or shrinks, but not both");
     if (nearest != (shrinks ? "ceil" : "floor"))
-      return r.refuse("which rounds down where it enlarges, and up where it shrinks");
+      return r.refuse("which rounds down where it enlarges, and up where it shrinks, and here nearest_mode is " +
+                      nearest);
   }
   if (r.node.number("exclude_outside", 0) != 0) return r.refuse("which has no exclude_outside");
   for (const char* const name :
@@ -460,14 +490,14 @@ std::string resize_11(Rewrite& r) {
 std::string resize_10(Rewrite& r) {
   const auto scales = r.floats(1);
   if (!scales || std::any_of(scales->begin(), scales->end(), [](float scale) { return scale < 1; }))
-    return r.refuse("which only enlarges");
+    return r.refuse("which only enlarges: the scales must be constants of at least 1");
   r.node.op = "Upsample";
   return {};
 }
 
 std::string upsample_9(Rewrite& r) {
   const auto scales = r.floats(1);
-  if (!scales) return r.refuse(kNeedsConstant);
+  if (!scales) return r.refuse(needs_constant(1));
   r.node.drop_inputs(1);
   r.node.set("scales", *scales);
   return {};

@@ -33,15 +33,16 @@ class Rewrite {
   const Step& step;
 };
 
-// Changes nothing: the older form has one attribute more, whose default has the same meaning.
+// Changes nothing: the older form has an attribute that the newer form lacks, and means the same with its default.
 std::string unchanged(Rewrite&);
 // Removes the step's attribute; refuses if its value is not the neutral one.
 std::string drop(Rewrite&);
 // Removes the step's attribute whatever its value, because every value allows the results of the older form.
 std::string ignore(Rewrite&);
-// Replaces negative numbers in the attributes `axis` and `axes`, which count from the last dimension, and sorts the
-// axes that Unsqueeze inserts.
+// Replaces negative axes, which count from the last dimension, by the equivalent non-negative ones in the attributes
+// `axis` and `axes`. Sorts the axes that Unsqueeze inserts.
 std::string positive_axes(Rewrite&);
+// Refuses inputs of different shapes.
 std::string equal_shapes(Rewrite&);
 // Refuses inputs 0 and 1 of different types.
 std::string equal_types(Rewrite&);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Backplane's own ONNXIFI library as a vendor's.
+// Tests Backplane's own ONNXIFI library in the role of a vendor's library.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -64,7 +64,7 @@ std::vector<float> results(const Environment& env, const Model& model, const std
   return values(exec.output(0));
 }
 
-// Options that run the backend in a process of its own, with the strict sandbox. That forbids starting programs, so the
+// Options that run the backend in a process of its own, with the strict sandbox. It forbids starting programs, so the
 // loader in the library uses Backplane's plugins without a probe.
 std::map<std::string, std::string> isolated() {
   return {{"loader.isolate", "onnxifi"}, {"loader.isolate_paths", BACKPLANE_BUILD_DIR}};

@@ -75,8 +75,8 @@ std::vector<std::string> system_folders(const char* configuration) {
   return folders;
 }
 
-// Returns the first of these that is world-writable: the library, its folder, the folder of the link that leads to it;
-// empty if there is none.
+// Returns the first world-writable path of these: the library, its folder, the folder of the link that leads to it.
+// Returns an empty string if none is world-writable.
 std::string writable_by_all(const fs::path& path) {
   std::error_code error;
   const fs::path file = fs::canonical(path, error);

@@ -73,7 +73,7 @@ uint32_t reason_of(onnxStatus status) {
 
 backplane::sdk::Error error_of(onnxStatus status, std::string_view call) {
   const Row* const row = find(status);
-  // SUCCESS or FALLBACK comes here only from a function that must not return it.
+  // Callers pass SUCCESS or FALLBACK only if `call` must not return it.
   const bp_status_t code = row == nullptr || row->error == BP_OK ? BP_INTERNAL : row->error;
   std::string text = std::string(call) + " of the ONNXIFI library returned " + status_name(status);
   if (code == BP_DEVICE_LOST) return backplane::sdk::Error::device_lost(std::move(text), status);

@@ -27,7 +27,9 @@ std::string conv_transpose_11(Rewrite& r) {
     const int64_t reach = (kernel[i + 2] - 1) * at(r.node, "dilations", i, 1) + 1;
     const int64_t whole = at(r.node, "strides", i, 1) * (in[i + 2] - 1) + at(r.node, "output_padding", i, 0) + reach;
     const int64_t cut = whole - out[i + 2];
-    if (cut < 0) return r.refuse("which has no output beyond the last window");
+    if (cut < 0)
+      return r.refuse("which has no output beyond the last window, and here there are " + std::to_string(-cut) +
+                      " elements in spatial dimension " + std::to_string(i));
     pads[i] = how == "SAME_UPPER" ? cut / 2 : cut - cut / 2;
     pads[dims + i] = cut - pads[i];
   }
@@ -56,7 +58,8 @@ std::string pool_22(Rewrite& r) {
     r.node.set("ceil_mode", int64_t{0});
     return {};
   }
-  return is_ceil ? std::string() : r.refuse("which has windows that begin in the padding");
+  return is_ceil ? std::string()
+                 : r.refuse("which has windows that begin in the padding, unlike this node with ceil_mode");
 }
 
 void drop_overridden_pads(OnnxNode& node) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps of downgrade.cpp for windows of pools and transposed convolutions, whose older forms place them differently.
+// Steps of downgrade.cpp for windows of pools and transposed convolutions, whose older forms place windows differently.
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@ namespace onnxifi_backend {
 // Writes out the padding that the newer form derives from `auto_pad` or `output_shape`: the older form swaps the begin
 // and the end of odd padding.
 std::string conv_transpose_11(Rewrite&);
-// Writes a pool so that its older forms, which count a last window that begins in the padding after the tensor, have
-// the same windows: with `ceil_mode` only where it adds windows, and none of them begins there. Refuses the pool if
-// that is impossible. `auto_pad` VALID becomes padding of zero, because its older descriptions disagree on `ceil_mode`.
+// Older forms of pools with `ceil_mode` also count a last window that begins in the padding after the tensor; the newer
+// form omits it. Sets `ceil_mode` to 0 where it adds no window, and refuses the pool if the older form would have other
+// windows. Replaces `auto_pad` VALID by padding of zero, because older descriptions of VALID disagree on `ceil_mode`.
 std::string pool_22(Rewrite&);
 
 // Removes the attribute `pads` if `auto_pad` determines the padding. ONNX does not allow both, so libraries may use
