@@ -149,7 +149,7 @@ TEST_F(ProgramCacheTest, ThePluginJudges) {
   EXPECT_EQ(story(env({{"partial.cache", "usable"}}), model()), "\"cache\":\"usable\"");
   EXPECT_EQ(story(env({{"partial.cache", "recompile"}}), model()), "\"cache\":\"stored\"");
   EXPECT_THAT(story(env({{"partial.cache", "recompile"}}), model()),
-              HasSubstr("\"cache_reason\":\"it is of compiler 1"));
+              HasSubstr("\"cache_reason\":\"it was compiled by version 1"));
 }
 
 TEST_F(ProgramCacheTest, DamagedEntriesAreCompiledAgain) {

@@ -24,10 +24,11 @@ class Builder {
  public:
   // `opsets` maps domains to versions; "" and "ai.onnx" mean the same domain.
   static Result<std::unique_ptr<Builder>> create(const std::map<std::string, uint32_t>& opsets);
-  // Creates a builder for the body of a control-flow node. This builder must outlive it.
+  // Creates a builder for the body of a control-flow node. This builder must outlive the new one.
   std::unique_ptr<Builder> create_body();
 
-  // Adds an owner of borrowed bytes. It lives as long as the model, or as the builder if no model was finished.
+  // Adds an owner of borrowed bytes. The owner lives as long as the model, or as the builder if `finish` never
+  // succeeds.
   Owner& add_owner();
 
   // Returns the symbol named `name`, for Type::dims; adds it if it is new. BP_NONE if `name` is empty.

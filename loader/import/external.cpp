@@ -21,15 +21,20 @@ bool lies_in(const fs::path& file, const fs::path& directory) {
 Result<const ExternalFiles::File*> ExternalFiles::open(std::string_view location) {
   if (const auto found = files_.find(location); found != files_.end()) return &found->second;
   const std::string name = "external data " + in_quotes(location);
-  if (location.empty()) return Status(BP_INVALID_MODEL, "external data without a location");
-  if (location.find('\0') != location.npos) return Status(BP_INVALID_MODEL, name + " is not a file name");
+  if (location.empty())
+    return Status(BP_INVALID_MODEL,
+                  "external data without a location, which must be a path relative to the model's directory");
+  if (location.find('\0') != location.npos)
+    return Status(BP_INVALID_MODEL, name + " is not a file name: it contains a zero byte");
   if (directory_.empty()) {
     return Status(BP_INVALID_MODEL,
                   name + " cannot be found: the model does not come from a path and no directory was given with it");
   }
   const fs::path relative(location);
   if (relative.is_absolute() || std::find(relative.begin(), relative.end(), "..") != relative.end()) {
-    return Status(BP_INVALID_MODEL, name + " is outside the model's directory; put the file next to the model");
+    return Status(BP_INVALID_MODEL,
+                  name + " is outside the model's directory: the location must be relative and without " +
+                      "'..'; put the file next to the model");
   }
   std::error_code error;
   const fs::path folder = fs::canonical(directory_, error);

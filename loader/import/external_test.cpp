@@ -74,7 +74,7 @@ TEST(Import, RefusesExternalDataElsewhere) {
       {{{"location", ""}}, BP_INVALID_MODEL, "without a location"},
       {{{"location", "w.bin"}, {"offset", "4"}}, BP_INVALID_MODEL, "truncated"},
       {{{"location", "w.bin"}, {"offset", "18446744073709551615"}}, BP_INVALID_MODEL, "offset"},
-      {{{"location", "w.bin"}, {"offset", "-8"}}, BP_INVALID_MODEL, "not a number"},
+      {{{"location", "w.bin"}, {"offset", "-8"}}, BP_INVALID_MODEL, "not a whole number"},
       {{{"location", "w.bin"}, {"length", "9"}}, BP_INVALID_MODEL, "needs 8 bytes and has 9"},
   };
   for (const Case& c : cases) {

@@ -22,7 +22,7 @@ namespace backplane::model {
 
 namespace {
 
-// Adds each of `source.weights` as a constant. It replaces the model's initializer or graph input of the same name.
+// Adds each of `source.weights` as a constant, which replaces the model's initializer or graph input of the same name.
 Status add_weights(Model& model, const Source& source) {
   Graph& graph = model.graph;
   for (const auto& [name, tensor] : source.weights) {
@@ -33,8 +33,10 @@ Status add_weights(Model& model, const Source& source) {
     if (value == graph.values.end() || (value->weight == BP_NONE && input == graph.inputs.end()))
       return {BP_NOT_FOUND, called + ": the model has neither an initializer nor an input of that name"};
     if (tensor.layout != BP_LAYOUT_DENSE || tensor.buffer.memory)
-      return {BP_UNSUPPORTED, called + ": it must be dense and in host memory"};
-    if (tensor.rank && !tensor.extents) return {BP_INVALID_ARGUMENT, called + ": its extents are missing"};
+      return {BP_UNSUPPORTED, called + " must be dense and in host memory"};
+    if (tensor.rank && !tensor.extents)
+      return {BP_INVALID_ARGUMENT,
+              called + " has rank " + std::to_string(tensor.rank) + ", but its pointer to extents is NULL"};
     const char* const bytes = static_cast<const char*>(tensor.buffer.address);
     BP_ASSIGN(Weight weight, borrow_weight(model, name, tensor.dtype, {tensor.extents, tensor.rank},
                                            bytes ? bytes + tensor.buffer.offset : nullptr, tensor.buffer.bytes));

@@ -19,14 +19,14 @@ struct Source {
   const void* bytes = nullptr;  // borrowed for the lifetime of the model
   uint64_t size = 0;
   int descriptor = -1;  // an open file; not closed
-  // The folder of external data. If it is empty, that of `path`; for `bytes` and `descriptor`, no external data is
-  // allowed then.
+  // The folder of external data. If empty, the folder of `path` is used, and a model from `bytes` or `descriptor` must
+  // not have external data.
   std::string directory;
-  // Weights passed separately. Each replaces the model's initializer or graph input of the same name; BP_NOT_FOUND if
-  // there is none. Borrowed like `bytes`.
+  // Weights passed separately, borrowed like `bytes`. Each replaces the model's initializer or graph input of the same
+  // name; if the model has neither, import fails with BP_NOT_FOUND.
   std::vector<std::pair<std::string, bp_tensor_t>> weights;
   ImportLimits limits;
-  bool exact = false;  // declared types that contradict the inferred ones, extents included, are BP_TYPE_MISMATCH
+  bool exact = false;  // fail with BP_TYPE_MISMATCH if a declared type or extent contradicts the inferred one
 };
 
 // Imports the source as a canonical graph. Thread-safe; blocks while reading files. Returns BP_RESOURCE_EXHAUSTED or

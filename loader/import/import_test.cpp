@@ -264,8 +264,8 @@ TEST(Import, LoopsReadWhatTheyCarryUnchangedFromOutside) {
   EXPECT_EQ(loop.outputs[2], loop.inputs[3]);
 }
 
-// A branch that is taken in every run becomes a part of the enclosing graph: also inside a branch of another If, and a
-// Loop.
+// A branch that is taken in every run becomes a part of the enclosing graph, also if its If is inside a branch of
+// another If or inside a Loop.
 TEST(Import, KnownConditionsSelectTheirBranch) {
   const auto branches = [](const std::string& yes, const std::string& no) {
     return Texts{graph_attribute("then_branch", yes), graph_attribute("else_branch", no)};
@@ -336,7 +336,7 @@ TEST(Import, CallsInASelectedBranchKeepTheirTypes) {
   }
 }
 
-// Exporters pass an initial value of another shape where the first iteration replaces it unread.
+// Some exporters pass an initial value of another shape, which the first iteration replaces without reading it.
 TEST(Import, TheInitialValueOfALoopMayHaveAnotherShape) {
   const std::string body = graph(
       {node("Neg", {"x"}, {"next"})},

@@ -36,8 +36,8 @@ Result<std::shared_ptr<const Mapping>> Mapping::open_canonical(const std::string
   how.flags = kFlags;
   how.resolve = RESOLVE_NO_SYMLINKS;
   auto descriptor = static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof how));
-  // Linux before 5.6 and some sandboxes lack openat2. Then only the file itself must not be a link: links to folders
-  // are followed.
+  // Linux before 5.6 and some sandboxes lack openat2. Without it, O_NOFOLLOW refuses a link only in place of the file
+  // itself: links in place of its folders are followed.
   if (descriptor < 0 && (errno == ENOSYS || errno == EPERM)) descriptor = ::open(path.c_str(), kFlags | O_NOFOLLOW);
   return map_and_close(descriptor, path);
 }

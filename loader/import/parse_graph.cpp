@@ -51,7 +51,8 @@ ValueId Parser::resolve(std::string_view name, Scope& scope) {
   if (const ValueId value = scope.names.find(name); value != BP_NONE) return value;
   Scope* owner = scope.outer;
   while (owner && owner->names.find(name) == BP_NONE) owner = owner->outer;
-  if (!owner) return declare(name, scope);  // the value has no producer: the checker reports the node that reads it
+  if (!owner)
+    return declare(name, scope);  // the value has no producer: passes/check.cpp reports the node that reads it
   const ValueId outer = resolve(name, *scope.outer);
   const ValueId value = declare(name, scope);
   scope.graph.values[value].outer = outer;
@@ -60,7 +61,7 @@ ValueId Parser::resolve(std::string_view name, Scope& scope) {
 
 void Parser::parse_graph(Reader reader, Graph& graph, Scope* outer, int depth) {
   namespace f = field::graph;
-  go_deeper(depth, kDepth, "graphs are");
+  go_deeper(depth, kDepth, "the model's graphs are");
   charge(kBytesOfGraph);
   Scope scope{graph, outer, {}};
   graph.parent = outer ? &outer->graph : nullptr;
@@ -107,7 +108,7 @@ void Parser::parse_graph(Reader reader, Graph& graph, Scope* outer, int depth) {
     const ValueId value = parse_value_info(input, scope, Names::kOwn, depth);
     if (value == BP_NONE) malformed("graph " + in_quotes(graph.name) + " has an input without a name");
     if (value < known)
-      malformed("graph " + in_quotes(graph.name) + " has two inputs " + in_quotes(graph.values[value].name));
+      malformed("graph " + in_quotes(graph.name) + " has two inputs named " + in_quotes(graph.values[value].name));
     graph.inputs.push_back(value);
   }
   for (const Reader& tensor : initializers) add_initializer(parse_tensor(tensor), scope);
@@ -155,7 +156,7 @@ void Parser::add_initializer(NamedWeight tensor, Scope& scope) {
   if (tensor.name.empty()) malformed("graph " + in_quotes(graph.name) + " has an initializer without a name");
   Value& value = graph.values[declare(tensor.name, scope)];
   if (value.weight != BP_NONE) {
-    malformed("graph " + in_quotes(graph.name) + " has two initializers " + in_quotes(tensor.name));
+    malformed("graph " + in_quotes(graph.name) + " has two initializers named " + in_quotes(tensor.name));
   }
   value.type = type_of(tensor.weight);
   value.weight = add_weight(graph, std::move(tensor.weight));
@@ -296,8 +297,8 @@ Attribute make_attribute(std::string_view name, uint32_t type, AttributeElements
       malformed("attribute " + in_quotes(name) + " has type " + std::to_string(type) + ", which ONNX does not know");
   }
   if (single && count != 1) {
-    malformed("attribute " + in_quotes(name) + " should hold one element of type " + std::to_string(type) +
-              " and holds " + std::to_string(count));
+    malformed("attribute " + in_quotes(name) + " of type " + std::to_string(type) +
+              " should hold one element of that type, and holds " + std::to_string(count));
   }
   return attribute;
 }
@@ -373,7 +374,7 @@ Attribute Parser::parse_attribute(Reader reader, Scope& scope, bool dense, int d
     }
   }
   charge(name.size() + elements.ints.size() * sizeof(int64_t) + elements.floats.size() * sizeof(float));
-  if (name.empty()) malformed("an attribute has no name");
+  if (name.empty()) malformed("an attribute of a node or function has no name");
   if (!reference.empty()) return {std::string(name), 0, std::vector<std::string>{std::string(reference)}};
   if (dense && name == "sparse_value") {
     name = "value";
@@ -384,7 +385,7 @@ Attribute Parser::parse_attribute(Reader reader, Scope& scope, bool dense, int d
 
 Type Parser::parse_type(Reader reader, int depth) {
   namespace f = field::type;
-  go_deeper(depth, kDepth, "types are");
+  go_deeper(depth, kDepth, "the model's types are");
   Type type;
   while (reader.next()) {
     if (!is_bytes(reader)) {

@@ -83,7 +83,8 @@ void Parser::parse_opset(Reader reader, std::map<std::string, uint32_t>& opsets)
   }
   if (domain == "ai.onnx") domain = "";
   if (version < 1 || version > INT32_MAX) {
-    malformed("opset version " + std::to_string(version) + " of " + std::string(domain_name(domain)) + " is invalid");
+    malformed("opset version " + std::to_string(version) + " of " + std::string(domain_name(domain)) +
+              " is invalid: it must be from 1 to 2147483647");
   }
   charge(128 + domain.size());  // a node of the std::map
   const auto [place, added] = opsets.emplace(domain, static_cast<uint32_t>(version));

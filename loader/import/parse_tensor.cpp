@@ -11,7 +11,8 @@ namespace {
 
 using wire::Reader;
 
-// The maximum size of a sparse tensor when dense, in bytes. Without it, a tiny file could demand any amount of memory.
+// The maximum size in bytes of a sparse tensor after its conversion to dense. Without this limit, a tiny file could
+// demand any amount of memory.
 constexpr uint64_t kDenseLimit = uint64_t{1} << 30;
 
 // The fields of a TensorProto before its data is located.
@@ -176,7 +177,8 @@ uint64_t read_number(const Message& message, std::string_view digits, uint64_t f
   uint64_t number = 0;
   for (const char c : digits) {
     if (c < '0' || c > '9' || number > (UINT64_MAX - 9) / 10) {
-      malformed(message.label() + ": the " + what + " of its external data is " + in_quotes(digits) + ", not a number");
+      malformed(message.label() + ": the " + what + " of its external data is " + in_quotes(digits) +
+                ", not a whole number of 64 bits");
     }
     number = number * 10 + static_cast<uint64_t>(c - '0');
   }
@@ -221,7 +223,7 @@ NamedWeight Parser::parse_tensor(Reader reader) {
   if (message.dtype == BP_DTYPE_STRING) {
     const uint64_t count = *element_count(message.dims);
     if (message.external || message.has_raw)
-      malformed(message.label() + " has raw or external data, which string tensors cannot have");
+      malformed(message.label() + " has raw or external data, but strings must be in string_data");
     if (message.strings.size() != count) {
       malformed(message.label() + " should hold " + counted(count, "string") + " but holds " +
                 std::to_string(message.strings.size()));
@@ -241,7 +243,7 @@ NamedWeight Parser::parse_tensor(Reader reader) {
     const uint64_t offset = read_number(message, message.offset, 0, "offset");
     const uint64_t rest = offset <= bytes.size() ? bytes.size() - offset : 0;
     const uint64_t length = read_number(message, message.length, need, "length");
-    expect_bytes(message, length, need, " by its external data's length");
+    expect_bytes(message, length, need, ", according to the length of its external data");
     if (offset > bytes.size() || length > rest) {
       malformed(message.label() + " is stored at offset " + std::to_string(offset) + " with " + std::to_string(length) +
                 " bytes in '" + (*opened)->path + "', which has " + std::to_string(bytes.size()) +
@@ -304,7 +306,8 @@ std::pair<Weight, Weight> Parser::parse_sparse_parts(Reader reader, std::vector<
     malformed(label + " has values but no indices");
   }
   if (values.weight.dims.size() != 1 || indices.weight.dtype != BP_DTYPE_INT64) {
-    malformed(label + " should have values of rank 1 and indices of type int64");
+    malformed(label + " should have values of rank 1 and indices of type int64, and has rank " +
+              std::to_string(values.weight.dims.size()) + " and type " + std::string(dtype_name(indices.weight.dtype)));
   }
   return {std::move(values.weight), std::move(indices.weight)};
 }
@@ -319,7 +322,8 @@ NamedWeight Parser::parse_sparse(Reader reader) {
   if (!count || dims.size() > BP_MAX_RANK)
     malformed(label + " has impossible extents: one is negative, their product is too large, or there are too many");
   if (width == 0)
-    malformed(label + " has data type " + std::string(dtype_name(values.dtype)) + "; store it as a dense tensor");
+    malformed(label + " has data type " + std::string(dtype_name(values.dtype)) +
+              ", which sparse tensors cannot have here; store it as a dense tensor");
   if (*count > kDenseLimit / width) malformed(label + " would be larger than 1 GiB when dense");
 
   const uint64_t entries = static_cast<uint64_t>(values.dims[0]);

@@ -11,8 +11,8 @@
 namespace backplane::onnxifi {
 namespace {
 
-// Whether this library was opened as a vendor's library, libonnxifi-NAME.so. Backend onnxifi does that, and the library
-// must then not use that backend in turn.
+// Whether this library was opened as a vendor's library, libonnxifi-NAME.so. Backend onnxifi opens libraries of such
+// names; this library must then not use backend onnxifi in turn.
 bool is_vendor_library() {
   static const char kHere = 0;
   Dl_info info{};
@@ -26,8 +26,8 @@ EnvironmentOptions environment_options() {
   options.options["loader.contradictions"] = "refused";  // ONNXIFI has a status for them
   if (is_vendor_library()) {
     options.options["loader.disable"] = "onnxifi";
-    // The process that opened this library may be in a sandbox that forbids the child process of a probe. It is then
-    // itself isolated, so a backend that crashes ends only this process.
+    // The process that opened this library may be in a sandbox that forbids the child process of a probe. Such a
+    // process is isolated itself, so a backend that crashes ends only that process.
     options.options["loader.probe"] = "if_possible";
   }
   return options;

@@ -19,8 +19,8 @@ class BackendId {
   // The kinds of memory that the device can use without a copy, ONNXIFI_MEMORY_TYPE_*. Opens the device.
   onnxBitfield memory_types() const;
 
-  // `acquire` counts how often onnxGetBackendIDs returned the id. `release` lowers the count, or returns false if it is
-  // 0.
+  // `acquire` counts how often onnxGetBackendIDs returned the id. `release` lowers the count; it returns false if the
+  // count is 0.
   void acquire() { ++acquired_; }
   bool release();
   bool acquired() const { return acquired_ != 0; }

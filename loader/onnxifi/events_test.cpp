@@ -275,7 +275,7 @@ TEST(Release, WaitsForRunsWhileOthersCall) {
   EXPECT_EQ(onnxReleaseBackendID(id), ONNXIFI_STATUS_SUCCESS);
 }
 
-// A thread that is cancelled while it waits ends when the wait does.
+// A thread that is cancelled during onnxWaitEvent ends only after the wait has ended.
 TEST(Wait, DefersCancellation) {
   const onnxBackendID id = null_device();
   onnxBackend backend = nullptr;

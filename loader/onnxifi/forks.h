@@ -7,9 +7,9 @@
 
 namespace backplane::onnxifi {
 
-// Records that this process uses the library from now on. The library calls it before it looks for devices.
+// Records that this process uses the library from now on. Called before the library looks for devices.
 void start_use();
-// Whether this process is a fork of one that had called start_use.
+// Whether this process was forked from a process that had called start_use.
 bool is_forked();
 
 // The lock of all tables of handles. A fork waits for it, so that no thread holds it in the child.

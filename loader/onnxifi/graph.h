@@ -22,7 +22,7 @@ class Graph {
   // Sets the memory for later runs. If this throws, no memory is set.
   void set_io(const std::vector<Described>& inputs, const std::vector<Described>& outputs);
   void unset_io();
-  // Submits a run that starts when `before` is signalled, or at once if that is null. Returns the event that is
+  // Submits a run that starts when `before` is signalled, or at once if `before` is null. Returns the event that is
   // signalled when the run ends. Throws UNIDENTIFIED_NAME if no memory is set.
   std::shared_ptr<Event> run(std::shared_ptr<const Event> before);
   // set_io and run in one step: the run uses this memory, whatever other threads set.
@@ -67,7 +67,7 @@ class Graph {
     std::shared_ptr<Event> after, last;
     uint64_t runs = 0;   // number of runs started
     Semaphore ended;     // counts the runs that have ended or failed
-    Semaphore finished;  // counts the runs after which the exec accepts another; a value fails if its run did
+    Semaphore finished;  // counts the runs after which the exec is free; the value of a failed run fails
     Exec exec;
   };
 
@@ -88,7 +88,7 @@ class Graph {
   const Environment environment_;
   const Device device_;
   const Session session_;
-  // A flight has a thread. More runs than this wait in the queue for one of them to end.
+  // Each flight has a thread, so their number is limited. Further runs wait in the queue until one in flight ends.
   static constexpr size_t kMostInFlight = 32;
 
   // `ended` takes this lock only if runs are queued: the thread that submitted the run often still holds the lock.
@@ -99,7 +99,7 @@ class Graph {
   std::atomic<size_t> in_flight_{0};  // number of runs submitted that have not ended
   std::atomic<size_t> pending_{0};    // number of runs in flight or queued; the graph lives until it is 0
   std::vector<std::unique_ptr<Flight>> flights_;
-  std::unique_ptr<Flight> spare_;  // checks memory while all others are busy
+  std::unique_ptr<Flight> spare_;  // set_io checks memory with it while all other flights are busy
   std::vector<bp_point_t> waits_;  // of the run that is being submitted
 };
 

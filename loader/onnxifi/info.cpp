@@ -77,7 +77,8 @@ std::string model_in(int ir_version, std::string_view domain, int opset) {
   return model + field(7, graph);
 }
 
-// A model y = op(x) or y = op(x, x), with tensors [outer, inner]; an empty text is an extent of 2, others are symbols.
+// A model y = op(x) or y = op(x, x), with tensors [outer, inner]; an empty text stands for extent 2, others are
+// symbols.
 std::string model_of(std::string_view op, int operands, std::string_view outer, std::string_view inner) {
   const auto extent = [](std::string_view symbol) { return field(1, symbol.empty() ? field(1, 2) : field(2, symbol)); };
   const std::string type = field(1, field(1, BP_DTYPE_FLOAT) + field(2, extent(outer) + extent(inner)));
@@ -89,8 +90,8 @@ std::string model_of(std::string_view op, int operands, std::string_view outer, 
   return field(1, 8) + field(8, field(1, "") + field(2, 13)) + field(7, graph);
 }
 
-// The capabilities for symbolic extents that the device supports in at least one of the operators below. The loader
-// handles sizes that become known in a run wherever the device takes symbols.
+// The capabilities for symbolic extents that the device supports in at least one of the operators below. Where a device
+// supports symbolic extents, the loader also handles extents that become known only in a run.
 onnxBitfield symbols_of(const BackendId& id) {
   onnxBitfield result = 0;
   const auto runs = [&](const std::string& model) {
@@ -106,7 +107,7 @@ onnxBitfield symbols_of(const BackendId& id) {
   return result;
 }
 
-// The IR versions that the loader reads. The newest is that of an imported model, whatever the model's own version is.
+// The IR versions that the loader reads. An imported model has the newest of them, whatever version its file has.
 std::string ir_versions(const Environment& environment) {
   constexpr uint32_t kFirst = 3;  // the IR version of ONNX 1.0
   const uint32_t last = environment.parse(model_in(8, "", 13)).graph().raw()->ir_version;

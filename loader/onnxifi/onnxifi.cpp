@@ -120,7 +120,7 @@ std::shared_ptr<const Weights> copy_weights(std::vector<Described> described) {
 // itself come before those of descriptors and properties, but after those of pointers.
 Model parse_with(const Environment& environment, const uint64_t* properties, size_t bytes, const void* model,
                  uint32_t count, const onnxTensorDescriptorV1* descriptors) {
-  // Old clients pass the number of the model's own weights without descriptors.
+  // Old clients pass no descriptors and, as `count`, the number of the model's own initializers.
   if (descriptors == nullptr && count != 0 && !has_initializers(bytes, model))
     throw Failure{ONNXIFI_STATUS_INVALID_POINTER};
   const bool has_descriptors = descriptors != nullptr && count != 0;
@@ -316,8 +316,7 @@ onnxStatus onnxReleaseGraph(onnxGraph graph) {
   return fenced([&]() -> onnxStatus {
     const std::shared_ptr<Graph> released = remove<Graph>(graph);
     if (released == nullptr) return ONNXIFI_STATUS_INVALID_GRAPH;
-    if (!is_forked())
-      released->wait_for_runs();  // here, as a call of another thread may keep the graph a little longer
+    if (!is_forked()) released->wait_for_runs();  // not in the destructor, which another thread's call may delay
     return ONNXIFI_STATUS_SUCCESS;
   });
 }

@@ -130,7 +130,7 @@ class OnnxifiOpenCl : public ::testing::Test {
   std::vector<cl_mem> buffers_;
 };
 
-TEST_F(OnnxifiOpenCl, UsesTheProgramsBuffersBesideHostMemory) {
+TEST_F(OnnxifiOpenCl, UsesTheProgramsBuffersAndHostMemory) {
   onnxBitfield types = 0;
   size_t size = sizeof types;
   ASSERT_EQ(onnxGetBackendInfo(id_, ONNXIFI_BACKEND_MEMORY_TYPES, &types, &size), ONNXIFI_STATUS_SUCCESS);

@@ -133,8 +133,8 @@ TEST_F(Onnxifi, RefusesWrongFences) {
   EXPECT_EQ(onnxInitEvent(backend_, nullptr), ONNXIFI_STATUS_INVALID_POINTER);
 }
 
-// ONNXIFI has no descriptors of bool tensors, so a graph cannot have them as inputs or outputs. Between nodes they are
-// accepted.
+// ONNXIFI has no descriptors of bool tensors, so a graph cannot have them as inputs or outputs. Between nodes, bool
+// tensors are accepted.
 TEST_F(Onnxifi, RefusesInputsAndOutputsWithoutADescriptor) {
   const auto dims = {Dim(3)};
   const auto compared = [&](bool is_output) {

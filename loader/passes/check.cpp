@@ -47,7 +47,7 @@ void drop_omitted(Operands& values, size_t least, const std::vector<ops::Formal>
 }
 
 Status check_counts(Node& node) {
-  // Both of the inputs that Loop needs are optional.
+  // Keeps the required number of inputs, even omitted ones: Loop has two, and both may be omitted.
   drop_omitted(node.inputs, node.schema ? node.schema->min_inputs : 0, node.schema ? &node.schema->inputs : nullptr);
   drop_omitted(node.outputs, 0, node.schema ? &node.schema->outputs : nullptr);
   if (!node.schema) return {};
@@ -121,13 +121,18 @@ class Checker {
   }
 
   Status check_model() {
-    if (functions_.size() < model_.functions.size()) {
-      return Status(BP_INVALID_MODEL, "two of the model's functions have the same domain, name and overload");
+    std::set<FunctionKey> seen;
+    for (const Function& f : model_.functions) {
+      if (!seen.emplace(f.domain, f.name, f.overload).second)
+        return Status(BP_INVALID_MODEL, "two of the model's functions have the same domain, name and overload: " +
+                                            std::string(domain_name(f.domain)) + ", " + in_quotes(f.name) + " and " +
+                                            in_quotes(f.overload));
     }
     BP_TRY(check_ir_version());
     BP_TRY(check_opsets(model_.opsets));
     BP_TRY(check_graph(model_.graph, model_.opsets, false));
-    if (model_.graph.outputs.empty()) return Status(BP_INVALID_MODEL, "the graph has no outputs");
+    if (model_.graph.outputs.empty())
+      return Status(BP_INVALID_MODEL, "graph " + in_quotes(model_.graph.name) + " has no outputs");
     for (Function& function : model_.functions) {
       const std::string name = "function " + in_quotes(function.name);
       if (Status status = check_function(function); !status.ok()) return std::move(status).context(name);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replaces Gradient nodes in two stages. `bind` turns the names in a Gradient's attributes into data flow: the node's
 // inputs become the tensors named by `xs` and `y`, and the attributes are removed. If the tensors passed to the node
-// are not those that `xs` and `zs` name, its inputs become those passed for `xs`, and a y computed from what was
-// passed. `expand` then replaces each Gradient with nodes that compute it. If y depends on another Gradient, that one
-// is expanded in an earlier round.
+// are not those that `xs` and `zs` name, `bind` copies the nodes that compute y, so that the copies compute y from the
+// tensors passed; the node's inputs become the tensors passed for `xs`, and that y. `expand` then replaces each
+// Gradient with nodes that compute it. If y depends on another Gradient, the other one is expanded in an earlier round.
 #include "passes/gradient.h"
 
 #include <algorithm>
@@ -85,8 +85,8 @@ class Differentiation {
       BP_TRY(expand_round(is_done));
       if (is_done) return {};
     }
-    return Status(BP_UNSUPPORTED,
-                  "its Gradient nodes are nested deeper than " + std::to_string(kMaxRounds) + "; use fewer");
+    return Status(BP_UNSUPPORTED, "Gradient nodes depend on each other more than " + std::to_string(kMaxRounds) +
+                                      " levels deep; use fewer levels");
   }
 
  private:
@@ -101,8 +101,8 @@ class Differentiation {
 
   Status spend(const Node& node, size_t nodes) {
     if ((work_ += nodes) <= kMaxWork) return {};
-    return unsupported(
-        node, "the gradients of this model take more than " + std::to_string(kMaxWork) + " steps to expand; use fewer");
+    return unsupported(node, "the gradients of this model take more than " + std::to_string(kMaxWork) +
+                                 " steps to expand; use fewer Gradient nodes or a smaller graph between xs and y");
   }
 
   Status bind() {
@@ -164,10 +164,13 @@ class Differentiation {
         if (*list == 'x') named.xs = named.values.size();
       }
       BP_TRY(add("y", node.attr("y", ""), named.y));
-      if (node.inputs.size() != named.values.size() || node.outputs.size() > named.xs) {
-        return invalid(node, counted(node.inputs.size(), "input") + " and " + counted(node.outputs.size(), "output") +
-                                 " where xs and zs name " + std::to_string(named.values.size()) + " and xs " +
-                                 std::to_string(named.xs));
+      if (node.inputs.size() != named.values.size()) {
+        return invalid(node, "has " + counted(node.inputs.size(), "input") + ", but xs and zs name " +
+                                 counted(named.values.size(), "tensor"));
+      }
+      if (node.outputs.size() > named.xs) {
+        return invalid(
+            node, "has " + counted(node.outputs.size(), "output") + ", but xs names " + counted(named.xs, "tensor"));
       }
       for (size_t i = 0; i < node.inputs.size(); ++i) {
         if (node.inputs[i] == BP_NONE) return invalid(node, "input " + std::to_string(i) + " is left out");
@@ -177,8 +180,9 @@ class Differentiation {
         }
         if (i < named.xs &&
             !(carries(graph_.values[node.inputs[i]].type) && carries(graph_.values[named.values[i]].type))) {
-          return invalid(node, "input " + std::to_string(i) + " or " + in_quotes(graph_.values[named.values[i]].name) +
-                                   ", which xs names for it, is not a floating-point tensor");
+          return invalid(node, "input " + std::to_string(i) + ", or the tensor " +
+                                   in_quotes(graph_.values[named.values[i]].name) +
+                                   " that xs names for this input, is not a floating-point tensor");
         }
       }
       all.push_back(std::move(named));
@@ -193,7 +197,7 @@ class Differentiation {
       for (size_t i = 0; i < named.xs; ++i) held_.emplace(named.values[i], BP_NONE);
     }
     for (Node& node : graph_.nodes) {
-      if (is_gradient(node)) continue;  // until it is bound, its inputs are the tensors passed to it
+      if (is_gradient(node)) continue;  // not bound yet, so its inputs are the tensors passed to it
       for (ValueId& input : node.inputs) {
         if (held_.contains(input)) input = hold(input);
       }
@@ -293,7 +297,7 @@ class Differentiation {
       for (ValueId& output : copy.outputs) {
         if (output == BP_NONE) continue;
         const Value& old = graph_.values[output];
-        Type type;  // without a shape, because that may differ
+        Type type;  // without a shape, because the shape may differ
         type.kind = old.type.kind;
         type.dtype = old.type.dtype;
         type.element = old.type.element;

@@ -14,7 +14,7 @@ bool same_extent(const bp_dim_t& a, const bp_dim_t& b) {
   return a.extent >= 0 ? a.extent == b.extent : b.extent < 0 && a.symbol == b.symbol && a.symbol != BP_NONE;
 }
 
-// Elementwise operators with one input x and output y. The comment of a rule is the derivative.
+// Elementwise operators with one input x and output y. A comment next to a rule is the derivative.
 
 Status abs(Step& s) {
   s.set_gradient(0, s.r.emit("Mul", {s.g, s.r.emit("Sign", {s.x()})}));
@@ -227,7 +227,7 @@ Status mat_mul(Step& s) {
   Type full[2] = {s.type(s.x(0)), s.type(s.x(1))};
   Type out = s.type(s.y());
   if (full[0].rank < 1 || full[1].rank < 1 || out.rank < 0)
-    return s.refuse("its ranks are not known; declare the shapes");
+    return s.refuse("the ranks of its inputs are not known; declare their shapes");
   const bool is_vector[2] = {full[0].rank == 1, full[1].rank == 1};
   const bp_dim_t one{1, BP_NONE, 0};
   ValueId matrix[2] = {s.x(0), s.x(1)};
@@ -318,7 +318,7 @@ constexpr Entry kRules[] = {
 
 Result<ValueId> Step::sum_to(ValueId gradient, const Type& from, const Type& to) {
   if (from.rank < 0 || to.rank < 0 || from.rank < to.rank) {
-    return refuse("it broadcasts, and the ranks are not known; declare the shapes");
+    return refuse("it broadcasts, and the ranks of its inputs are not known; declare their shapes");
   }
   const size_t ahead = from.dims.size() - to.dims.size();
   std::vector<int64_t> leading, inner;

@@ -121,7 +121,7 @@ struct Wrong {
 TEST(Gradient, ReportsUnsupportedOperators) {
   const Wrong cases[] = {
       {{gradient({"a"}, {"a"}, "nothing", {"d"})}, BP_INVALID_MODEL, "names 'nothing', which is not a value"},
-      {{gradient({"a", "b"}, {"a"}, "a", {"d"})}, BP_INVALID_MODEL, "2 inputs and 1 output where"},
+      {{gradient({"a", "b"}, {"a"}, "a", {"d"})}, BP_INVALID_MODEL, "has 2 inputs, but xs and zs name 1 tensor"},
       {{gradient({"a"}, {"a"}, "y", {"d"}), node("Exp", {"d"}, {"y"})}, BP_INVALID_MODEL, "cycle"},
       {{node("Selu", {"a"}, {"y"}, {}, "", "act"), gradient({"a"}, {"a"}, "y", {"d"})}, BP_UNSUPPORTED, "'act' (Selu)"},
       {{node("Add", {"n", "b"}, {"y"}), gradient({"n"}, {"n"}, "y", {"d"})}, BP_UNSUPPORTED, "declare the shapes"},

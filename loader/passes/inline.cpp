@@ -13,8 +13,8 @@
 namespace backplane::model {
 namespace {
 
-// The most nodes and calls that inlining may process. Functions that each call another one twice grow exponentially;
-// real models stay far below this limit.
+// The most nodes and calls that inlining may process. A chain of functions, each of which calls the next one twice,
+// grows exponentially; real models stay far below this limit.
 constexpr uint64_t kMaxNodes = 1'000'000;
 constexpr size_t kDepth = 64;  // maximum nesting of calls
 constexpr std::string_view kDoing = "inlining functions";
@@ -103,7 +103,7 @@ class Inliner {
     ValueMap map(body.values.size(), kUnmapped);
     for (size_t i = 0; i < body.inputs.size(); ++i) map[body.inputs[i]] = call_node.input(i);
 
-    std::vector<std::pair<ValueId, ValueId>> passed;  // outputs that are also an input or an earlier output
+    std::vector<std::pair<ValueId, ValueId>> passed;  // outputs of the body that are also an input or an earlier output
     for (size_t i = 0; i < body.outputs.size(); ++i) {
       const ValueId wanted = call_node.output(i);
       if (wanted == BP_NONE) continue;
@@ -124,7 +124,7 @@ class Inliner {
     }
     for (const auto& [from, to] : passed) {
       if (from == BP_NONE)
-        return fail(call_node, "an output of function " + in_quotes(function.name) + " is an input that is left out");
+        return fail(call_node, "function " + in_quotes(function.name) + " returns an input that the call omits");
       BP_TRY(add(graph, make_identity(model_, from, to), index));
     }
     return {};

@@ -13,9 +13,9 @@ namespace backplane::model {
 // has one, and there is no cycle. Sets Node::schema and since_version, in function bodies too, and sorts nodes
 // topologically.
 Status check(Model& model);
-// A part of `check`, which the inliner calls for nodes that it changes. Checks a node against its schema: the numbers
-// of inputs and outputs, and the attributes, none of which may refer to an attribute of a call. Removes trailing
-// omitted inputs and outputs, except variadic ones.
+// A part of `check`, which the inliner also calls for nodes that it changes. Checks a node against its schema: the
+// numbers of inputs and outputs, and the attributes, none of which may refer to an attribute of a function call.
+// Removes trailing omitted inputs and outputs, except variadic ones.
 Status check_node(Node& node);
 // Replaces calls of the model's own functions by their bodies. Graph::calls lists the calls, and Node::call refers to
 // the call that a node belongs to.
@@ -34,7 +34,8 @@ void merge_legacy_softmax(Model& model);
 // casts to the same type, and nodes whose results are not read. A node that only passes a graph input, a constant or
 // another output on to a graph output stays.
 void prune(Model& model);
-// Sets Call::first and count for each call: the nodes of its body that remain, if the call can still replace them.
+// For each call, finds the nodes of its body that remain and stores their range in Call::first and count. Sets count to
+// 0 if the call can no longer replace these nodes.
 void find_function_calls(Model& model);
 
 }  // namespace backplane::model

@@ -11,7 +11,8 @@
 namespace backplane::model {
 namespace {
 
-// The constant that a value of `graph` is, there or in an enclosing graph. Null if it is none.
+// Returns the constant that a value of `graph` refers to, in `graph` or in an enclosing graph. Null if the value is not
+// a constant.
 Weight* constant(Graph& graph, ValueId value) {
   Graph* owner = &graph;
   while (owner->values[value].weight == BP_NONE) {
@@ -30,7 +31,7 @@ bool returns_all(const Graph& branch, const Node& node) {
   return true;
 }
 
-// Moves what a branch consists of into the graph that encloses it.
+// Moves the nodes, values, calls and subgraphs of a branch into the graph that encloses it.
 class Splice {
  public:
   // Counts in `uses` how often the graph's subgraphs are referred to.
@@ -50,7 +51,7 @@ class Splice {
 
   // Returns the nodes that take the place of the If.
   std::vector<Node> nodes() {
-    std::vector<std::pair<ValueId, ValueId>> passed;  // results that are no result of a node, or an earlier result too
+    std::vector<std::pair<ValueId, ValueId>> passed;  // results: constants, outer values, earlier results
     for (size_t slot = 0; slot < node_.outputs.size(); ++slot) {
       const ValueId wanted = node_.outputs[slot];
       if (wanted == BP_NONE) continue;
@@ -85,7 +86,7 @@ class Splice {
     if (inner == BP_NONE) return BP_NONE;
     if (map_[inner] != kUnmapped) return map_[inner];
     Value& from = branch_.values[inner];
-    std::string name = from.name + "#" + std::to_string(node_.id);  // the other values of the graph may have its name
+    std::string name = from.name + "#" + std::to_string(node_.id);  // another value of the graph may have its name
     model_.charge(sizeof from + name.size() + size_of(from.type), kDoing);
     const ValueId id = map_[inner] = graph_.add_value(std::move(name), std::move(from.type));
     if (from.weight != BP_NONE) graph_.values[id].weight = weight(from.weight);
@@ -98,7 +99,8 @@ class Splice {
     return static_cast<uint32_t>(graph_.weights.size() - 1);
   }
 
-  // A function call and a node of its body may refer to one subgraph (or weight, or type, of which they get copies).
+  // A function call and a node of its body may refer to the same subgraph, which is moved once. A weight or type that
+  // both refer to is copied for each.
   uint32_t body(uint32_t inner) {
     uint32_t& index = bodies_[inner];
     if (index == BP_NONE) {
@@ -178,7 +180,8 @@ class Selector {
     for (Call& call : graph_.calls) each_body(call.node, visit);
   }
 
-  // The branch that an If takes in every run, as an index into Graph::subgraphs. BP_NONE: the node is no such If.
+  // The branch that an If takes in every run, as an index into Graph::subgraphs. BP_NONE if the node is not an If, or
+  // if no branch can replace it.
   uint32_t find_taken(const Node& node) {
     if (node.op_type != "If" || !node.domain.empty()) return BP_NONE;
     Weight* condition = constant(graph_, node.inputs[0]);

@@ -8,7 +8,7 @@
 namespace backplane::model {
 namespace {
 
-// The body's values that refer to values of the enclosing graph, by the latter.
+// Maps each value of the enclosing graph that the body refers to, to the body's value that refers to it.
 std::map<ValueId, ValueId> references_of(const Graph& body) {
   std::map<ValueId, ValueId> references;
   for (ValueId v = 0; v < body.values.size(); ++v) {

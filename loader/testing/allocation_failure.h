@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes operator new fail, only in the thread that sets these variables. The client, loader and backends share it.
+// Makes operator new fail, but only in the thread that sets these variables. The client, loader and backends share the
+// operator.
 #pragma once
 
 #include <cstdint>

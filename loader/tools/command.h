@@ -61,8 +61,8 @@ struct SessionFlags {
   std::string costs = "known";
 
   void declare(cli::Command command);
-  // Devices have the names that `list` prints, whatever form the command line has. Throws Usage if a device does not
-  // exist, or if a pin is not PATTERN=DEVICE or its device is not among `devices`.
+  // Returns the options, with devices named as `list` prints them, even if the command line uses another form. Throws
+  // Usage if a device does not exist, if a pin is not PATTERN=DEVICE, or if its device is not among `devices`.
   SessionOptions options(const Environment& env) const;
 };
 
@@ -74,7 +74,7 @@ void note(const std::string& text);
 std::pair<std::string, std::string> split_setting(std::string_view option, std::string_view form,
                                                   const std::string& setting, bool at_last);
 
-// The device that `list` prints with this name, or for which the name stands. Throws Usage if there is none.
+// The device that `list` prints under this name, or that the name means in another form. Throws Usage if there is none.
 Device find_device(const Environment& env, const std::string& name);
 
 // Names of the devices that run at least one node of the session.

@@ -64,8 +64,8 @@ uint64_t bytes_of(const std::string& text) {
   return number << shift;
 }
 
-// Kills the process groups that this command has started: those of isolated backends and of the probe, with what their
-// plugins have started. Without it, the kernel would kill only the leaders.
+// Kills the process groups that this command has started: those of isolated backends and of the probe, including
+// processes that plugins have started in them. Otherwise, the kernel would kill only the leaders of the groups.
 void kill_started_groups() {
   std::error_code error;
   for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task", error)) {
@@ -83,8 +83,8 @@ void stop_after(double seconds, const std::string& text) {
   pthread_sigmask(SIG_SETMASK, &all, &before);
   std::thread([seconds, text] {
     std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
-    alarm(2);  // ends the process in case printing blocks
-    if (g_print) g_print(fmt::format("stopped: it took longer than --timeout {}", text));
+    alarm(2);  // ends the process if printing blocks
+    if (g_print) g_print(fmt::format("stopped: the command took longer than --timeout {}", text));
     std::fflush(stdout);
     kill_started_groups();
     _exit(cli::kNegative);
@@ -110,8 +110,8 @@ void Limits::start() const {
   if (!memory.empty()) {
     const uint64_t bytes = bytes_of(memory);
     g_memory = memory;
-    // Limits private writable memory, so mapped models do not count. A sanitizer's shadow memory would count, and it
-    // needs terabytes.
+    // Limits private writable memory, so mapped models do not count. A sanitizer's shadow memory would count, and takes
+    // terabytes.
     if (kHasShadowMemory) return start_clock();
     rlimit limit{};
     getrlimit(RLIMIT_DATA, &limit);
@@ -130,7 +130,8 @@ void report_timeout_by(std::function<void(const std::string& text)> print) {
 }
 
 std::string no_memory_text() {
-  return g_memory.empty() ? "no memory is left" : fmt::format("it needs more memory than --max-memory {}", g_memory);
+  return g_memory.empty() ? "no memory is left"
+                          : fmt::format("the command needs more memory than --max-memory {}", g_memory);
 }
 
 }  // namespace backplane::tools

@@ -12,7 +12,7 @@ namespace backplane::tools {
 namespace {
 
 // Replaces this process with the harness. The harness is a separate program because it must reach the backends that it
-// judges only through the ABI. Throws if that fails, and never returns.
+// judges only through the ABI. Throws if the harness cannot be started, and never returns.
 Outcome conform(const std::vector<std::string>& words) {
   std::error_code error;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", error).parent_path() / "backplane-conform";

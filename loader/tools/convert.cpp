@@ -120,9 +120,9 @@ double read_real(std::string_view text, int direction) {
   return value;
 }
 
-// Returns the number in `text`, truncated to a double; if that is not exact, with 1 as the last bit. Rounding this to a
-// type with a few bits less has the same result as rounding the number itself. Rounding the nearest double may not,
-// because it may be halfway between two values of the type although the number is not.
+// Returns the number in `text`, truncated to a double. If the double is not exact, its last bit is set to 1. Rounding
+// this double to a type with fewer bits has the same result as rounding the number itself. Rounding the nearest double
+// may not: it may be halfway between two values of the type although the number is not.
 double rounded_to_odd(std::string_view text) {
   const double value = read_real(text, FE_TOWARDZERO);
   if (read_real(text, FE_DOWNWARD) == read_real(text, FE_UPWARD) || std::isnan(value)) return value;
@@ -151,7 +151,7 @@ void set_text(Tensor& tensor, uint64_t i, std::string_view text) {
                                 is_number ? ": it is out of range" : ""));
 }
 
-// Rounds once, to a format of 16 bits with `fraction_bits` and normal numbers from 2^least_exponent.
+// Rounds once, to a 16-bit format with `fraction_bits` whose smallest normal number is 2^least_exponent.
 uint16_t nearest_bits(double value, int fraction_bits, int least_exponent) {
   const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
   const uint32_t infinity = 0x7fffu >> fraction_bits << fraction_bits;
@@ -159,7 +159,8 @@ uint16_t nearest_bits(double value, int fraction_bits, int least_exponent) {
   const double magnitude = std::abs(value);
   if (std::isinf(magnitude)) return static_cast<uint16_t>(sign | infinity);
   const int exponent = magnitude == 0 ? least_exponent : std::max(std::ilogb(magnitude), least_exponent);
-  // If it is rounded up to the next power of two, the addition increments the exponent, up to that of infinity.
+  // If the significand is rounded up to the next power of two, adding it to the shifted exponent below increments the
+  // exponent, at most to that of infinity.
   const auto significand = static_cast<uint32_t>(std::nearbyint(std::ldexp(magnitude, fraction_bits - exponent)));
   const uint32_t bits = (static_cast<uint32_t>(exponent - least_exponent) << fraction_bits) + significand;
   return static_cast<uint16_t>(sign | std::min(bits, infinity));
@@ -243,7 +244,7 @@ Tensor convert(const Tensor& tensor, bp_dtype_t dtype) {
   result.bytes.resize(onnx::dense_bytes(dtype, tensor.extents));
   if (result.count() != 0 && !set_integer(result, 0, 0)) refuse("there is no conversion to this type");
   for (uint64_t i = 0; i < result.count(); ++i) {
-    // Of unsigned 64-bit integers, those above INT64_MAX fit no other integer type.
+    // UINT64 values above INT64_MAX fit no other integer type.
     const bool is_whole =
         is_integer(tensor.dtype) && (tensor.dtype != BP_DTYPE_UINT64 || onnx::integer_at(tensor, i) >= 0);
     const bool fits = is_whole ? set_integer(result, i, onnx::integer_at(tensor, i))
@@ -275,7 +276,7 @@ Tensor parse_literal(std::string_view text) {
   const uint64_t count = onnx::element_count(tensor.extents);
   if (count > kMaxElements)
     throw Malformed(
-        fmt::format("it has {} elements; a value on the command line may have at most {}", count, kMaxElements));
+        fmt::format("its shape has {} elements; a value on the command line may have at most {}", count, kMaxElements));
   if (count == 0 && values.size() == 1 && values.front().empty()) values.clear();
   if (values.size() != count && values.size() != 1)
     throw Malformed(fmt::format("it has {} values, but {} elements", values.size(), count));

@@ -21,7 +21,7 @@ bool set_integer(onnx::Tensor& tensor, uint64_t i, int64_t value);
 
 // Converts a tensor to another data type, for --cast. Float types get rounded values; bools are true for values other
 // than 0. Integer types must represent each value exactly; otherwise throws onnx::Malformed, which names the first
-// value that does not fit. Throws it too if one of the types is a string or has no conversion.
+// value that does not fit. Also throws onnx::Malformed if one of the types is string or has no conversion.
 onnx::Tensor convert(const onnx::Tensor& tensor, bp_dtype_t dtype);
 
 // Parses a literal: "2x3xf32=1,2,3,4,5,6", "2x3xf32=0.5" (the same value for all elements), or "f32=1" (a scalar).

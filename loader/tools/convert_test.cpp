@@ -23,14 +23,14 @@ TEST(Convert, RoundsToFp16AndBf16) {
   EXPECT_EQ(float16_bits(NAN) & 0x7fff, 0x7e00);
   EXPECT_EQ(bfloat16_bits(1), 0x3f80);
   EXPECT_EQ(bfloat16_bits(1.00390625), 0x3f80);            // halfway: rounded to even
-  EXPECT_EQ(bfloat16_bits(1 + 0x1p-8 + 0x1p-40), 0x3f81);  // above halfway, but at halfway as fp32
+  EXPECT_EQ(bfloat16_bits(1 + 0x1p-8 + 0x1p-40), 0x3f81);  // above halfway; rounded to fp32, exactly halfway
   EXPECT_EQ(bfloat16_bits(-1 - 0x1p-7 - 0x1p-8 + 0x1p-40), 0xbf81);
   EXPECT_EQ(bfloat16_bits(0x1.ffp0), 0x4000);         // rounded up to the next power of two
-  EXPECT_EQ(bfloat16_bits(0x1.fep127), 0x7f7f);       // the largest
-  EXPECT_EQ(bfloat16_bits(0x1.fefffffp127), 0x7f7f);  // below halfway to 2^128, but at halfway as fp32
+  EXPECT_EQ(bfloat16_bits(0x1.fep127), 0x7f7f);       // the largest finite number
+  EXPECT_EQ(bfloat16_bits(0x1.fefffffp127), 0x7f7f);  // below halfway to 2^128; rounded to fp32, exactly halfway
   EXPECT_EQ(bfloat16_bits(0x1.ffp127), 0x7f80);
   EXPECT_EQ(bfloat16_bits(-1e300), 0xff80);
-  EXPECT_EQ(bfloat16_bits(0x1p-133), 0x0001);  // the least
+  EXPECT_EQ(bfloat16_bits(0x1p-133), 0x0001);  // the least positive number
   EXPECT_EQ(bfloat16_bits(0x1.8p-133 + 0x1p-170), 0x0002);
   EXPECT_EQ(bfloat16_bits(0x1p-134), 0x0000);
   EXPECT_EQ(bfloat16_bits(-0.0), 0x8000);
@@ -74,8 +74,8 @@ TEST(Convert, ReadsLiterals) {
 }
 
 TEST(Convert, CastsWhatFits) {
-  const Tensor halves = convert(parse_literal("3xf64=1,2.5,-3"), BP_DTYPE_FLOAT16);
-  EXPECT_EQ(onnx::number_at(halves, 1).real(), 2.5);
+  const Tensor fp16_values = convert(parse_literal("3xf64=1,2.5,-3"), BP_DTYPE_FLOAT16);
+  EXPECT_EQ(onnx::number_at(fp16_values, 1).real(), 2.5);
   EXPECT_EQ(onnx::integer_at(convert(parse_literal("2xf32=3,-4"), BP_DTYPE_INT8), 1), -4);
   EXPECT_EQ(onnx::integer_at(convert(parse_literal("i64=9007199254740993"), BP_DTYPE_UINT64), 0), 9007199254740993);
   const Tensor large = {BP_DTYPE_UINT64, {2}, parse_literal("2xi64=9007199254740993,-1").bytes};

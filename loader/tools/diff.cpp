@@ -29,7 +29,8 @@ onnx::ModelProto read_model(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   const std::string bytes(std::istreambuf_iterator<char>(file), {});
   onnx::ModelProto model;
-  if (!file || !model.ParseFromString(bytes)) throw Failure(fmt::format("'{}' cannot be read again", path));
+  if (!file || !model.ParseFromString(bytes))
+    throw Failure(fmt::format("'{}' cannot be read a second time: was it changed or removed meanwhile?", path));
   return model;
 }
 

@@ -6,8 +6,8 @@
 namespace backplane::tools {
 namespace {
 
-// The edges of the graph: each value's producer and readers. A reader is a node and the number of its input; instead of
-// the number, null if a subgraph of the node reads the value.
+// The edges of the graph: each value's producer and readers. A reader is a node and the number of the input that reads
+// the value; the number is null if a subgraph of the node reads the value.
 Json values(view::Graph graph) {
   Json out = Json::array();
   const auto index = [](uint32_t i) { return i == BP_NONE ? Json(nullptr) : Json(i); };

@@ -132,7 +132,7 @@ class HeaderParser {
 // Returns the header and removes everything before the elements from `bytes`.
 std::string_view take_header(std::string_view& bytes) {
   if (!bytes.starts_with(kMagic) || bytes.size() < kMagic.size() + 2)
-    throw Malformed("the file is not a .npy file: its first bytes differ");
+    throw Malformed("the file is not a .npy file: it does not begin with the bytes \\x93NUMPY and a version");
   const auto major = static_cast<uint8_t>(bytes[kMagic.size()]), minor = static_cast<uint8_t>(bytes[kMagic.size() + 1]);
   if (major < 1 || major > 3 || minor != 0)
     throw Malformed(fmt::format(".npy version {}.{} is not known; 1.0, 2.0 and 3.0 are", major, minor));

@@ -40,8 +40,8 @@ struct Member {
   uint64_t stored = 0, size = 0, at = 0;  // bytes in the archive; bytes uncompressed; offset of its local record
 };
 
-// Reads the zip64 field. It contains those of the uncompressed size, the compressed size and the offset that do not fit
-// into 32 bits, in this order.
+// Reads the zip64 field. Of the uncompressed size, the compressed size and the offset, in this order, the field
+// contains those that do not fit into 32 bits.
 void read_zip64(std::string_view extra, Member& member) {
   while (extra.size() >= 4) {
     const auto id = number<uint16_t>(extra, 0), size = number<uint16_t>(extra, 2);
@@ -70,7 +70,8 @@ std::vector<Member> read_directory(std::string_view bytes) {
   if (at == kLarge) throw Malformed("the .npz file has more than 4 GB, which is not supported");
   std::vector<Member> members;
   for (uint16_t i = 0; i < count; ++i) {
-    if (number<uint32_t>(bytes, at) != kEntry) throw Malformed("the .npz file's directory is damaged");
+    if (number<uint32_t>(bytes, at) != kEntry)
+      throw Malformed(fmt::format("the .npz file's directory is damaged: there is no entry {} of {}", i + 1, count));
     Member member;
     const auto flags = number<uint16_t>(bytes, at + 8);
     member.method = number<uint16_t>(bytes, at + 10);
@@ -82,14 +83,15 @@ std::vector<Member> read_directory(std::string_view bytes) {
                comment = number<uint16_t>(bytes, at + 32);
     member.name = piece(bytes, at + kEntryBytes, name);
     read_zip64(piece(bytes, at + kEntryBytes + name, extra), member);
-    if (flags & 1) throw Malformed(fmt::format("member '{}' of the .npz file is encrypted", member.name));
+    if (flags & 1)
+      throw Malformed(fmt::format("member '{}' of the .npz file is encrypted, which is not supported", member.name));
     at += kEntryBytes + name + extra + comment;
     members.push_back(std::move(member));
   }
   return members;
 }
 
-// Decompresses a member. Allocates little more than its stated size, and only as data is decompressed.
+// Decompresses a member. Allocates little more than the member's stated size, and only as data is decompressed.
 std::string inflate_member(std::string_view stored, const Member& member) {
   std::string bytes;
   z_stream stream{};
@@ -106,7 +108,8 @@ std::string inflate_member(std::string_view stored, const Member& member) {
   }
   inflateEnd(&stream);
   if (state != Z_STREAM_END || bytes.size() != member.size)
-    throw Malformed(fmt::format("member '{}' of the .npz file is damaged: it does not decompress", member.name));
+    throw Malformed(fmt::format("member '{}' of the .npz file is damaged: it does not decompress to {} bytes",
+                                member.name, member.size));
   return bytes;
 }
 
@@ -135,7 +138,9 @@ std::vector<std::pair<std::string, onnx::Tensor>> read_npz(std::string_view byte
           fmt::format("the .npz file's arrays have more than {} bytes, half of this machine's memory: read "
                       "them in parts, or on a larger machine",
                       most));
-    if (number<uint32_t>(bytes, member.at) != kLocal) throw Malformed("the .npz file's directory is damaged");
+    if (number<uint32_t>(bytes, member.at) != kLocal)
+      throw Malformed(
+          fmt::format("the .npz file's directory is damaged: no member '{}' is at byte {}", member.name, member.at));
     const uint64_t begin =
         member.at + kLocalBytes + number<uint16_t>(bytes, member.at + 26) + number<uint16_t>(bytes, member.at + 28);
     const std::string_view stored = piece(bytes, begin, member.stored);

@@ -30,7 +30,7 @@ struct Scope {
   uint32_t depth = 0;
   std::vector<const KnownData*> known_data;  // by value; null: no element is known
   std::vector<bool> is_output;               // by value
-  // For a value whose known elements a rule computed: the inputs of its node from whose elements they follow.
+  // For each value whose elements a rule computed: the inputs of its node whose elements the rule used.
   std::unordered_map<model::ValueId, model::Operands> sources = {};
 };
 
@@ -84,11 +84,11 @@ class Context {
   Scalar dim(size_t slot, int64_t axis);
   Shape shape(size_t slot);  // the input must have a known rank
   // The elements of a tensor, as far as known; null if they are not tracked (kMaxKnownData, follows_data_of).
-  // For rules that derive types and shapes from the elements: marks the weights from which they follow as consumed
-  // (Weight::consumed), so that a refit cannot replace them.
+  // For rules that derive types and shapes from the elements: if the elements were computed from weights, marks these
+  // weights as consumed (Weight::consumed), so that a refit cannot replace them.
   const KnownData* known_data(size_t slot);
-  // The same elements, for rules that derive only known elements of outputs from them. Marks no weights; if an output
-  // becomes a constant, inference marks them.
+  // The same elements, for rules that use them only to compute known elements of outputs. Marks no weights; inference
+  // marks them if such an output becomes a constant.
   const KnownData* elements(size_t slot);
   // Like known_data, but nullopt unless all elements are known integers.
   std::optional<std::vector<int64_t>> numbers(size_t slot);
@@ -119,7 +119,7 @@ class Context {
   void copy_type(size_t slot, const model::Type& type);
   // Discards the shape that the model declares for this output.
   void forget_declared_shape(size_t slot);
-  // Returns the id of a node or weight that a rule adds.
+  // Returns a new id, for a node or weight that a rule adds.
   uint64_t new_id() { return state_.model.next_id++; }
 
   // Extents. `broadcast` combines `a` and `b` into `out` as ONNX broadcasts; `merge` combines extents that must be
@@ -141,10 +141,10 @@ class Context {
   // calls inference recursively.)
   Status infer_subgraph(model::Graph& graph);
 
-  // The known elements of the outputs, and the inputs from whose elements they follow.
+  // The known elements of the outputs, and the inputs whose elements were used to compute them.
   const std::vector<KnownData>& result_known_data() const { return known_data_; }
   const model::Operands& sources() const { return sources_; }
-  // Marks the weights from whose elements the known elements of `value` follow as consumed (Weight::consumed).
+  // Marks as consumed (Weight::consumed) all weights from which the known elements of `value` were computed.
   void consume(model::ValueId value);
 
  private:
@@ -178,8 +178,8 @@ std::string type_text(const model::Type& type);
 // number replaces a symbol. Returns false if the types contradict each other, and describes how in `problem`.
 bool merge_types(model::Type& type, const model::Type& other, std::string& problem);
 // Reduces `type` to what it has in common with `other`: ranks and extents that differ become unknown, and so does the
-// whole type if one of the two is unknown. A data type that only one of them has is kept. Returns false if known kinds
-// or data types differ.
+// whole type if one of the two types is unknown. A data type that only one of them has is kept. Returns false if known
+// kinds or data types differ.
 bool join_types(model::Type& type, const model::Type& other);
 
 }  // namespace backplane::ops

@@ -85,16 +85,16 @@ bool empty_branch(Context& c, Graph& graph, const Graph& taken) {
 
 Status branch(Context& c) {
   Graph *yes = c.subgraph("then_branch"), *no = c.subgraph("else_branch");
-  if (!yes || !no) return c.fail("lacks then_branch or else_branch");
+  if (!yes || !no) return c.fail(std::string("has no attribute ") + (!yes ? "then_branch" : "else_branch"));
   for (Graph* graph : {yes, no}) {
     BP_TRY(expect_inputs(c, *graph, 0));
     BP_TRY(expect_outputs(c, *graph, c.outputs()));
   }
-  const auto condition = c.number(0);  // if the condition is known, the branch not taken does not affect the result
+  const auto condition = c.number(0);  // if the condition is known, only the branch that it selects affects the result
   Graph &first = condition && *condition == 0 ? *no : *yes, &second = &first == yes ? *no : *yes;
   BP_TRY(c.infer_subgraph(first));
-  // Exporters guard operators by conditions on shapes: torch squeezes an axis where its extent is 1. With other
-  // extents, the branch not taken contradicts itself.
+  // Exporters guard operators by conditions on shapes: torch, for example, squeezes an axis only if its extent is 1. If
+  // the condition is false for the shapes of this model, inference of the branch that is not taken may fail.
   if (Status status = c.infer_subgraph(second); !status.ok() && !(condition && empty_branch(c, second, first)))
     return status;
   for (size_t slot = 0; slot < c.outputs(); ++slot) {
@@ -115,16 +115,18 @@ Status branch(Context& c) {
 // may change from one iteration to the next.
 Status loop(Context& c) {
   Graph* body = c.subgraph("body");
-  if (!body || c.inputs() < 2) return c.fail("lacks its body, or its first two inputs");
+  if (!body) return c.fail("has no attribute body");
+  if (c.inputs() < 2) return c.fail("has " + counted(c.inputs(), "input") + ", but it needs at least 2: M and cond");
   size_t carried = c.inputs() - 2;
   if (c.outputs() < carried)
-    return c.fail("has " + counted(c.outputs(), "output") + ", but carries " + counted(carried, "value"));
+    return c.fail("has " + counted(c.outputs(), "output") + ", but it must have one for each of " +
+                  counted(carried, "carried value"));
   BP_TRY(expect_inputs(c, *body, carried + 2));
   BP_TRY(expect_outputs(c, *body, c.outputs() + 1));
   BP_TRY(set_body_input(c, *body, 0, without_shape(scalar_of(BP_DTYPE_INT64))));
   BP_TRY(set_body_input(c, *body, 1, without_shape(scalar_of(BP_DTYPE_BOOL))));
   for (size_t i = 0; i < carried; ++i) {
-    // Exporters pass an initial value of another shape where the first iteration replaces it unread.
+    // Some exporters pass an initial value of another shape, which the first iteration replaces without reading it.
     Type& declared = body->values[body->inputs[i + 2]].type;
     if (exclude_each_other(declared, c.input(i + 2))) declared = without_shape(declared);
     BP_TRY(set_body_input(c, *body, i + 2, without_shape(c.input(i + 2))));
@@ -158,13 +160,15 @@ Status loop(Context& c) {
 Status scan(Context& c) {
   Graph* body = c.subgraph("body");
   int64_t scanned = c.integer("num_scan_inputs");
-  if (!body || scanned < 1 || scanned > static_cast<int64_t>(c.inputs())) {
-    return c.fail("lacks its body, or num_scan_inputs is " + std::to_string(scanned) + " of " +
-                  std::to_string(c.inputs()) + " inputs");
+  if (!body) return c.fail("has no attribute body");
+  if (scanned < 1 || scanned > static_cast<int64_t>(c.inputs())) {
+    return c.fail("num_scan_inputs is " + std::to_string(scanned) +
+                  ", but it must be from 1 to the number of inputs, " + std::to_string(c.inputs()));
   }
   size_t states = c.inputs() - static_cast<size_t>(scanned);
   if (c.outputs() < states)
-    return c.fail("has " + counted(c.outputs(), "output") + ", but " + counted(states, "state"));
+    return c.fail("has " + counted(c.outputs(), "output") + ", but it must have one for each of " +
+                  counted(states, "state"));
   BP_TRY(expect_inputs(c, *body, c.inputs()));
   BP_TRY(expect_outputs(c, *body, c.outputs()));
   const auto &in_axes = c.integers("scan_input_axes"), &out_axes = c.integers("scan_output_axes");
@@ -205,7 +209,7 @@ Status scan(Context& c) {
 // The body maps one element of each sequence, and the other inputs unchanged, to one element of each result.
 Status map_sequence(Context& c) {
   Graph* body = c.subgraph("body");
-  if (!body) return c.fail("lacks its body");
+  if (!body) return c.fail("has no attribute body");
   BP_TRY(expect_inputs(c, *body, c.inputs()));
   BP_TRY(expect_outputs(c, *body, c.outputs()));
   for (size_t slot = 0; slot < c.inputs(); ++slot) {

@@ -64,7 +64,7 @@ Status arithmetic(Context& c) {
   combine(c, 0, 1, [&](const Scalar& a, const Scalar& b) -> Scalar {
     if (!floating(c)) return (c.math().*kExact)(a, b);
     if (literal(a) && literal(b)) return rounded(c, kReal(real_of(a), real_of(b)));
-    // Expressions are integers. An unknown element may not be one, but NaN or infinite, so 0 times it is unknown.
+    // Expressions are integers. An unknown element may be NaN or infinite instead, so its product with 0 is unknown.
     const Scalar x = whole(a), y = whole(b);
     if (!x.is_integer() || !y.is_integer()) return {};
     // Real and integer division of symbols differ, except when dividing by 1.

@@ -186,7 +186,7 @@ Status finish(InferenceState& state, Scope& scope, Context& context, Node& node)
         !returns_input(scope.graph, node)) {
       for (const ValueId source : context.sources()) context.consume(source);
       value.weight = static_cast<WeightId>(scope.graph.weights.size());
-      // These constants stay in the model, so they are never released from the budget.
+      // This constant stays in the model, so its charge is never released.
       state.model.charge(sizeof(Weight) + known_data.size() * sizeof(int64_t), "folding constants");
       scope.graph.weights.push_back(make_weight(value.type, known_data, state.model.next_id++));
       node.outputs[slot] = BP_NONE;

@@ -13,7 +13,7 @@ struct Inference {
   // Values that inference finds to be known numbers become constants and are removed from the outputs of their nodes,
   // except graph outputs and results of nodes that return their input (Identity, casts to the same type).
   bool fold = true;
-  // Declared types that contradict the inferred ones fail with BP_TYPE_MISMATCH, extents included.
+  // Whether inference fails with BP_TYPE_MISMATCH if a declared type or extent contradicts the inferred one.
   bool exact = false;
   // Sets the output types of node `node`, whose operator has neither a schema nor a rule (foreign_rule in rules.h). If
   // this function is empty, the types stay unknown.
@@ -21,11 +21,11 @@ struct Inference {
 };
 
 // Sets Value::type of every value as far as inputs, weights and attributes determine it. Replaces results of shape
-// arithmetic with constants if their numbers are known. Declared types are kept where inference finds less. Where it
-// finds something else, a different kind or element type is BP_INVALID_MODEL and the error names the node; a different
-// rank or extent becomes one of the model's problems, and the inferred shape is used (for operators without a schema,
-// it is BP_INVALID_MODEL too). Adds symbols for new dimensions, such as "floor((W + 1)/2)", and "x.2" for axis 2 of
-// input x if the model declares neither a number nor a name for it.
+// arithmetic with constants if their numbers are known. Declared types are kept where inference finds less. If a
+// declared kind or element type contradicts the inferred one, returns BP_INVALID_MODEL and names the node. If a
+// declared rank or extent does, adds a note to the model's problems and uses the inferred shape; for operators without
+// a schema, this is BP_INVALID_MODEL too. Adds symbols for new dimensions, such as "floor((W + 1)/2)", and "x.2" for
+// axis 2 of input x if the model declares neither a number nor a name for that axis.
 Status infer(model::Model& model, const Inference& how = {});
 
 }  // namespace backplane::ops

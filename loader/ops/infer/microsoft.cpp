@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The com.microsoft operators that exported models use most. They have no schemas, so these rules set the data types,
-// and the extents where they are simple.
+// and extents where these are simple to infer.
 #include "ops/infer/rules.h"
 
 namespace backplane::ops {
@@ -68,7 +68,7 @@ Status group_query_attention(Context& c) {
   Scalar parts = packed ? m.add(heads, m.multiply(kv_heads, 2)) : Scalar(heads);
   Scalar size = m.floor_divide(c.dim(0, 2), parts);
   BP_TRY(c.set_shape(0, {c.dim(0, 0), c.dim(0, 1), m.multiply(size, Scalar(heads))}));
-  // The caches hold all positions of the past ones, and at least as many as the longest sequence has.
+  // The new caches have as many positions as the past caches, but at least total_sequence_length (input 6).
   Scalar positions;
   const KnownData* total = c.known_data(6);
   if (total && total->size() == 1 && (!c.has(3) || (c.ranked(3) && c.rank(3) == 4)))

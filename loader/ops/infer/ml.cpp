@@ -134,7 +134,8 @@ Status feature_vectorizer(Context& c) {
   int64_t width = 0;
   for (int64_t part : c.integers("inputdimensions")) {
     if (part < 0 || __builtin_add_overflow(width, part, &width)) {
-      return c.fail("inputdimensions has " + std::to_string(part) + ", but it must be the width of an input");
+      return c.fail("inputdimensions has " + std::to_string(part) +
+                    ", but the widths of inputs must be at least 0, and their sum below 2^63");
     }
   }
   return c.set_shape(0, {rows(c), width ? Scalar(width) : Scalar()});

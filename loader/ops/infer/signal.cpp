@@ -22,7 +22,7 @@ Status fourier(Context& c) {
   bool onesided = c.integer("onesided") != 0, inverse = c.integer("inverse") != 0;
   auto given = c.has(2) ? c.number(2) : std::optional<int64_t>(-2);
   if (!given) {
-    if (onesided || c.has(1)) shape.assign(shape.size(), {});  // one of the extents changes
+    if (onesided || c.has(1)) shape.assign(shape.size(), {});  // one extent changes, but its axis is unknown
     shape.back() = onesided && inverse ? 1 : 2;
     return c.set_shape(0, shape);
   }

@@ -20,7 +20,7 @@ Scalar bound(Expressions& m, const Scalar& position, const Scalar& extent, bool 
   return m.upper(position) < 0 ? m.max(m.add(position, extent), front) : Scalar();
 }
 
-// The start of a slice. If the step is negative, it lies within the axis unless the axis is empty.
+// The start of a slice, clamped. With a negative step, the start is an element of the axis unless the axis is empty.
 Scalar beginning(Expressions& m, const Scalar& start, const Scalar& extent, bool backwards) {
   Scalar first = bound(m, start, extent, backwards);
   if (!backwards || first.kind == Scalar::kUnknown || m.lower(first) >= 0) return first;
@@ -82,7 +82,8 @@ Status slice(Context& c) {
     axes_known = axes_known && given.has_value() && static_cast<int64_t>(given->size()) == *count;
     if (axes_known) BP_TRY(c.axes(*given, rank, axes));
   } else if (axes_known) {
-    if (*count > rank) return c.fail("slices " + std::to_string(*count) + " axes of rank " + std::to_string(rank));
+    if (*count > rank)
+      return c.fail("starts has " + std::to_string(*count) + " entries, but the data has rank " + std::to_string(rank));
     for (int64_t i = 0; i < *count; ++i) axes.push_back(i);
   }
   if (!axes_known) return c.set_rank(0, rank);

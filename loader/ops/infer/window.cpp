@@ -52,7 +52,7 @@ Scalar Window::positions(Expressions& m, size_t axis, const Scalar& extent, cons
   if (!up) return m.add(m.floor_divide(room, strides[axis]), 1);
   Scalar count = m.add(m.ceil_divide(room, strides[axis]), 1);
   // The last window does not count if it would begin in the padding after the input. It begins at most stride - 1 after
-  // `room`, so if stride - 1 < reach - end, it does not begin there, whatever the extent.
+  // `room`, so if stride - 1 < reach - end, it begins before that padding, whatever the extent.
   if (reach.is_number() && strides[axis] - 1 < reach.value - end) return count;
   Scalar last = m.multiply(m.subtract(count, 1), strides[axis]), input_end = m.add(extent, begin);
   if (!last.is_number() || !input_end.is_number()) return {};

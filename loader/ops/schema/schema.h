@@ -21,7 +21,7 @@ struct Formal {
   bp_dtype_set_t dtypes = 0;  // allowed tensor element types; 0: containers only
   uint32_t kinds = 0;         // bits (1 << BP_KIND_*)
   Option option = kRequired;
-  bool homogeneous = true;  // variadic: all have the same type
+  bool homogeneous = true;  // for kVariadic: all values have the same type
 };
 
 struct AttributeRule {
@@ -56,8 +56,8 @@ std::string_view attribute_type_name(uint32_t type);
 const Schema* find_schema(std::string_view domain, std::string_view name, uint32_t opset);
 // The newest form of an operator; null if the operator is unknown.
 const Schema* newest_schema(std::string_view domain, std::string_view name);
-// The newest IR version (version of ONNX's file format) that the loader reads. Two types that it added are
-// refused: FLOAT6E2M3 and FLOAT6E3M2.
+// The newest IR version (version of ONNX's file format) that the loader reads. Of the types that this version added,
+// FLOAT6E2M3 and FLOAT6E3M2 are refused.
 inline constexpr uint32_t kNewestIrVersion = 14;
 // The newest version of a domain that the table covers; 0 for foreign domains.
 uint32_t newest_opset(std::string_view domain);

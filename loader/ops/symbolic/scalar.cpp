@@ -240,7 +240,7 @@ int64_t Expressions::upper(const Scalar& a) const {
 
 void Expressions::keep_formulas(model::Graph& graph) const {
   using model::Formula;
-  // Expressions refer to earlier ones only, so one pass from the last to the first finds all that symbols need.
+  // Expressions refer only to earlier expressions, so a single pass from last to first finds all that symbols need.
   std::vector<bool> needed(expressions_.size());
   for (uint32_t symbol = 0; symbol < of_symbol_.size(); ++symbol)
     if (of_symbol_[symbol] != BP_NONE && is_derived(of_symbol_[symbol])) needed[of_symbol_[symbol]] = true;
@@ -374,7 +374,8 @@ Scalar Expressions::atom(char op, const Scalar& a, const Scalar& b, std::string 
   return scalar;
 }
 
-// Adds an expression whose only term is itself, as for an atom. For a polynomial, intern() then replaces the terms.
+// Adds an expression whose only term is the expression itself, as an atom has. For a polynomial, intern() then replaces
+// the terms.
 uint32_t Expressions::add_expression(std::string key, std::string name, int64_t min, int64_t max) {
   uint32_t id = static_cast<uint32_t>(expressions_.size());
   if (name.size() > kLongestName) name.clear();

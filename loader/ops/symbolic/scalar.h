@@ -21,7 +21,7 @@ struct Scalar {
   union {
     int64_t value = 0;  // kNumber
     double real_value;  // kReal
-    uint64_t id;        // kSymbol: its expression
+    uint64_t id;        // kSymbol: the id of its expression
   };
 
   Scalar() = default;
@@ -71,7 +71,7 @@ class Expressions {
   // The bounds of an expression or a number. The limits of int64_t mean "no bound".
   int64_t lower(const Scalar& a) const;
   int64_t upper(const Scalar& a) const;
-  // Adds the formulas of the symbols to `graph`, whose symbols must be those that the constructor got.
+  // Adds the formulas of the symbols to `graph`. Its symbols must be those that were passed to the constructor.
   void keep_formulas(model::Graph& graph) const;
   // As text: "3", "W", "floor(W/2)", "e7" for an expression too long to print, or "?" if unknown.
   std::string text(const Scalar& a) const;

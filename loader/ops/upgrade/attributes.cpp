@@ -17,7 +17,7 @@ char ascii_lower(char c) {
 
 }  // namespace
 
-// consumed_inputs listed the inputs that may be overwritten. Nothing needs it now.
+// consumed_inputs listed the inputs that may be overwritten. Newer forms do not have this attribute.
 Status no_consumed_inputs(Rewrite& r) {
   r.node.erase("consumed_inputs");
   return {};
@@ -29,7 +29,7 @@ Status no_output_sequence(Rewrite& r) {
   return {};
 }
 
-// is_test = 0, the default, meant training. But existing models were exported for inference without setting it.
+// is_test = 0, the default, meant training. But many models for inference were exported without setting is_test.
 Status no_is_test(Rewrite& r) {
   if (r.node.attr("is_test", int64_t{0}) == 0) {
     r.note(r.node.op_type + " of opset 6 or older does not set is_test: run as in inference");
@@ -79,7 +79,8 @@ Status lp_whole_p(Rewrite& r) {
   if (p != std::floor(p) || std::abs(p) > 1e6f)
     return r.unsupported("p = " + std::to_string(p) + " is not a whole number from -1000000 to 1000000");
   r.node.set(Attribute::of("p", static_cast<int64_t>(p)));
-  if (r.node.op_type == "LpPool" && !r.node.find("kernel_shape")) return r.invalid("kernel_shape is missing");
+  if (r.node.op_type == "LpPool" && !r.node.find("kernel_shape"))
+    return r.invalid("attribute 'kernel_shape' is missing");
   return {};
 }
 

@@ -36,7 +36,7 @@ Status dropout_inputs(Rewrite& r) {
   return {};
 }
 
-// The mask used to have the data's type. Now it is bool.
+// In older forms, the mask has the data's type; in newer forms, it is bool.
 Status dropout_mask(Rewrite& r) {
   if (r.is_read(1)) r.emit_after(1, "CastLike", {r.node.inputs[0]});
   return {};

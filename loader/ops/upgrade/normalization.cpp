@@ -12,7 +12,8 @@ Status batch_normalization_spatial(Rewrite& r) {
   r.node.erase("spatial");
   if (spatial != 0) return {};
   for (size_t slot = 1; slot < 5; ++slot) {
-    if (r.is_read(slot)) return r.unsupported("spatial = 0 with statistics as outputs");
+    if (r.is_read(slot))
+      return r.unsupported("spatial is 0, and output " + std::to_string(slot) + ", a statistic, is read");
   }
   const ValueId x = r.node.inputs[0], scale = r.node.inputs[1], bias = r.node.inputs[2], mean = r.node.inputs[3],
                 variance = r.node.inputs[4];
@@ -28,7 +29,7 @@ Status batch_normalization_spatial(Rewrite& r) {
 
 // In older forms, BatchNormalization was in training mode if output 1 or 2, the running mean and variance, was read.
 Status batch_normalization_outputs(Rewrite& r) {
-  if (r.is_read(3) || r.is_read(4)) return r.unsupported("the saved mean and variance are read");
+  if (r.is_read(3) || r.is_read(4)) return r.unsupported("its outputs saved_mean and saved_var are read");
   const bool training = r.is_read(1) || r.is_read(2);
   r.node.outputs.resize(training ? std::min<size_t>(r.node.outputs.size(), 3) : 1);
   r.node.set(Attribute::of("training_mode", int64_t{training}));

@@ -42,7 +42,7 @@ Status resize_modes(Rewrite& r) {
     const std::vector<double> factors = model::numbers(*weight).value_or(std::vector<double>());
     const bool shrinks = std::any_of(factors.begin(), factors.end(), [](double f) { return f < 1; });
     const bool grows = std::any_of(factors.begin(), factors.end(), [](double f) { return f > 1; });
-    if (shrinks && grows) return r.unsupported("it grows along one axis and shrinks along another");
+    if (shrinks && grows) return r.unsupported("its mode is nearest, and its scales grow one axis and shrink another");
     if (shrinks) nearest = "ceil";
   } else {
     r.note("Resize of opset 10 or older reads its scales from another node: treated as upsampling");
@@ -57,7 +57,9 @@ Status resize_tf_half_pixel(Rewrite& r) {
   if (r.node.attr("coordinate_transformation_mode", "") != "tf_half_pixel_for_nn") return {};
   const std::string nearest = r.node.attr("nearest_mode", "");
   if (r.node.attr("mode", "nearest") != "nearest" || (nearest != "floor" && nearest != "round_prefer_floor")) {
-    return r.unsupported("tf_half_pixel_for_nn with a mode other than nearest with floor or round_prefer_floor");
+    return r.unsupported(
+        "coordinate_transformation_mode tf_half_pixel_for_nn needs mode nearest, and nearest_mode floor or "
+        "round_prefer_floor");
   }
   r.node.set(Attribute::of("coordinate_transformation_mode", std::string("half_pixel")));
   r.node.set(Attribute::of("nearest_mode", std::string(nearest == "floor" ? "round_prefer_ceil" : "ceil")));

@@ -128,8 +128,8 @@ void Rewrite::note(std::string problem) {
 }
 
 Status Rewrite::unsupported(std::string_view why) const {
-  return Status(BP_UNSUPPORTED, node.label() + " in the form of opset " + std::to_string(node.schema->since_version) +
-                                    " has no newer form: " + std::string(why))
+  return Status(BP_UNSUPPORTED, node.label() + " cannot be upgraded from its form of opset " +
+                                    std::to_string(node.schema->since_version) + ": " + std::string(why))
       .with_node(node.id);
 }
 

@@ -30,14 +30,15 @@ class Rewrite {
   ValueId like(double value, ValueId x);
   // Inserts a node before this one and returns its first output.
   ValueId emit(std::string_view op, model::Operands inputs, std::vector<Attribute> attributes = {});
-  // Inserts a node after this one. It computes the old value of output `slot` from the new value and `more`.
+  // Inserts a node after this one. Output `slot` of this node becomes a new value; from that value and `more`, the
+  // inserted node computes the value that the output had before.
   void emit_after(size_t slot, std::string_view op, const std::vector<ValueId>& more,
                   std::vector<Attribute> attributes = {});
   // Sets input `slot`. If there are too few inputs, adds omitted ones before it.
   void set_input(size_t slot, ValueId value);
   // Replaces attribute `name`, if present, by input `slot`, a list of int64.
   void to_input(std::string_view name, size_t slot);
-  // Replaces the operator by `op`, in its form of `opset`.
+  // Replaces the node's operator by `op`, in the form that `op` has in `opset`.
   void become(std::string_view op, uint32_t opset);
 
   bp_dtype_t dtype(ValueId value) const;

@@ -8,10 +8,12 @@ namespace backplane::ops {
 // the batch, whose body is a Scan without a batch.
 Status scan_batch(Rewrite& r) {
   Node& node = r.node;
-  if (node.input(0) != BP_NONE) return r.unsupported("sequence_lens is present");
+  if (node.input(0) != BP_NONE) return r.unsupported("its input sequence_lens is present");
   node.inputs.erase(node.inputs.begin());
   const size_t scans = static_cast<size_t>(node.attr("num_scan_inputs", int64_t{1}));
-  if (scans > node.inputs.size()) return r.invalid("num_scan_inputs is larger than the number of inputs");
+  if (scans > node.inputs.size())
+    return r.invalid("num_scan_inputs is " + std::to_string(static_cast<int64_t>(scans)) +
+                     ", but it must be from 1 to " + std::to_string(node.inputs.size()));
 
   auto middle = std::make_unique<model::Graph>();
   middle->name = node.name + "/batch";

@@ -153,8 +153,8 @@ constexpr Upgrade kUpgrades[] = {
     {kMl, "TreeEnsembleRegressor", 3, unchanged},
 };
 
-// The data type of an output if the schema determines it (alone, or from the type of an input), or Cast's `to` does;
-// otherwise BP_DTYPE_UNDEFINED.
+// The data type of an output, if it follows from the schema alone, from the schema and the type of an input, or from
+// Cast's attribute `to`. Otherwise BP_DTYPE_UNDEFINED.
 bp_dtype_t output_dtype(const model::Graph& graph, const Node& node, const Formal& formal) {
   if (formal.kinds == 1u << BP_KIND_TENSOR && std::has_single_bit(formal.dtypes)) {
     return static_cast<bp_dtype_t>(std::countr_zero(formal.dtypes));

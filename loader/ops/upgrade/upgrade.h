@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Upgrades operators from their forms in a file to the newest forms. A table has an entry for each change of an
-// operator that affects more than which types, values and shapes it allows.
+// operator that does more than allow other types, values or shapes.
 #pragma once
 
 #include <span>
@@ -25,8 +25,8 @@ struct Upgrade {
 std::span<const Upgrade> all_upgrades();
 // The upgrade to form `to`; null if that form only extends the previous one.
 const Upgrade* find_upgrade(const Schema& to);
-// For changes whose new defaults keep the old meaning: the node needs no rewrite, and view/op_versions.cpp can show it
-// to a device in the older form if it has these defaults.
+// An upgrade that does nothing, for changes whose new defaults keep the old meaning. view/op_versions.cpp can show a
+// node with these defaults to a device in the older form.
 Status unchanged(Rewrite&);
 
 // Upgrades every node of a known domain to its newest form that is not deprecated, and writes out default attributes.

@@ -49,7 +49,7 @@ bool differs(const Schema& a, const Schema& b) {
          !std::equal(a.attributes.begin(), a.attributes.end(), b.attributes.begin(), b.attributes.end(), same_rule);
 }
 
-// Otherwise older models would be refused once they are in the newest form.
+// If a newer form allowed fewer types, some older models would be refused after their upgrade.
 TEST(Upgrade, NoFormAllowsFewerTypesThanTheOneBefore) {
   std::vector<std::string> narrowed;
   for (const Schema& schema : all_schemas()) {

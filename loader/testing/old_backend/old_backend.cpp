@@ -11,7 +11,7 @@ struct Kernel {};
 
 Verdict integers(const Node& node) {
   if (node.raw().attribute_count != 0) return no(BP_REASON_ATTRIBUTE, "version 11 of Range has no attributes");
-  if (node.input(0).dtype() != BP_DTYPE_INT64) return no(BP_REASON_DTYPE, "only int64");
+  if (node.input(0).dtype() != BP_DTYPE_INT64) return no(BP_REASON_DTYPE, "input 0 must be int64");
   return yes(1e-6, 0.1f);
 }
 
@@ -30,7 +30,7 @@ class Instance : public backplane::sdk::Instance {
     bp_tensor_t out{};
     out.size = sizeof out;
     if (const bp_status_t status = run.output(run.self, BP_SLOT_OUTPUT, 1, &count, 0, &out); status != BP_OK)
-      throw Error(status, "no memory for " + std::to_string(count) + " numbers");
+      throw Error(status, "the host provided no memory for the output of " + std::to_string(count) + " numbers");
     for (int64_t i = 0; i < count; ++i) static_cast<int64_t*>(address(out))[i] = start + i * delta;
   }
 };
@@ -38,7 +38,9 @@ class Instance : public backplane::sdk::Instance {
 class Program : public backplane::sdk::Program {
  public:
   Program(const backplane::sdk::Device& device, const Compile& what) : backplane::sdk::Program(device, what) {
-    if (graph().node_count() != 1) throw Error(BP_UNSUPPORTED, "one Range at a time");
+    if (graph().node_count() != 1)
+      throw Error(BP_UNSUPPORTED, "the island has " + std::to_string(graph().node_count()) +
+                                      " nodes; this backend compiles a single Range");
   }
   std::unique_ptr<backplane::sdk::Instance> instance() const override { return std::make_unique<Instance>(*this); }
   bp_program_info_t info() const override {

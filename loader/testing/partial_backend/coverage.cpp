@@ -124,9 +124,13 @@ bp_status_t BP_CALL infer(bp_device_t* handle, const bp_infer_t* what, const bp_
   return fence(error, [&] {
     of(handle).called();
     const bp_graph_t& graph = *what->graph;
-    if (what->node >= graph.node_count) throw Error(BP_INVALID_ARGUMENT, "there is no such node");
+    if (what->node >= graph.node_count)
+      throw Error(BP_INVALID_ARGUMENT, "node " + std::to_string(what->node) + " does not exist: the graph has " +
+                                           std::to_string(graph.node_count) + " nodes");
     const bp_node_t& node = *bp_graph_node(&graph, what->node);
-    if (!Translated::is_same(node)) throw Error(BP_UNSUPPORTED, "the operator is not known");
+    if (!Translated::is_same(node))
+      throw Error(BP_UNSUPPORTED, "only types of org.backplane.test Same are inferred, not of " +
+                                      std::string(op_of(graph, what->node)));
     const bp_value_t* const input = bp_graph_value(&graph, bp_node_input(&graph, &node, 0));
     const bp_type_t& type = *bp_graph_type(&graph, input->type);
     sink->output(sink->self, 0, type.dtype, type.rank, graph.dims + type.first_dim);

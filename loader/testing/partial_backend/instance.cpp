@@ -63,7 +63,9 @@ void Instance::bind(const bp_binding_t& binding, bp_error_t* error) {
     bound_[binding.slot] = static_cast<const char*>(tensor.buffer.address);
   }
   if (binding.slot == BP_SLOT_SCRATCH) {
-    if (tensor.buffer.bytes < program_.device->script().scratch) throw Error(BP_BUFFER_TOO_SMALL, "too little scratch");
+    if (tensor.buffer.bytes < program_.device->script().scratch)
+      throw Error(BP_BUFFER_TOO_SMALL, "the scratch memory has " + std::to_string(tensor.buffer.bytes) + " bytes; " +
+                                           std::to_string(program_.device->script().scratch) + " are needed");
     scratch_ = static_cast<char*>(tensor.buffer.address) + tensor.buffer.offset;
     return;
   }
@@ -86,8 +88,9 @@ void Instance::fail(const bp_run_t& run) {
   const bp_host_t* host = program_.device->backend->host;
   if (fault->kind == "late") return take_time(500'000);
   for (;;) {
-    if (host->cancelled(host, run.cancel)) throw Error(BP_CANCELLED, "cancelled while it hung");
-    if (run.deadline != 0 && now() >= run.deadline) throw Error(BP_TIMED_OUT, "the deadline passed while it hung");
+    if (host->cancelled(host, run.cancel)) throw Error(BP_CANCELLED, "the run was cancelled during a scripted hang");
+    if (run.deadline != 0 && now() >= run.deadline)
+      throw Error(BP_TIMED_OUT, "the deadline passed during a scripted hang");
     take_time(200);
   }
 }
@@ -116,7 +119,9 @@ void Instance::work(const bp_run_t& run) {
     }
   }
   if (const uint64_t bytes = device.script().scratch; bytes != 0) {
-    if (scratch_ == nullptr) throw Error(BP_BAD_STATE, "no scratch memory is bound");
+    if (scratch_ == nullptr)
+      throw Error(BP_BAD_STATE,
+                  "no scratch memory is bound; bind " + std::to_string(bytes) + " bytes to BP_SLOT_SCRATCH");
     std::memset(scratch_, static_cast<int>(number_), bytes);
   }
   take_time(device.script().run_us);

@@ -101,7 +101,9 @@ bp_status_t BP_CALL copy(bp_device_t* handle, const bp_copy_t* what, bp_error_t*
     const std::optional<bp_run_t> run =
         what->run != nullptr ? std::optional(sdk::read(what->run, "what.run")) : std::nullopt;
     if (bytes > what->from->bytes || bytes > what->to->bytes)
-      throw Error(BP_BUFFER_TOO_SMALL, "a copy beyond its buffers");
+      throw Error(BP_BUFFER_TOO_SMALL, "a copy of " + std::to_string(bytes) + " bytes does not fit its buffers, of " +
+                                           std::to_string(what->from->bytes) + " and " +
+                                           std::to_string(what->to->bytes) + " bytes");
     char *const target = reach(device, *what->to, true), *const source = reach(device, *what->from, true);
     const auto work = [&device, target, source, bytes] {
       const Span span(device, BP_SPAN_COPY, "bytes moved");
@@ -116,7 +118,8 @@ bp_status_t BP_CALL copy(bp_device_t* handle, const bp_copy_t* what, bp_error_t*
       device.counters().copied_bytes += bytes;
     };
     if (!run) return work();
-    if (run->stream == nullptr) throw Error(BP_INVALID_ARGUMENT, "a copy with a run but without a stream");
+    if (run->stream == nullptr)
+      throw Error(BP_INVALID_ARGUMENT, "the copy has a bp_run_t without a stream; set bp_run_t.stream");
     BeginInStream begun(device.counters().in_streams);
     if (run->done != nullptr) ++device.counters().reports;
     static_cast<sdk::HostStream*>(sdk::stream_of(run->stream))
@@ -130,11 +133,12 @@ bp_status_t BP_CALL copy(bp_device_t* handle, const bp_copy_t* what, bp_error_t*
   });
 }
 
-// Imported memory is mapped at its own address, and what is written there reaches the device with a flush.
+// Maps imported memory at its own address. What is written there reaches the device only with a flush.
 bp_status_t BP_CALL map(bp_device_t* handle, const bp_map_t* what, void** out, bp_error_t* error) {
   return fence(error, [&] {
     of(handle).called();
-    if (of(handle).script().memory != Memory::kFlushed) throw Error(BP_UNSUPPORTED, "this memory cannot be mapped");
+    if (of(handle).script().memory != Memory::kFlushed)
+      throw Error(BP_UNSUPPORTED, "this device's memory cannot be mapped: partial.memory is not flushed");
     const bp_buffer_t* const buffer = what->buffer;
     char* const seen = reach(of(handle), *buffer);
     *out = seen;
@@ -169,8 +173,10 @@ bp_status_t BP_CALL import(bp_device_t* handle, const bp_import_t* what, bp_buff
     Device& device = of(handle);
     device.called();
     const Memory kind = device.script().memory;
-    if (external->kind != BP_EXTERNAL_HOST_POINTER || kind == Memory::kHost)
-      throw Error(BP_UNSUPPORTED, "this partial device does not import such memory");
+    if (external->kind != BP_EXTERNAL_HOST_POINTER)
+      throw Error(BP_UNSUPPORTED, "a partial device imports only host pointers, not external memory of kind " +
+                                      std::to_string(external->kind));
+    if (kind == Memory::kHost) throw Error(BP_UNSUPPORTED, "this device imports no memory: partial.memory is host");
     char* host = reinterpret_cast<char*>(external->handle) + external->offset;
     if (reinterpret_cast<uintptr_t>(host) % device.script().align != 0)
       throw Error(BP_UNSUPPORTED,
@@ -203,7 +209,9 @@ char* reach(const Device& device, const bp_buffer_t& buffer, bool copies) {
     throw Error(BP_UNSUPPORTED, "the buffer belongs to partial device " + std::to_string(allocation.device->index) +
                                     ", which device " + std::to_string(device.index) + " cannot access");
   if (buffer.offset > allocation.bytes || buffer.bytes > allocation.bytes - buffer.offset)
-    throw Error(BP_INVALID_ARGUMENT, "the buffer reaches beyond its allocation");
+    throw Error(BP_INVALID_ARGUMENT, "the buffer, " + std::to_string(buffer.bytes) + " bytes at offset " +
+                                         std::to_string(buffer.offset) + ", reaches beyond its allocation of " +
+                                         std::to_string(allocation.bytes) + " bytes");
   return allocation.data + buffer.offset;
 }
 

@@ -7,7 +7,7 @@ namespace {
 
 using sdk::Error;
 
-// Has the graph written as an ONNX model, which must begin with its first field, the IR version.
+// Has the graph serialized as an ONNX model, and checks that the model begins with its first field, the IR version.
 void parse(const bp_graph_t& graph) {
   std::string model;
   const bp_text_sink_t append = [](void* to, bp_text_t piece) {
@@ -107,17 +107,17 @@ uint64_t sum_of(const Blob& blob) {
 uint32_t judge(const Device& device, bp_bytes_t bytes, std::string& reason) {
   Blob blob;
   if (bytes.size != sizeof blob) {
-    reason = "it has another size";
+    reason = "it has " + std::to_string(bytes.size) + " bytes, but stored programs have " + std::to_string(sizeof blob);
     return BP_CACHE_UNUSABLE;
   }
   std::memcpy(&blob, bytes.data, sizeof blob);
   if (std::memcmp(blob.magic, kMagic, sizeof kMagic) != 0 || blob.sum != sum_of(blob)) {
-    reason = "its checksum is wrong";
+    reason = "it is damaged: its first bytes or its checksum are wrong";
     return BP_CACHE_UNUSABLE;
   }
   const Script& script = device.script();
   if (script.cache == "recompile" || script.stamp != blob.stamp) {
-    reason = "it is of compiler " + std::string(blob.stamp) + ", this is " + script.stamp;
+    reason = "it was compiled by version " + std::string(blob.stamp) + ", this device has version " + script.stamp;
     return BP_CACHE_RECOMPILE;
   }
   return script.cache == "usable" ? BP_CACHE_USABLE : BP_CACHE_EXACT;
@@ -128,7 +128,7 @@ bp_status_t BP_CALL serialize(const bp_program_t* handle, bp_text_sink_t sink, v
     const Program& program = of(handle);
     program.device->called();
     const Script& script = program.device->script();
-    if (script.cache == "0") throw Error(BP_UNSUPPORTED, "programs of this device are not stored");
+    if (script.cache == "0") throw Error(BP_UNSUPPORTED, "programs of this device are not stored: partial.cache is 0");
     Blob blob{};
     std::memcpy(blob.magic, kMagic, sizeof kMagic);
     blob.nodes = program.nodes;

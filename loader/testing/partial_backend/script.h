@@ -3,7 +3,7 @@
 // other option applies to all of them ("partial.ops") or to one ("partial.1.ops"). The last column is the default:
 //
 //   ops       operators that it claims: "*", "Conv,Relu", or "!Softmax" for all but             *
-//   mask      "SEED:PERCENT" of the nodes, drawn by node id, out of those                   all
+//   mask      "SEED:PERCENT": it claims only that share of the nodes in `ops`, drawn by id  all
 //   seconds   the cost it reports for a node: a number, or "random:SEED" (1 µs to 1 ms)     the CPU backend's
 //   reject    operators whose islands it rejects in review                                  none
 //   split     operators that it gives back in review, where it also splits the island       none

@@ -84,7 +84,8 @@ bp_status_t BP_CALL semaphore_create(bp_device_t* handle, const bp_semaphore_cre
     Device& device = of(handle);
     device.called();
     const bp_native_t* const native = how->native;
-    if (!device.script().marks) throw Error(BP_UNSUPPORTED, "this partial device has no semaphores");
+    if (!device.script().marks)
+      throw Error(BP_UNSUPPORTED, "this partial device has no semaphores: partial.marks is not 1");
     if (native != nullptr && native->kind != kNativeKind)
       throw Error(BP_UNSUPPORTED, "a partial device imports only semaphores of partial devices");
     auto shared = native == nullptr ? std::make_shared<sdk::HostTimeline>(how->value)
@@ -125,7 +126,8 @@ bp_status_t BP_CALL semaphore_export(bp_native_semaphore_t* handle, const bp_sem
     native.handle = reinterpret_cast<uintptr_t>(timeline);
     if (timeline->device().script().mark_files) {
       const int file = eventfd(0, EFD_CLOEXEC);
-      if (file < 0) throw Error(BP_RESOURCE_EXHAUSTED, "no descriptor is left");
+      if (file < 0)
+        throw Error(BP_RESOURCE_EXHAUSTED, "eventfd failed: there is no descriptor for the exported semaphore");
       native.kind = BP_DRAFT_NATIVE_TIMELINE_FD;
       native.handle = static_cast<uint64_t>(file);
     }
