@@ -165,7 +165,7 @@ TEST(OlderForms, OfUnsqueezeHaveSortedAxes) {
   EXPECT_THAT(Older(graph, 8).attribute("axes"), ElementsAre(0, 2));
 }
 
-// Version 11 exchanged the two sides of an odd padding.
+// Version 11 of ConvTranspose exchanged the begin and the end of odd padding.
 TEST(OlderForms, OfConvTransposeStateThePadding) {
   for (const auto& [how, begin] : {std::pair("SAME_UPPER", 0), std::pair("SAME_LOWER", 1), std::pair("NOTSET", 1)}) {
     TinyGraph graph;

@@ -451,7 +451,7 @@ std::string resize_18(Rewrite& r) {
   return {};
 }
 
-// The older form has empty tensors for unused inputs.
+// The older form needs an empty tensor in place of each omitted input.
 std::string resize_13(Rewrite& r) {
   r.node.inputs.resize(r.node.input(3) ? 4 : 3);
   for (const size_t slot : {size_t{1}, size_t{2}}) {
