@@ -65,8 +65,9 @@ TEST(Exceptions, AreAsManyAsAVerifierCanMatch) {
   EXPECT_NO_THROW(add(Exceptions::kMaxPatterns, 1));
   EXPECT_NO_THROW(add(Exceptions::kMaxEntries, 1, 'x'));
   EXPECT_NO_THROW(add(1, kMaxGlob));
-  EXPECT_THAT([&] { add(Exceptions::kMaxPatterns + 1, 1); },
-              ThrowsMessage<Usage>(HasSubstr("entry 1001 of 'expected_failures': with this entry, more than 1000 entries")));
+  EXPECT_THAT(
+      [&] { add(Exceptions::kMaxPatterns + 1, 1); },
+      ThrowsMessage<Usage>(HasSubstr("entry 1001 of 'expected_failures': with this entry, more than 1000 entries")));
   EXPECT_THAT([&] { add(Exceptions::kMaxEntries + 1, 1, 'x'); }, ThrowsMessage<Usage>(HasSubstr("has 20001 entries")));
   EXPECT_THAT([&] { add(1, kMaxGlob + 1); }, ThrowsMessage<Usage>(HasSubstr("'case' has 1001 bytes")));
 }
