@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# test.sh BUILD: runs rows on one executor, one of whose workers crashes during the run, then as data frames, then rows
-# that a model refuses. Exit status 77 without PySpark
-# (scripts/setup.sh --with spark).
+# test.sh BUILD: runs the model on 2000 rows, two of which must fail, on one executor: once while one of its workers crashes, once as
+# pandas data frames. Then tests worker.py by itself, with a stand-in for the model that refuses some rows. Exit status 77 without PySpark
+# (scripts/setup.sh --with spark), Java or the Python package.
 set -euo pipefail
 build=$1
 # shellcheck source=samples/20_spark/environment.sh

@@ -35,7 +35,7 @@ typedef struct bp_space_t {
 /* A piece of memory. In a space with BP_SPACE_HOST, `memory` is NULL and `address` is a pointer. In other spaces,
  * `memory` is a handle of the device's plugin, and `address` is the device address if the plugin offers it, otherwise
  * 0. The creator of a buffer fills it in: a plugin's `allocate` and `import` write `memory`, `address` and `offset`;
- * their caller writes the other fields. Never grows. */
+ * their caller writes the other fields. The struct never grows. */
 typedef struct bp_buffer_t {
   uint64_t device; /* the device's id (bp_device_open_t.id); 0: host memory that belongs to no device */
   uint32_t space;  /* index of one of the device's spaces, from 0 */

@@ -150,7 +150,7 @@ typedef struct bp_device_api_t {
 #define BP_COMPUTE_FP16_ACCUMULATE 0x8u /* fp16 accumulated in fp16 */
 #define BP_COMPUTE_FP8 0x10u            /* accumulated in fp32 */
 
-/* A symbol and the extents for which an answer holds, from min to max inclusive. Never grows. */
+/* A symbol and the extents for which an answer holds, from min to max inclusive. The struct never grows. */
 typedef struct bp_range_t {
   uint32_t symbol; /* index into bp_graph_t.symbols */
   uint32_t reserved;
@@ -321,7 +321,7 @@ typedef struct bp_coverage_api_t {
 #define BP_SHAPES_COMPUTED 1u       /* `output_extents` returns them before the run */
 #define BP_SHAPES_DATA_DEPENDENT 2u /* known only during the run: the plugin calls bp_run_t.output */
 
-/* Output `output` may share the buffer of input `input`. Never grows. */
+/* Output `output` may share the buffer of input `input`. The struct never grows. */
 typedef struct bp_inplace_t {
   uint32_t input;
   uint32_t output;
@@ -358,7 +358,7 @@ typedef struct bp_shape_query_t {
   uint32_t output_stride; /* of the array that receives the shapes */
 } bp_shape_query_t;
 
-/* The extents of an output. Never grows. */
+/* The extents of an output. The struct never grows. */
 typedef struct bp_shape_t {
   uint32_t rank; /* BP_NONE: known only during the run */
   uint32_t reserved;
@@ -598,7 +598,7 @@ typedef struct bp_memory_api_t {
    * Errors: as for `copy`. */
   bp_status_t(BP_CALL* fill)(bp_device_t* device, const bp_fill_t* what, bp_error_t* error);
   /* Imports memory that another library or process owns. `release` ends the import, but does not free the memory.
-   * [thread-safe] [blocks]. NULL: none. Errors: BP_UNSUPPORTED, BP_DEVICE_LOST. */
+   * [thread-safe] [blocks]. NULL slot: the device imports no memory. Errors: BP_UNSUPPORTED, BP_DEVICE_LOST. */
   bp_status_t(BP_CALL* import)(bp_device_t* device, const bp_import_t* what, bp_buffer_t* out_buffer,
                                bp_error_t* error);
   /* Returns a handle for another library or process. The caller owns a descriptor, and closes it or passes it on. Other
@@ -651,8 +651,8 @@ typedef struct bp_sync_api_t {
    * unless BP_ERROR_OF_RUN says that a run failed with that code. [thread-safe] [blocks]. Errors: BP_TIMED_OUT,
    * BP_DEVICE_LOST, and the failures of work without `done` (with BP_ERROR_OF_RUN). */
   bp_status_t(BP_CALL* stream_wait)(bp_stream_t* stream, uint64_t deadline, bp_error_t* error);
-  /* Returns the native handle of a stream, valid as long as the stream lives. [thread-safe]. NULL: none. Errors:
-   * BP_UNSUPPORTED. */
+  /* Returns the stream's native handle, valid as long as the stream lives. [thread-safe]. NULL slot: streams have
+   * no native handle. Errors: BP_UNSUPPORTED. */
   bp_status_t(BP_CALL* stream_export)(bp_stream_t* stream, bp_native_t* out_native, bp_error_t* error);
   /* Creates a timeline semaphore of the device, or imports `how->native`. [thread-safe] [blocks]. NULL: the device has
    * none; runs then wait for and signal host semaphores. Errors: BP_UNSUPPORTED, BP_RESOURCE_EXHAUSTED. */
@@ -670,8 +670,8 @@ typedef struct bp_sync_api_t {
   /* Returns the current value. [thread-safe] */
   bp_status_t(BP_CALL* semaphore_query)(bp_native_semaphore_t* semaphore, uint64_t* out_value, bp_error_t* error);
   /* Returns a handle that another device of this backend or another plugin may import while the semaphore lives. The
-   * caller closes a descriptor, unless an import took it. [thread-safe]. NULL: none. Errors: BP_UNSUPPORTED (the
-   * kind). */
+   * caller closes a descriptor, unless an import took it. [thread-safe]. NULL slot: there are no exports.
+   * Errors: BP_UNSUPPORTED (the kind). */
   bp_status_t(BP_CALL* semaphore_export)(bp_native_semaphore_t* semaphore, const bp_semaphore_export_t* what,
                                          bp_native_t* out_native, bp_error_t* error);
 } bp_sync_api_t;

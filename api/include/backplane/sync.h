@@ -32,7 +32,7 @@ typedef struct bp_stream_t bp_stream_t;
 typedef struct bp_semaphore_t bp_semaphore_t;               /* a semaphore of the host; opaque to plugins */
 typedef struct bp_native_semaphore_t bp_native_semaphore_t; /* a semaphore of a device; opaque */
 
-/* A semaphore and a value. Never grows. */
+/* A semaphore and a value. The struct never grows. */
 typedef struct bp_point_t {
   uint64_t handle;
   uint32_t kind;   /* BP_POINT_* */

@@ -64,13 +64,13 @@ BP_EXTERN_C_BEGIN
  * bp_run_t does 0 mean that there is no deadline. */
 #define BP_FOREVER UINT64_MAX
 
-/* Borrowed text. `data` may be NULL when `size` is 0. Never grows, so it is passed and embedded by value. */
+/* Borrowed text. `data` may be NULL when `size` is 0. The struct never grows, so it is passed and embedded by value. */
 typedef struct bp_text_t {
   const char* data;
   uint64_t size;
 } bp_text_t;
 
-/* Borrowed bytes. Never grows. */
+/* Borrowed bytes. The struct never grows. */
 typedef struct bp_bytes_t {
   const void* data;
   uint64_t size;
@@ -81,7 +81,7 @@ typedef struct bp_bytes_t {
 typedef void(BP_CALL* bp_text_sink_t)(void* context, bp_text_t piece);
 
 /* A named setting. Names are lower case with dots ("cpu.threads"). Unknown names are refused with BP_NOT_FOUND.
- * A plugin sees its own settings only, and without its prefix ("threads"). Never grows. */
+ * A plugin sees its own settings only, and without its prefix ("threads"). The struct never grows. */
 typedef struct bp_option_t {
   bp_text_t name;
   bp_text_t value;
@@ -146,7 +146,7 @@ typedef uint64_t bp_dtype_set_t;
 #define BP_MAX_RANK 32
 
 /* One dimension. An `extent` >= 0 is a number; -1 is unknown. If unknown, `symbol` is its index in bp_graph_t.symbols,
- * or BP_NONE if nothing relates it to another dimension. Never grows. */
+ * or BP_NONE if nothing relates it to another dimension. The struct never grows. */
 typedef struct bp_dim_t {
   int64_t extent;
   uint32_t symbol;
