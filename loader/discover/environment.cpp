@@ -145,7 +145,6 @@ Result<Settings> read_settings(const bp_env_desc_t& desc) {
     if (!is_null || count == 0) return {};
     return {BP_INVALID_ARGUMENT, fmt::format("bp_env_desc_t.{} is NULL, but its count is {}", name, count)};
   };
-  BP_TRY(check_array("options", !desc.options, desc.option_count));
   BP_TRY(check_array("backend_files", !desc.backend_files, desc.backend_file_count));
   BP_TRY(check_array("backend_folders", !desc.backend_folders, desc.backend_folder_count));
   BP_TRY(check_array("plugins", !desc.plugins, desc.plugin_count));

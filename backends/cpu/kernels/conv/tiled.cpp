@@ -188,18 +188,18 @@ class TiledStep final : public Step {
       const bool more = panel < all + panels_.count();
       tile.ahead_step = more ? (b.count * channel_block() + end - begin - 1) / (end - begin) : 0;
       for (int64_t t = begin; t < end; ++t) {
-        const RowTile& position = w.tiles[static_cast<size_t>(t % tiles_in_row)];
+        const RowTile& in_row = w.tiles[static_cast<size_t>(t % tiles_in_row)];
         const int64_t row = t / tiles_in_row, top = w.rows.first + row * w.rows.stride;
-        const int64_t y_at = (row * w.rows.out_width + position.y_at) * y_position;
-        tile.x = x + (top * w.rows.in_width + position.x_at) * w.x_position;
+        const int64_t y_at = (row * w.rows.out_width + in_row.y_at) * y_position;
+        tile.x = x + (top * w.rows.in_width + in_row.x_at) * w.x_position;
         tile.y = y + y_at;
         tile.add = add == nullptr ? nullptr : add + y_at;
         tile.row_first = taps_above(-top);
         tile.row_last = taps_above(w.rows.in_count - top);
-        tile.front = position.front;
-        tile.back = position.back;
+        tile.front = in_row.front;
+        tile.back = in_row.back;
         tile.ahead = more ? panel + (t - begin) * tile.ahead_step * steps : tile.weights;
-        position.kernels[b.count - 1](tile);
+        in_row.kernels[b.count - 1](tile);
       }
     }
     finish(b, y, y_position, result, first_position, last_position);
