@@ -416,10 +416,10 @@ nb::object as_array(const Array& self, nb::handle dtype, nb::handle copy) {
 }  // namespace
 
 void add_array(nb::module_& module) {
-  nb::class_<Array>(module, "Array", nb::is_weak_referenceable(), nb::type_slots(Collected<Array>::kSlots),
-                    "A dense tensor in memory of the loader, of a device, or of another package through DLPack.\n\n"
-                    "On the host, `numpy()`, `numpy.asarray()` and DLPack see the memory itself; on a device DLPack\n"
-                    "does, and `numpy()` copies.")
+  Class<Array>(module, "Array", nb::is_weak_referenceable(), nb::type_slots(Collected<Array>::kSlots),
+               "A dense tensor in memory of the loader, of a device, or of another package through DLPack.\n\n"
+               "On the host, `numpy()`, `numpy.asarray()` and DLPack see the memory itself; on a device DLPack\n"
+               "does, and `numpy()` copies.")
       .def_prop_ro("shape", &shape_of, nb::sig("def shape(self) -> tuple[int, ...]"), "The extents.")
       .def_prop_ro(
           "dtype", [](const Array& self) { return dtype_name(self.dtype()); },

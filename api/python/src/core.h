@@ -5,7 +5,6 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
-#include <unistd.h>
 
 #include <optional>
 #include <string>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "backplane/client.hpp"
+#include "interpreter.h"
 
 namespace backplane::python {
 
@@ -27,45 +27,27 @@ void add_model(nb::module_& module);
 void add_session(nb::module_& module);
 void add_run(nb::module_& module);
 
-// Stops the calling thread for ever.
-[[noreturn]] inline void stop_thread() {
-  for (;;) pause();
-}
-
-// Release the interpreter lock, or take it, for a scope. A daemon thread that takes the lock while the interpreter
-// shuts down stops there, as Python itself does since version 3.14. Earlier versions end such a thread by unwinding its
-// stack, which would end the process at the first destructor.
-class UnlockedScope {
+// A class of the module. Its functions and getters run within a Call.
+template <class T>
+class Class : public nb::class_<T> {
  public:
-  UnlockedScope() : state_(PyEval_SaveThread()) {}
-  UnlockedScope(UnlockedScope&&) = delete;
-  ~UnlockedScope() {
-    try {
-      PyEval_RestoreThread(state_);
-    } catch (...) {
-      stop_thread();
-    }
+  using Base = nb::class_<T>;
+  using Base::Base;
+  template <class... Args>
+  Class& def(const Args&... args) {
+    Base::def(args..., nb::call_guard<Call>());
+    return *this;
   }
-
- private:
-  PyThreadState* const state_;
-};
-
-class LockedScope {
- public:
-  LockedScope() : state_(take()) {}
-  LockedScope(LockedScope&&) = delete;
-  ~LockedScope() { PyGILState_Release(state_); }
-
- private:
-  static PyGILState_STATE take() {
-    try {
-      return PyGILState_Ensure();
-    } catch (...) {
-      stop_thread();
-    }
+  template <class... Args>
+  Class& def_prop_ro(const Args&... args) {
+    Base::def_prop_ro(args..., nb::call_guard<Call>());
+    return *this;
   }
-  const PyGILState_STATE state_;
+  template <class... Args>
+  Class& def_ro(const Args&... args) {
+    Base::def_ro(args..., nb::call_guard<Call>());
+    return *this;
+  }
 };
 
 // Holds a client object whose destruction may wait for a run, a device or a logging thread. Releases the interpreter
@@ -100,13 +82,13 @@ class Waiting {
 };
 
 // A reference from native code to a Python object. The thread that destroys the reference takes the
-// interpreter lock to do so. After the interpreter has shut down, the object is leaked.
+// interpreter lock to do so. Where Python may not be called any more, the object is leaked.
 class SharedObject {
  public:
   explicit SharedObject(nb::object object) : object_(std::move(object)) {}
   SharedObject(SharedObject&&) = delete;
   ~SharedObject() {
-    if (!nb::is_alive()) {
+    if (!can_call_python()) {
       object_.release();
       return;
     }

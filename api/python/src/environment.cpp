@@ -48,7 +48,7 @@ std::string_view log_level_name(uint32_t level) {
 std::function<void(uint32_t, std::string_view)> log_of(const std::shared_ptr<SharedObject>& function) {
   if (!function) return {};
   return [function](uint32_t level, std::string_view line) {
-    if (!nb::is_alive()) return;
+    if (!can_call_python()) return;
     const LockedScope locked;
     const nb::object called = function->get();
     if (!called.is_valid()) return;
@@ -189,7 +189,7 @@ nb::object stream(const PyEnvironment& self, nb::handle name, nb::handle given) 
 }  // namespace
 
 void add_environment(nb::module_& module) {
-  nb::class_<PyDevice>(module, "Device", nb::is_weak_referenceable(), "A device that a backend offers.")
+  Class<PyDevice>(module, "Device", nb::is_weak_referenceable(), "A device that a backend offers.")
       .def_prop_ro(
           "name", [](const PyDevice& self) { return self.device.name; },
           "The name that options use: 'cpu', 'opencl:1'.")
@@ -232,7 +232,7 @@ void add_environment(nb::module_& module) {
         return "Device('" + self.device.name + "', kind='" + std::string(kind_name(self.device.info.kind)) + "', '" +
                std::string(view::text(self.device.info.name)) + "')";
       });
-  nb::class_<PyCandidate>(module, "Candidate", nb::is_weak_referenceable(), "A file that was considered as a backend.")
+  Class<PyCandidate>(module, "Candidate", nb::is_weak_referenceable(), "A file that was considered as a backend.")
       .def_prop_ro(
           "id", [](const PyCandidate& self) { return view::text(self.candidate.id); },
           "The backend's id, empty if unknown.")
@@ -255,7 +255,7 @@ void add_environment(nb::module_& module) {
                (accepted ? std::string("accepted") : "refused: " + std::string(refusal_name(self.candidate.refusal))) +
                ")";
       });
-  nb::class_<PyEnvironment>(
+  Class<PyEnvironment>(
       module, "Environment", nb::is_weak_referenceable(), nb::type_slots(Collected<PyEnvironment>::kSlots),
       "Backends that were found, and settings. Thread-safe.\n\n"
       "Args:\n"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interrupt.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <exception>
 #include <memory>

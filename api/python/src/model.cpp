@@ -26,7 +26,7 @@ struct Kept {
 };
 
 void release(void* self) {
-  if (!nb::is_alive()) return;  // after the interpreter has shut down, the objects no longer exist
+  if (!can_call_python()) return;  // the objects are leaked, or no longer exist
   const LockedScope locked;
   delete static_cast<Kept*>(self);
 }
@@ -234,8 +234,7 @@ nb::object load_model(const PyEnvironment& env, nb::handle source, nb::handle di
   "settings: Mapping[str, object] | None = None, max_islands: int = 0, refit: bool = False"
 
 void add_model(nb::module_& module) {
-  nb::class_<ValueInfo>(module, "ValueInfo", nb::is_weak_referenceable(),
-                        "An input or output as the model declares it.")
+  Class<ValueInfo>(module, "ValueInfo", nb::is_weak_referenceable(), "An input or output as the model declares it.")
       .def_ro("name", &ValueInfo::name)
       .def_ro("kind", &ValueInfo::kind, "'tensor', 'sequence', 'optional', 'map' or 'sparse_tensor'.")
       .def_ro("dtype", &ValueInfo::dtype, "The type of a tensor's elements or of a map's keys: 'float32', 'string'.")
@@ -244,9 +243,9 @@ void add_model(nb::module_& module) {
           "Extents: a number, the name of a symbolic dimension, or None; without a rank, None in place of the tuple.")
       .def_ro("type", &ValueInfo::type, "The whole type as text: 'float32[N,3]', 'seq(map(string,float32[]))'.")
       .def("__repr__", [](const ValueInfo& self) { return self.name + ": " + self.type; });
-  nb::class_<PyModel>(module, "Model", nb::is_weak_referenceable(),
-                      "A model, checked and canonical: operators in their newest form, types and shapes inferred.\n"
-                      "Made by `load`. Thread-safe.")
+  Class<PyModel>(module, "Model", nb::is_weak_referenceable(),
+                 "A model, checked and canonical: operators in their newest form, types and shapes inferred.\n"
+                 "Made by `load`. Thread-safe.")
       .def_prop_ro(
           "inputs", [](const PyModel& self) { return value_infos(self.model->graph().inputs()); },
           nb::sig("def inputs(self) -> list[ValueInfo]"), "The model's inputs, in its order.")

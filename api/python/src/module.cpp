@@ -12,6 +12,7 @@ NB_MODULE(_core, module) {
   nb::set_leak_warnings(false);
 #endif
   module.doc() = "The loader's classes. Import them from `backplane`.";
+  add_exit();
   add_errors(module);
   add_array(module);
   add_sync(module);

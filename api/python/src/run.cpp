@@ -301,11 +301,10 @@ void add_run(nb::module_& module) {
   const nb::sig call_signature(
       "def __call__(self, timeout: float | None = None, cancel: Cancel | None = None, stream: Stream | None = None) -> "
       "None");
-  nb::class_<PyRun>(
-      module, "Run", nb::is_weak_referenceable(), nb::type_slots(Collected<PyRun>::kSlots),
-      "A session with memory bound to its inputs and outputs, made by `Session.bind`.\n\n"
-      "Memory is used in place and kept alive: write new data into it between runs. The loader allocates\n"
-      "outputs that are not bound. Use a Run from one thread at a time.")
+  Class<PyRun>(module, "Run", nb::is_weak_referenceable(), nb::type_slots(Collected<PyRun>::kSlots),
+               "A session with memory bound to its inputs and outputs, made by `Session.bind`.\n\n"
+               "Memory is used in place and kept alive: write new data into it between runs. The loader allocates\n"
+               "outputs that are not bound. Use a Run from one thread at a time.")
       .def(
           "bind", [](PyRun& self, nb::handle inputs) { self.bind(inputs); }, nb::arg("inputs"),
           nb::sig("def bind(self, inputs: Mapping[str, Value]) -> None"),

@@ -296,8 +296,8 @@ nb::object make_session(std::shared_ptr<SessionState> state) {
 }
 
 void add_session(nb::module_& module) {
-  nb::class_<PySession>(module, "Session", nb::is_weak_referenceable(),
-                        "A model placed on devices and compiled. Thread-safe: many threads may run one at once.")
+  Class<PySession>(module, "Session", nb::is_weak_referenceable(),
+                   "A model placed on devices and compiled. Thread-safe: many threads may run one at once.")
       .def_prop_ro(
           "inputs", [](const PySession& self) { return value_infos(view::Graph(self->graph()).inputs()); },
           nb::sig("def inputs(self) -> list[ValueInfo]"))

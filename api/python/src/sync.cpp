@@ -114,15 +114,14 @@ std::map<std::string, std::string> options_of(nb::handle object, const char* wha
 }
 
 void add_sync(nb::module_& module) {
-  nb::class_<Cancel>(
-      module, "Cancel", nb::is_weak_referenceable(),
-      "A token for calls that may have to end early: after `set()`, from any thread, the compile or run\n"
-      "that it was passed to raises Cancelled.")
+  Class<Cancel>(module, "Cancel", nb::is_weak_referenceable(),
+                "A token for calls that may have to end early: after `set()`, from any thread, the compile or run\n"
+                "that it was passed to raises Cancelled.")
       .def(nb::init<>())
       .def("set", &Cancel::set, "Ends all work that has this token, now and in the future.");
-  nb::class_<PyStream>(module, "Stream", nb::is_weak_referenceable(),
-                       "A device's queue of work, made by `Environment.stream`. Runs that are put into it start in\n"
-                       "order, and the calls return without waiting, except the first one with new memory or shapes.")
+  Class<PyStream>(module, "Stream", nb::is_weak_referenceable(),
+                  "A device's queue of work, made by `Environment.stream`. Runs that are put into it start in\n"
+                  "order, and the calls return without waiting, except the first one with new memory or shapes.")
       .def(
           "wait",
           [](PyStream& self, nb::handle timeout) {

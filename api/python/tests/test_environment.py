@@ -244,6 +244,11 @@ def ends_silently(code: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def ends_cleanly(code: str) -> None:
+    """Runs code in a new process, which must succeed. Objects of its daemon threads are leaked, which a build without NDEBUG prints."""
+    subprocess.run([sys.executable, "-c", code], stderr=subprocess.DEVNULL, cwd=os.path.dirname(__file__), check=True, timeout=60)
+
+
 def test_sub_interpreters_are_refused() -> None:
     module = "_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters"
     code = (
@@ -302,5 +307,36 @@ def test_daemon_threads_do_not_abort_the_process(call: str) -> None:
         "for _ in range(8): started.acquire()\n"
     )
     for _ in range(5):  # where the threads are differs
-        # Their objects are leaked, which a build without NDEBUG prints.
-        subprocess.run([sys.executable, "-c", code], stderr=subprocess.DEVNULL, cwd=os.path.dirname(__file__), check=True, timeout=60)
+        ends_cleanly(code)
+
+
+def test_a_daemon_thread_may_execute_python_code_below_a_call_when_the_process_ends() -> None:
+    """Python ends such a thread by unwinding its stack, unless the process waits until the call has returned."""
+    code = (
+        "import threading, backplane\n"
+        "env = backplane.Environment()\n"
+        "started = threading.Event()\n"
+        "class Path:\n"
+        "    def __fspath__(self):\n"
+        "        started.set()\n"
+        "        for _ in range(10_000_000): pass\n"
+        "        return 'missing.onnx'\n"
+        "threading.Thread(target=lambda: env.load(Path()), daemon=True).start()\n"
+        "started.wait()\n"
+    )
+    ends_cleanly(code)
+
+
+def test_the_process_ends_although_a_daemon_thread_waits_below_a_call() -> None:
+    code = (
+        "import threading, backplane\n"
+        "env = backplane.Environment()\n"
+        "started = threading.Event()\n"
+        "class Path:\n"
+        "    def __fspath__(self):\n"
+        "        started.set()\n"
+        "        threading.Event().wait()\n"
+        "threading.Thread(target=lambda: env.load(Path()), daemon=True).start()\n"
+        "started.wait()\n"
+    )
+    ends_cleanly(code)
