@@ -34,8 +34,8 @@ class Class : public nb::class_<T> {
   using Base = nb::class_<T>;
   using Base::Base;
   template <class... Args>
-  Class& def(const Args&... args) {
-    Base::def(args..., nb::call_guard<Call>());
+  Class& def(Args&&... args) {
+    Base::def(std::forward<Args>(args)..., nb::call_guard<Call>());
     return *this;
   }
   template <class... Args>
