@@ -28,7 +28,7 @@ TEST(PluginHandles, OfDevicesAreThePlugins) {
   EXPECT_EQ(none, nullptr);
 }
 
-// Plugins of other releases have options of another size.
+// A plugin of another release may have a larger or smaller bp_option_t.
 TEST(PluginHandles, PropertiesOfDevicesAreReadByTheirStride) {
   const Environment env = streaming({});
   const bp_device_info_t info = env.devices()[1].info;

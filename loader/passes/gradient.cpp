@@ -190,8 +190,8 @@ class Differentiation {
     return {};
   }
 
-  // Makes all nodes except Gradients read the xs through a Dropout that drops nothing, so that inference does not fold
-  // values computed from a constant x. The prune pass removes the Dropouts.
+  // Makes all nodes except Gradients read the xs through a Dropout that drops nothing, so that type inference does
+  // not fold values computed from a constant x. The prune pass removes the Dropouts.
   void hold(const std::vector<Named>& all) {
     for (const Named& named : all) {
       for (size_t i = 0; i < named.xs; ++i) held_.emplace(named.values[i], BP_NONE);

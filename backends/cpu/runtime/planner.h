@@ -39,7 +39,7 @@ class Planner {
   // Plans or folds all calls that are not folded yet. Calls for which neither is possible are added to `deferred`.
   // Throws sdk::Error.
   void walk();
-  // Call after `walk`. Makes `outputs` and the inputs of deferred calls dense, and keeps their indices.
+  // Call after `walk`. Makes `outputs` and the inputs of deferred calls dense. Their indices do not change.
   void make_dense(std::span<const uint32_t> outputs);
 
   // Returns the data of a known value at an address that is aligned for the value's type.

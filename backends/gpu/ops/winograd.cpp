@@ -65,7 +65,7 @@ std::string refuse_winograd(Emit& e, const Window& w, const Tensor& x, const Ten
   if (k.shape[1] != x.shape[1]) return "it has groups";
   if (!e.constant(k)) return "its weights are not constant";
   if (caps.winograd.use != Use::kAlways && !is_faster(caps, w, x.shape[0], k.shape[0], k.shape[1]))
-    return "it is not expected to be faster";
+    return "the direct method is expected to be as fast";
   return {};
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise operators with broadcasting: of two inputs, or of any number of inputs, combined two at a time. Each
-// formula is a table row.
+// Elementwise operators of two inputs, or of any number, combined two at a time, and Where. All except SwiGLU
+// broadcast. Each operator is a table row.
 #include <cmath>
 #include <cstring>
 #include <limits>
