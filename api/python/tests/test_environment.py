@@ -313,7 +313,7 @@ def test_daemon_threads_do_not_abort_the_process(call: str) -> None:
 def test_a_daemon_thread_may_execute_python_code_below_a_call_when_the_process_ends() -> None:
     """Python ends such a thread by unwinding its stack, unless the process waits until the call has returned."""
     code = (
-        "import threading, backplane\n"
+        "import sys, threading, time, backplane\n"
         "env = backplane.Environment()\n"
         "started = threading.Event()\n"
         "class Path:\n"
@@ -321,6 +321,10 @@ def test_a_daemon_thread_may_execute_python_code_below_a_call_when_the_process_e
         "        started.set()\n"
         "        for _ in range(10_000_000): pass\n"
         "        return 'missing.onnx'\n"
+        "class Out:\n"
+        "    closed = False\n"
+        "    def flush(self): time.sleep(0.2)  # during the shutdown too, where it releases the lock\n"
+        "sys.stdout = Out()\n"
         "threading.Thread(target=lambda: env.load(Path()), daemon=True).start()\n"
         "started.wait()\n"
     )
