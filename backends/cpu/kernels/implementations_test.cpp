@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forces each implementation by name and compares its results with those of reference mode.
+// Forces each implementation by name and compares its results with those of reference mode, or of another
+// implementation.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +26,8 @@ struct Case {
   double tolerance = 1e-4;
   bool needs_avx512 = false;  // with VNNI (products of 8-bit integers) or AMX; without them, the case is skipped
   uint32_t compute_types = 0;
-  std::string shape = {};  // names the case where an implementation has several
+  std::string shape = {};    // names the case where an implementation has several
+  std::string against = {};  // the implementation to compare with; empty: reference mode
 };
 std::string name_of(const Case& test) {
   return test.family + "_" + test.name + (test.shape.empty() ? "" : "_" + test.shape);
@@ -118,11 +120,18 @@ Case shaped(std::string shape, Case test) {
   return test;
 }
 
+// Case of a shape for which the reference takes long. It is compared with another implementation, which has its own
+// case.
+Case large(std::string shape, Case test, std::string against) {
+  test.against = std::move(against);
+  return shaped(std::move(shape), std::move(test));
+}
+
 std::vector<Case> all_cases() {
   return {
       // Transforms that exceed the caches: the image is cut into strips.
-      shaped("strips", {"conv", "winograd", {1, 64, 512, 128}, conv({16, 64, 3, 3}, 1)}),
-      shaped("padding", {"conv", "winograd", {1, 64, 512, 128}, conv({16, 64, 3, 3}, 300, 1)}),
+      large("strips", {"conv", "winograd", {1, 64, 512, 128}, conv({16, 64, 3, 3}, 1)}, "tiled"),
+      large("padding", {"conv", "winograd", {1, 64, 512, 128}, conv({16, 64, 3, 3}, 300, 1)}, "tiled"),
       // Windows that reach far outside the image, and channels that fill half a vector.
       shaped("margins", {"conv", "tiled", {1, 12, 9, 20}, conv({20, 12, 3, 9}, 1, 6)}),
       shaped("stride", {"conv", "tiled", {2, 12, 7, 31}, conv({20, 12, 3, 7}, 1, 4, 5)}),
@@ -180,7 +189,10 @@ TEST_P(Implementations, AskedForByNameIsTakenAndRight) {
   ASSERT_EQ(forced.status, BP_OK) << forced.error;
   const Outcome outcome = Compiled(forced, g.graph(), test.compute_types).run({input});
   ASSERT_EQ(outcome.status, BP_OK) << outcome.text;
-  Plugin reference("2", {{"reference", "1"}});
+  using Options = std::map<std::string, std::string>;
+  Plugin reference("2", test.against.empty()
+                            ? Options{{"reference", "1"}}
+                            : Options{{"implementation", test.family + "=" + test.against}, {"reference", "0"}});
   const Outcome expected = Compiled(reference, g.graph()).run({input});
   ASSERT_EQ(expected.status, BP_OK) << expected.text;
 
