@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Test code: a stand-in for NVRTC that compiles kernels for the host with the host's compiler. Its "machine code" is a
 // header (image.h) and a shared library, which the stand-in for the driver loads (cuda.cpp). If the environment
-// variable STANDIN_SOURCES names a folder, it also stores the sources there, for the test of the real NVRTC.
+// variable STANDIN_SOURCES names a folder, it also stores the sources there, for the test of the real NVRTC. What was
+// compiled once is kept in the build folder for other processes.
 #include <nvrtc.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -54,14 +56,21 @@ class Folder {
   fs::path path_;
 };
 
+// Writes a file that other processes may read or write at the same time, unless it is there or the folder is not.
+void write_whole(const fs::path& path, const std::string& text) {
+  std::error_code failed;
+  if (fs::exists(path, failed)) return;
+  static std::atomic<int> count = 0;
+  const fs::path own = path.string() + "." + std::to_string(getpid()) + "." + std::to_string(++count);
+  write(own, text);
+  fs::rename(own, path, failed);
+}
+
 void keep(const std::string& text, const std::string& options) {
   const char* const folder = std::getenv("STANDIN_SOURCES");
   if (folder == nullptr) return;
   const std::string all = options + "\n" + text;
-  const fs::path path = fs::path(folder) / (std::to_string(std::hash<std::string>()(all)) + ".cu");
-  const fs::path own = path.string() + "." + std::to_string(getpid());
-  write(own, all);
-  fs::rename(own, path);
+  write_whole(fs::path(folder) / (std::to_string(std::hash<std::string>()(all)) + ".cu"), all);
 }
 
 bool run(const std::string& command) {
@@ -123,15 +132,20 @@ EXPORT nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int count, const ch
   for (const std::string& name : names)
     text += "\nextern \"C\" const StandinKernel standin_" + name + ";\nconst StandinKernel standin_" + name +
             " = Launcher<decltype(" + name + ")>::make<&" + name + ", " + (has_barrier ? "1" : "0") + ">();\n";
-  write(folder / "kernels.cpp", text);
-  // ccache returns what it knows for the same command; it fails where it has no folder that it can write to.
-  const std::string to_folder = "cd '" + (folder / ".").string() + "' && ",
-                    compile =
-                        compiler + "-O1 -ffp-contract=off -fno-math-errno -fPIC -c kernels.cpp -o kernels.o" + log;
-  if ((*STANDIN_CCACHE == 0 || !run(to_folder + STANDIN_CCACHE " " + compile)) && !run(to_folder + compile))
-    return failed();
-  if (!run(to_folder + compiler + "-shared kernels.o -o kernels.so -lm" + log)) return failed();
-  const std::string library = contents(folder / "kernels.so");
+  const std::string compile = compiler + "-O1 -ffp-contract=off -fno-math-errno -fPIC -c kernels.cpp -o kernels.o";
+  const fs::path known = fs::path(STANDIN_CACHE) / (std::to_string(std::hash<std::string>()(compile + text)) + ".so");
+  std::string library = contents(known);
+  if (library.empty()) {
+    write(folder / "kernels.cpp", text);
+    // ccache returns what it knows for the same command; it fails where it has no folder that it can write to.
+    const std::string to_folder = "cd '" + (folder / ".").string() + "' && ";
+    if ((*STANDIN_CCACHE == 0 || !run(to_folder + STANDIN_CCACHE " " + compile + log)) &&
+        !run(to_folder + compile + log))
+      return failed();
+    if (!run(to_folder + compiler + "-shared kernels.o -o kernels.so -lm" + log)) return failed();
+    library = contents(folder / "kernels.so");
+    write_whole(known, library);
+  }
   standin::ImageHeader header;
   header.bytes = library.size();
   program->binary = std::string(reinterpret_cast<const char*>(&header), sizeof header) + library;
