@@ -24,6 +24,7 @@ PROGRAM = program(pathlib.Path(backplane.__file__).parent)
 def folder(tmp_path, monkeypatch) -> None:
     """A working directory with a model, an input and what the model computes from it."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BACKPLANE_DISABLE", "opencl")  # PoCL takes half a second to start
     onnx.save(models.relu(["n", 3]), "relu.onnx")
     numpy.save("x.npy", numpy.array([[-1, 0, 2]], numpy.float32))
     numpy.save("x64.npy", numpy.array([[-1, 0, 2]], numpy.float64))
