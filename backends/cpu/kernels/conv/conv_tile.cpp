@@ -51,18 +51,49 @@ template <class K>
 }
 #endif
 
-// Adds one input channel of one tap at the positions [kFirst, kLast). Loads each vector of weights once for all
-// positions, and each input once for all blocks.
+// Where a tile with kStride 0 reads an input channel. The addresses are those that an instruction can compute itself
+// from two registers, because on some processors additions take turns with multiply-adds.
+template <class K>
+struct Rows {
+  static constexpr int kEach = 3;  // positions per register
+  static constexpr int kRegisters = (K::kPositions + kEach - 1) / kEach;
+  const float* first[kRegisters];
+  int64_t step;  // floats from one position to the next
+
+  Rows(const float* x, int64_t x_position) : step(x_position) {
+    for (int i = 0; i < kRegisters; ++i) first[i] = x + i * kEach * step;
+  }
+  [[gnu::always_inline]] void advance(int64_t channels) {
+#pragma GCC unroll 8
+    for (int i = 0; i < kRegisters; ++i) {
+      const float* moved = first[i] + channels;
+      asm volatile("" : "+r"(moved));  // otherwise GCC computes each address from the first one
+      first[i] = moved;
+    }
+  }
+  const float* operator[](int position) const {
+    return first[position / kEach] + position % kEach * step;
+  }
+};
+
+// The same for a tile with another stride: positions are constant distances apart.
+template <class K>
+struct Strided {
+  const float* x;
+  const float* operator[](int position) const { return x + position * K::kStride * K::kLanes; }
+};
+
+// Adds one input channel of one tap at the positions [kFirst, kLast): x[p] + `channel` is the input at position p.
+// Loads each vector of weights once for all positions, and each input once for all blocks.
 template <class K, int kFirst, int kLast>
-[[gnu::always_inline]] inline void add_channel(const ConvTile& t, typename K::Sums& sums, const float* x,
-                                               const float* w) {
+[[gnu::always_inline]] inline void add_channel(typename K::Sums& sums, const auto& x, int64_t channel, const float* w) {
   using Lanes = typename K::Lanes;
   Lanes weights[K::kBlocks];
 #pragma GCC unroll 2
   for (int b = 0; b < K::kBlocks; ++b) weights[b] = *reinterpret_cast<const Lanes*>(w + b * K::kLanes);
 #pragma GCC unroll 16
   for (int p = kFirst; p < kLast; ++p) {
-    const float* input = x + (K::kStride == 0 ? p * t.x_position : p * K::kStride * K::kLanes);
+    const float* input = x[p] + channel;
 #ifdef AVX2_ASSEMBLY
     if constexpr (K::kAvx2) {
       add_position<K>(input, weights, sums[p], sums[(K::kBlocks - 1) * K::kPositions + p]);
@@ -85,12 +116,12 @@ template <class K, Channels kChannels, int kFirst, int kLast>
     for (int64_t i = 0; i < K::kLanes * t.ahead_step; i += kLineFloats) __builtin_prefetch(ahead + i);
     ahead += K::kLanes * t.ahead_step;
 #pragma GCC unroll 8
-    for (int64_t l = 0; l < K::kLanes; ++l) add_channel<K, kFirst, kLast>(t, sums, x + l, w + l * kWeights);
+    for (int64_t l = 0; l < K::kLanes; ++l) add_channel<K, kFirst, kLast>(sums, Strided<K>{x}, l, w + l * kWeights);
   } else {
     for (int64_t l = 0; l < count; ++l, w += kWeights, ahead += t.ahead_step) {
       __builtin_prefetch(ahead);
       const int64_t at = kChannels == Channels::kListed ? channel_at[l] : l;
-      add_channel<K, kFirst, kLast>(t, sums, x + at, w);
+      add_channel<K, kFirst, kLast>(sums, Strided<K>{x}, at, w);
     }
   }
 }
@@ -125,12 +156,33 @@ template <class K, Channels kChannels>
   }
 }
 
+// Adds the only tap of a tile with kStride 0, whose input channels follow each other.
+template <class K>
+[[gnu::always_inline]] inline void add_rows(const ConvTile& t, typename K::Sums& sums) {
+  constexpr int64_t kUnrolled = 4, kWeights = K::kBlocks * K::kLanes;
+  Rows<K> x(t.x + t.first, t.x_position);
+  x.advance(0);
+  const float *ahead = t.ahead, *w = t.weights;
+  int64_t c = t.first;
+  for (; c + kUnrolled <= t.last; c += kUnrolled, w += kUnrolled * kWeights, x.advance(kUnrolled)) {
+    for (int64_t i = 0; i < kUnrolled * t.ahead_step; i += kLineFloats) __builtin_prefetch(ahead + i);
+    ahead += kUnrolled * t.ahead_step;
+#pragma GCC unroll 4
+    for (int64_t l = 0; l < kUnrolled; ++l) {
+      asm volatile("" : "+r"(x.step));  // otherwise GCC keeps the offsets of all channels in registers
+      add_channel<K, 0, K::kPositions>(sums, x, l, w + l * kWeights);
+    }
+  }
+  for (; c < t.last; ++c, w += kWeights, x.advance(1)) add_channel<K, 0, K::kPositions>(sums, x, 0, w);
+}
+
 // The outer loop is over blocks of input channels, the inner one over taps, so that neighboring taps soon read the same
 // input again. In the opposite order, the blocks of a large image would evict each other from the first-level cache,
 // because they can be a multiple of a page apart. With one tap there is no loop over taps: its setup would cost a tenth
 // of the multiply-adds of a block.
 template <class K, Channels kChannels, Taps kTaps>
 [[gnu::always_inline]] inline void add_blocks(const ConvTile& t, typename K::Sums& sums) {
+  if constexpr (K::kStride == 0) return add_rows<K>(t, sums);
   const float *ahead = t.ahead, *w = t.weights;
   if constexpr (kTaps == Taps::kOne && kChannels == Channels::kListed) {
     add_tap<K, kChannels, 0, K::kPositions>(t, sums, t.x, t.channel_at + t.first, t.last - t.first, w, ahead);

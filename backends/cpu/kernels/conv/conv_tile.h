@@ -12,7 +12,9 @@ struct ConvTile {
   int64_t x_block;            // floats from one block of input channels to the next
   const int32_t* channel_at;  // offset of each input channel, in floats, if channels are shuffled; otherwise null
   int64_t x_row, x_column;    // floats from one row of taps, and from one tap in a row, to the next
-  int64_t x_position;  // floats from one position's input to the next position's; only kernels for stride 0 read this
+  // Floats from one position's input to the next position's. Only kernels for stride 0 read this; their input channels
+  // follow each other.
+  int64_t x_position;
   int64_t row_first, row_last;  // the rows of taps [row_first, row_last) are within the input
   int64_t taps, columns;        // number of taps in the window, and in each of its rows
   // In each row, the first `front` taps are outside the input at the first position of the tile, and the last `back`
