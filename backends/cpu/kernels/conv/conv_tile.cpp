@@ -55,17 +55,17 @@ template <class K>
 // from two registers, because on some processors additions take turns with multiply-adds.
 template <class K>
 struct Rows {
-  static constexpr int kEach = 3;  // positions per register
-  static constexpr int kRegisters = (K::kPositions + kEach - 1) / kEach;
+  static constexpr int64_t kEach = 3;  // positions per register
+  static constexpr int64_t kRegisters = (K::kPositions + kEach - 1) / kEach;
   const float* first[kRegisters];
   int64_t step;  // floats from one position to the next
 
   Rows(const float* x, int64_t x_position) : step(x_position) {
-    for (int i = 0; i < kRegisters; ++i) first[i] = x + i * kEach * step;
+    for (int64_t i = 0; i < kRegisters; ++i) first[i] = x + i * kEach * step;
   }
   [[gnu::always_inline]] void advance(int64_t channels) {
 #pragma GCC unroll 8
-    for (int i = 0; i < kRegisters; ++i) {
+    for (int64_t i = 0; i < kRegisters; ++i) {
       const float* moved = first[i] + channels;
       asm volatile("" : "+r"(moved));  // otherwise GCC computes each address from the first one
       first[i] = moved;
