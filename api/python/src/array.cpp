@@ -125,6 +125,7 @@ nb::object Array::owner() const {
   if (!views_) return owner_;
   ++*views_;
   return nb::capsule(new View{owner_, views_}, [](void* p) noexcept {
+    const Call inside;
     auto* view = static_cast<View*>(p);
     --*view->views;
     delete view;
@@ -264,6 +265,16 @@ std::unique_ptr<Array> dense_copy(const Environment& env, const nb::ndarray<nb::
 
 }  // namespace
 
+namespace {
+
+// Releases the memory of another package, which may run Python code.
+void delete_producer(void* array) noexcept {
+  const Call inside;
+  delete static_cast<nb::ndarray<nb::ro>*>(array);
+}
+
+}  // namespace
+
 nb::object import_dlpack(const Environment& env, nb::handle value, const std::string& subject, bool may_copy) {
   bool read_only = false;
   nb::ndarray<> writable;
@@ -295,8 +306,7 @@ nb::object import_dlpack(const Environment& env, nb::handle value, const std::st
     const bp_buffer_t buffer{0, 0, flags, nullptr, data, readable.byte_offset(), bytes};
     auto array = std::make_unique<Array>(env, dtype, std::move(extents), buffer);
     // the Array owns the reference to the producer's memory
-    array->keep(nb::capsule(new nb::ndarray<nb::ro>(readable),
-                            [](void* p) noexcept { delete static_cast<nb::ndarray<nb::ro>*>(p); }),
+    array->keep(nb::capsule(new nb::ndarray<nb::ro>(readable), &delete_producer),
                 PyCapsule_CheckExact(value.ptr()) ? nb::handle() : value);
     return nb::cast(array.release(), nb::rv_policy::take_ownership);
   }
@@ -309,8 +319,7 @@ nb::object import_dlpack(const Environment& env, nb::handle value, const std::st
   external.offset = readable.byte_offset();
   external.bytes = bytes;
   external.flags = flags;
-  auto held = std::make_unique<SharedObject>(nb::capsule(
-      new nb::ndarray<nb::ro>(readable), [](void* p) noexcept { delete static_cast<nb::ndarray<nb::ro>*>(p); }));
+  auto held = std::make_unique<SharedObject>(nb::capsule(new nb::ndarray<nb::ro>(readable), &delete_producer));
   external.self = held.get();
   external.release = [](void* self) { delete static_cast<SharedObject*>(self); };
   std::optional<Buffer> buffer;

@@ -34,7 +34,9 @@ class Array {
   void keep(const Buffer& allocation) { allocation_ = std::make_unique<Unlocked<Buffer>>(allocation); }
   void keep(nb::object run, Views views);
   ~Array() {
+    const Call inside;
     if (views_) --*views_;
+    owner_.reset();
   }
   // For the garbage collector: this object may be part of a cycle, because an output of a run may be bound to that run,
   // and because the object that owns the memory may refer to a run. The collector does not see the object to which the

@@ -93,7 +93,10 @@ class SharedObject {
       return;
     }
     const LockedScope locked;
-    object_.reset();
+    if (can_call_python())
+      object_.reset();
+    else
+      object_.release();
   }
   const nb::object& get() const { return object_; }
   void clear() { const nb::object released = std::move(object_); }
@@ -112,6 +115,7 @@ struct Collected {
   }
   static int clear(PyObject* self) {
     if constexpr (requires(T & object) { object.clear(); }) {
+      const Call inside;
       if (nb::inst_ready(self)) nb::inst_ptr<T>(self)->clear();
     }
     return 0;

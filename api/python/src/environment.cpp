@@ -50,6 +50,7 @@ std::function<void(uint32_t, std::string_view)> log_of(const std::shared_ptr<Sha
   return [function](uint32_t level, std::string_view line) {
     if (!can_call_python()) return;
     const LockedScope locked;
+    if (!can_call_python()) return;
     const nb::object called = function->get();
     if (!called.is_valid()) return;
     try {

@@ -6,6 +6,7 @@ namespace backplane::python {
 namespace {
 
 void raise(const Error& error) {
+  const Call inside;  // that of the function has ended
   const char* name = api().status_name == nullptr ? "" : api().status_name(error.status());
   nb::object node = error.node() == BP_NO_NODE ? nb::object(nb::none()) : nb::object(nb::int_(error.node()));
   nb::object exception = imported("backplane.errors", "make_error")(

@@ -28,7 +28,7 @@ struct Kept {
 void release(void* self) {
   if (!can_call_python()) return;  // the objects are leaked, or no longer exist
   const LockedScope locked;
-  delete static_cast<Kept*>(self);
+  if (can_call_python()) delete static_cast<Kept*>(self);
 }
 
 std::string path_of(nb::handle object, const char* what) {

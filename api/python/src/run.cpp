@@ -17,8 +17,11 @@ class PyRun {
   }
   PyRun(PyRun&&) = delete;
   ~PyRun() {
+    const Call inside;
     exec_.reset();  // waits for a run in flight, unless its device was abandoned
     if (is_abandoned()) abandon();
+    inputs_.clear();
+    outputs_.clear();
   }
 
   void bind(nb::handle inputs, bool may_copy = false) {

@@ -344,3 +344,47 @@ def test_the_process_ends_although_a_daemon_thread_waits_below_a_call() -> None:
         "started.wait()\n"
     )
     ends_cleanly(code)
+
+
+def test_an_earlier_exit_function_may_wait_for_a_daemon_thread() -> None:
+    code = (
+        "import atexit, threading\n"
+        "stop = threading.Event()\n"
+        "def end():\n"
+        "    stop.set()\n"
+        "    worker.join()\n"
+        "atexit.register(end)\n"
+        "import backplane, models\n"
+        "env = backplane.Environment()\n"
+        "started = threading.Event()\n"
+        "def work():\n"
+        "    while not stop.is_set():\n"
+        "        env.load(models.relu())\n"
+        "        started.set()\n"
+        "worker = threading.Thread(target=work, daemon=True)\n"
+        "worker.start()\n"
+        "started.wait()\n"
+    )
+    ends_cleanly(code)
+
+
+def test_daemon_threads_whose_calls_fail_do_not_abort_the_process() -> None:
+    """Errors become exceptions in Python code."""
+    code = (
+        "import sys, threading, time, backplane, backplane.errors\n"
+        "env = backplane.Environment()\n"
+        "started = threading.Event()\n"
+        "make_error = backplane.errors.make_error\n"
+        "def slow(*arguments):\n"
+        "    started.set()\n"
+        "    for _ in range(10_000_000): pass\n"
+        "    return make_error(*arguments)\n"
+        "backplane.errors.make_error = slow\n"
+        "class Out:\n"
+        "    closed = False\n"
+        "    def flush(self): time.sleep(0.2)  # during the shutdown too, where it releases the lock\n"
+        "sys.stdout = Out()\n"
+        "threading.Thread(target=lambda: env.load('missing.onnx'), daemon=True).start()\n"
+        "started.wait()\n"
+    )
+    ends_cleanly(code)
