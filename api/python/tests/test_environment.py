@@ -384,7 +384,10 @@ def test_daemon_threads_whose_calls_fail_do_not_abort_the_process() -> None:
         "    closed = False\n"
         "    def flush(self): time.sleep(0.2)  # during the shutdown too, where it releases the lock\n"
         "sys.stdout = Out()\n"
-        "threading.Thread(target=lambda: env.load('missing.onnx'), daemon=True).start()\n"
+        "def load():\n"
+        "    try: env.load('missing.onnx')\n"
+        "    except backplane.NotFound: pass  # Python itself may abort where a daemon thread prints\n"
+        "threading.Thread(target=load, daemon=True).start()\n"
         "started.wait()\n"
     )
     ends_cleanly(code)
