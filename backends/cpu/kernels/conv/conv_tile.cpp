@@ -51,8 +51,8 @@ template <class K>
 }
 #endif
 
-// Where a tile with kStride 0 reads an input channel. The addresses are those that an instruction can compute itself
-// from two registers, because on some processors additions take turns with multiply-adds.
+// Where a tile with kStride 0 reads an input channel. Each address is one that a load computes itself from two
+// registers, so that the loop has few other instructions.
 template <class K>
 struct Rows {
   static constexpr int64_t kEach = 3;  // positions per register
