@@ -263,10 +263,6 @@ std::unique_ptr<Array> dense_copy(const Environment& env, const nb::ndarray<nb::
   return array;
 }
 
-}  // namespace
-
-namespace {
-
 // Releases the memory of another package, which may run Python code.
 void delete_producer(void* array) noexcept {
   const Call inside;

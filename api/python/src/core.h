@@ -88,15 +88,11 @@ class SharedObject {
   explicit SharedObject(nb::object object) : object_(std::move(object)) {}
   SharedObject(SharedObject&&) = delete;
   ~SharedObject() {
-    if (!can_call_python()) {
-      object_.release();
-      return;
+    if (can_call_python()) {
+      const LockedScope locked;
+      if (can_call_python()) object_.reset();
     }
-    const LockedScope locked;
-    if (can_call_python())
-      object_.reset();
-    else
-      object_.release();
+    object_.release();
   }
   const nb::object& get() const { return object_; }
   void clear() { const nb::object released = std::move(object_); }
