@@ -34,6 +34,11 @@ source scripts/build.sh
 [[ $preset =~ ^(dev|cuda|asan|tsan)$ ]] || { echo "test.sh: there is no preset '$preset' with tests; there are: dev, cuda, asan, tsan" >&2; exit 2; }
 for word in "$@"; do
     [[ $word != --preset* && $word != --all ]] || { echo "test.sh: $word must come first" >&2; exit 2; }
+    # ctest ignores options that it does not know
+    if [[ $word == --* ]] && command -v ctest >/dev/null && ! grep -qE -- "(^|[ ,])${word%%=*}([ =,]|\$)" < <(ctest --help); then
+        echo "test.sh: neither it nor ctest has an option '$word'; see scripts/test.sh --help" >&2
+        exit 2
+    fi
 done
 step "packages and data"
 if [[ $preset == asan ]]; then scripts/setup.sh --gates; else scripts/setup.sh; fi
