@@ -174,9 +174,12 @@ Status RunState::set_extents(uint32_t index, std::vector<int64_t> extents) {
   value.bytes = dense_bytes(value.dtype, static_cast<uint32_t>(extents.size()), extents.data());
   value.extents = std::move(extents);
   value.known = value.dtype != BP_DTYPE_STRING;
+  if (std::ranges::any_of(value.extents, [](int64_t extent) { return extent < 0; }))
+    return {BP_INVALID_ARGUMENT,
+            "value '" + graph_.name_of(fixed) + "' would have a negative extent: check the extents of the inputs"};
   if (value.bytes == UINT64_MAX)
-    return {BP_RESOURCE_EXHAUSTED, "value '" + graph_.name_of(fixed) +
-                                       "' has a negative extent or needs 2^64 bytes: check the extents of the inputs"};
+    return {BP_RESOURCE_EXHAUSTED,
+            "value '" + graph_.name_of(fixed) + "' would need 2^64 bytes or more: check the extents of the inputs"};
   if (is_bound(index) && value.known && value.bytes > value.replicas[fixed.user_replica].buffer.bytes)
     return {BP_BUFFER_TOO_SMALL, "output '" + graph_.name_of(fixed) + "' needs " + std::to_string(value.bytes) +
                                      " bytes, but the bound buffer has " +

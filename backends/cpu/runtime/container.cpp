@@ -8,8 +8,6 @@ namespace backplane::cpu {
 
 namespace {
 
-constexpr int64_t kMaxElements = int64_t{1} << 56;
-
 void check(bp_status_t status, const char* what) {
   if (status != BP_OK) throw sdk::Error(status, std::string("the host's container: ") + what);
 }
@@ -29,12 +27,7 @@ Value read_tensor(const bp_tensor_t& tensor, const bp_type_t& type) {
   if (tensor.buffer.memory != nullptr)
     throw sdk::Error(BP_UNSUPPORTED, "an element of a container is in device memory; it must be in host memory");
   Shape shape({tensor.extents, tensor.rank});
-  int64_t elements = 1;
-  for (int64_t extent : shape) {
-    if (extent < 0 || __builtin_mul_overflow(elements, extent, &elements) || elements > kMaxElements)
-      throw sdk::Error(BP_INVALID_ARGUMENT, "an element of a container has extents " + to_string(shape) +
-                                                ": one is negative, or their product is above 2^56");
-  }
+  if (!countable(shape)) throw_uncountable(shape);
   void* data = tensor.buffer.address == nullptr ? nullptr
                                                 : static_cast<std::byte*>(tensor.buffer.address) + tensor.buffer.offset;
   Tensor result{tensor.dtype, shape, data};

@@ -29,8 +29,9 @@ int64_t product(std::span<const int64_t> factors) {
 
 void throw_uncountable(const Shape& shape) {
   const bool negative = std::ranges::any_of(shape, [](int64_t extent) { return extent < 0; });
-  throw sdk::Error(BP_RESOURCE_EXHAUSTED, "a tensor cannot have extents " + to_string(shape) +
-                                              (negative ? ": one is negative" : ": it would be too large for memory"));
+  const std::string text = "a tensor cannot have extents " + to_string(shape);
+  if (negative) throw sdk::Error(BP_INVALID_ARGUMENT, text + ": one is negative");
+  throw sdk::Error(BP_RESOURCE_EXHAUSTED, text + ": it would be too large for memory");
 }
 
 bool countable(const Shape& shape) {

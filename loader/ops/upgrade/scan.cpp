@@ -11,7 +11,7 @@ Status scan_batch(Rewrite& r) {
   if (node.input(0) != BP_NONE) return r.unsupported("its input sequence_lens is present");
   node.inputs.erase(node.inputs.begin());
   const size_t scans = static_cast<size_t>(node.attr("num_scan_inputs", int64_t{1}));
-  if (scans > node.inputs.size())
+  if (scans == 0 || scans > node.inputs.size())
     return r.invalid("num_scan_inputs is " + std::to_string(static_cast<int64_t>(scans)) +
                      ", but it must be from 1 to " + std::to_string(node.inputs.size()));
 
