@@ -47,7 +47,10 @@ inline size_t get_global_id(int d) { return get_group_id(d) * get_local_size(d) 
       const type a = mine, b = __shfl_down_sync(WARP_MASK, mine, half_of); \
       mine = join;                                                  \
     }                                                               \
-    if (LANES == WARP) return __shfl_sync(WARP_MASK, mine, 0);      \
+    if (LANES == WARP) {                                            \
+      __syncwarp(WARP_MASK);                                        \
+      return __shfl_sync(WARP_MASK, mine, 0);                       \
+    }                                                               \
     if (lane == 0) shared[0] = mine;                                \
     __syncthreads();                                                \
     const type result = shared[0];                                  \

@@ -104,7 +104,8 @@ inline float erf_f32(float x) {
 #define GREATER(a, b) (a != a || a > b ? a : b)
 
 // Defines a function that combines the values of a group's LANES work items in a fixed order and returns the result to
-// all of them; all must call it. LANES is a power of two. `join` is an expression that combines a and b.
+// all of them; all must call it, and it is a barrier for them. LANES is a power of two. `join` is an expression that
+// combines a and b.
 #ifndef JOINED  // kernels/cuda.cl has its own
 #define JOINED(name, type, join)                                                  \
   inline type name(type mine, LOCAL type* shared) {                              \

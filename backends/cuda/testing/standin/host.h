@@ -50,6 +50,9 @@ inline T standin_exchange(unsigned mask, T value, unsigned from) {
   __syncthreads();
   return found;
 }
+inline void __syncwarp(unsigned) {
+  __syncthreads();
+}
 template <class T>
 inline T __shfl_sync(unsigned mask, T value, int from) {
   return standin_exchange(mask, value, static_cast<unsigned>(from));
