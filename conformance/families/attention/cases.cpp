@@ -7,7 +7,7 @@ namespace {
 struct Row {
   const char* variant;
   int64_t batch, heads, kv_heads, length, keys, size, value_size;
-  enum Mask { kNone, kBools, kNumbers } mask = kNone;
+  enum Mask { kNone, kBools, kNumbers, kShort } mask = kNone;  // kShort: numbers for all keys but two
   bool causal = false, flat = false;
   float scale = 0, softcap = 0;
   int64_t left = -1, right = -1;  // windows
@@ -20,6 +20,7 @@ const Row kRows[] = {
     {"causal", 2, 2, 2, 6, 6, 8, 8, Row::kNone, true},
     {"bools", 2, 2, 2, 4, 6, 8, 8, Row::kBools},
     {"numbers", 2, 2, 2, 4, 6, 8, 8, Row::kNumbers},
+    {"short_mask", 2, 2, 2, 4, 6, 8, 8, Row::kShort},
     {"causal_numbers", 1, 2, 2, 5, 5, 8, 8, Row::kNumbers, true},
     {"scaled", 1, 2, 2, 4, 5, 8, 8, Row::kNone, false, false, 0.25f},
     {"softcap", 1, 2, 2, 4, 5, 8, 8, Row::kNone, false, false, 0, 2},
@@ -56,8 +57,11 @@ Problem make(const Row& row, Random& random, bp_dtype_t dtype) {
   problem.arguments.emplace_back(tensor(row.heads, row.length, row.size));
   problem.arguments.emplace_back(tensor(row.kv_heads, row.keys, row.size));
   problem.arguments.emplace_back(tensor(row.kv_heads, row.keys, row.value_size));
-  if (row.mask == Row::kNumbers)
-    problem.arguments.emplace_back(random_tensor(random, dtype, {row.length, row.keys}, Fill::kAroundZero));
+  if (row.mask == Row::kShort) problem.since = 24;
+  if (row.mask == Row::kNumbers || row.mask == Row::kShort) {
+    const int64_t shown = row.mask == Row::kShort ? row.keys - 2 : row.keys;
+    problem.arguments.emplace_back(random_tensor(random, dtype, {row.length, shown}, Fill::kAroundZero));
+  }
   if (row.mask == Row::kBools) {
     Array mask(BP_DTYPE_BOOL, {row.length, row.keys});
     for_each_index(mask.extents, [&](const Index& at) { mask.at(at) = at[1] == 0 || random.integer(0, 1) != 0; });

@@ -35,9 +35,12 @@ References attention(const Call& call) {
           "Q, K and V do not fit each other, or K has no heads, no keys or keys without elements");
   require_steps(static_cast<double>(batch * heads) * static_cast<double>(length * keys) *
                 static_cast<double>(size + v.extents[3]));
-  require_known(
-      !call.has(3) || (call.in(3).rank() > 0 && (call.in(3).extents.back() == keys || call.in(3).extents.back() == 1)),
-      "the oracle supports only masks whose last axis has one entry for each key, or one for all");
+  // Version 24 masks the keys that the mask does not reach. Its one entry for several keys could be one for all, as in
+  // version 23, or for the first.
+  const int64_t shown = call.has(3) && call.in(3).rank() > 0 ? call.in(3).extents.back() : keys;
+  require(shown <= keys, "the mask has more entries on its last axis than there are keys");
+  require_known(shown != 1 || keys == 1,
+                "ONNX does not say whether a mask with one entry on its last axis is for all keys");
   const double given = call.real("scale"), scale = given == 0 ? 1 / std::sqrt(static_cast<double>(size)) : given,
                cap = call.real("softcap");
   const bool is_causal = call.integer("is_causal") != 0;
@@ -61,8 +64,8 @@ References attention(const Call& call) {
       score = sum.result() * factor;
       if (cap != 0) score = Tracked(cap) * tanh(score / Tracked(cap));
       is_masked[static_cast<size_t>(j)] =
-          (is_causal && j > i) || (left >= 0 && i - j > left) || (right >= 0 && j - i > right);
-      if (call.has(3)) {
+          j >= shown || (is_causal && j > i) || (left >= 0 && i - j > left) || (right >= 0 && j - i > right);
+      if (call.has(3) && j < shown) {
         const double mask = call.in(3).broadcast_at({b, h, i, j});
         if (call.in(3).dtype == BP_DTYPE_BOOL || mask == -HUGE_VAL)
           is_masked[static_cast<size_t>(j)] = is_masked[static_cast<size_t>(j)] || mask == 0 || mask == -HUGE_VAL;
