@@ -38,21 +38,27 @@ why: str = session.explain().why(backplane.load("m").explain(devices=[device, "c
 """
 
 
-def check(*arguments: str, folder: str) -> None:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> pathlib.Path:
+    """The working folder of the checker, with its cache: the types of NumPy and Torch are read once."""
+    return tmp_path_factory.mktemp("types")
+
+
+def check(*arguments: str, folder: pathlib.Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--cache-dir", folder, "--no-error-summary", *arguments],
+        [sys.executable, "-m", "mypy", "--strict", "--cache-dir", "cache", "--no-error-summary", *arguments],
         capture_output=True, text=True, cwd=folder, env={**os.environ, "MYPYPATH": str(PACKAGE.parent)}, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr
 
 
-def test_the_package_is_typed(tmp_path) -> None:
+def test_the_package_is_typed(folder) -> None:
     names = [file.stem for file in PACKAGE.glob("*.py") if file.stem != "__init__"]  # which all of them import
     if importlib.util.find_spec("torch") is None:
         names.remove("torch_backend")
-    check(*(f"-mbackplane.{name}" for name in names), folder=str(tmp_path))
+    check(*(f"-mbackplane.{name}" for name in names), folder=folder)
 
 
-def test_a_program_that_uses_it_is_typed(tmp_path) -> None:
-    (tmp_path / "use.py").write_text(USE)
-    check("use.py", folder=str(tmp_path))
+def test_a_program_that_uses_it_is_typed(folder) -> None:
+    (folder / "use.py").write_text(USE)
+    check("use.py", folder=folder)
