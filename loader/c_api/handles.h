@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The opaque handles of loader.h that several files of this folder use. Each keeps alive the objects that it uses.
+// Members of bp_session_t are defined in session.cpp, those of bp_model_t in model.cpp.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "discover/device.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +12,6 @@
 #include "base/abi.h"
 #include "base/keep.h"
 #include "discover/call.h"
-#include "discover/environment.h"
 #include "discover/negotiate.h"
 #include "discover/process_state.h"
 #include "isolate/library.h"

@@ -84,6 +84,14 @@ else
     mv "$work/tree/loader/planted.cpp" "$work/tree/loader/other.cpp"
     touch "$work/tree/loader/planted.cpp"
     finds_definition 'planted.h: n::f is defined in loader/other.cpp'
+    # A qualified definition, and a member function in a file that the header does not name.
+    echo 'int n::f() { return 1; }' >"$work/tree/loader/other.cpp"
+    finds_definition 'planted.h: n::f is defined in loader/other.cpp'
+    echo 'namespace n { class C { void g(); }; }' >"$work/tree/loader/planted.h"
+    echo 'void n::C::g() {}' >"$work/tree/loader/other.cpp"
+    finds_definition 'planted.h: n::C::g is defined in loader/other.cpp: name that file'
+    echo 'namespace n { int f(); }' >"$work/tree/loader/planted.h"
+    echo 'namespace n { int f() { return 1; } }' >"$work/tree/loader/other.cpp"
     # The header has no source of its own, and the function is defined in another folder.
     rm "$work/tree/loader/planted.cpp"
     mkdir "$work/tree/loader/elsewhere"

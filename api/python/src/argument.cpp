@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "convert.h"
 #include "literal.h"
 
 namespace backplane::python {

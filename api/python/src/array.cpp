@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "convert.h"
+
 namespace backplane::python {
 namespace {
 

@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "convert.h"
+
 namespace backplane::python {
 namespace {
 

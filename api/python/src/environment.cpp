@@ -7,6 +7,7 @@
 #include <set>
 
 #include "argument.h"
+#include "convert.h"
 #include "model.h"
 #include "sync.h"
 

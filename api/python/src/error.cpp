@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Converts errors of the client to the exceptions in backplane/errors.py.
+#include "convert.h"
 #include "core.h"
 
 namespace backplane::python {

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <vector>
 
+#include "convert.h"
+
 namespace backplane::python {
 namespace {
 

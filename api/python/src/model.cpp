@@ -5,6 +5,7 @@
 
 #include "argument.h"
 #include "container.h"
+#include "convert.h"
 #include "interrupt.h"
 #include "session.h"
 

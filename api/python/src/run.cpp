@@ -3,6 +3,7 @@
 #include "run.h"
 
 #include "completion.h"
+#include "convert.h"
 #include "sync.h"
 
 namespace backplane::python {

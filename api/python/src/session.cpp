@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "completion.h"
+#include "convert.h"
 #include "model.h"
 #include "run.h"
 

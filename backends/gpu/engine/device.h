@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An open device: its context, kernels, constants shared by programs, and the ABI's memory functions.
+// An open device: its context, kernels, constants shared by programs, and the ABI's functions for memory (memory.cpp)
+// and streams (stream.cpp).
 #pragma once
 
 #include <map>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The server in a backend's own process. Loads one library, keeps its objects by number, and handles the loader's
-// calls.
+// calls: those on programs in program.cpp, on instances in instance.cpp, and coverage in coverage.cpp.
 #pragma once
 
 #include <atomic>

@@ -12,7 +12,5 @@ namespace standin {
 
 // This thread's current context, or NULL.
 CUcontext current_context();
-// The device of the memory that contains the address or ends at it, or -1 if there is none.
-CUdevice device_of(CUdeviceptr address);
 
 }  // namespace standin

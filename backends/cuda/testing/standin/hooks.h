@@ -30,6 +30,8 @@ STANDIN_EXPORT bool enqueue(CUstream stream, std::function<void()> work);
 
 // ---- within libcuda.so.1 --------------------------------------------------------------------------------------------
 
+// The device of the memory that contains the address or ends at it, or -1 if there is none.
+CUdevice device_of(CUdeviceptr address);
 // Whether the bytes are pinned host memory.
 bool is_pinned(const void* memory, size_t bytes);
 // Refuses a call that could disturb a capture in progress, and invalidates the captures that it could disturb.

@@ -4,7 +4,6 @@
 #include <map>
 #include <mutex>
 
-#include "testing/standin/devices.h"
 #include "testing/standin/hooks.h"
 
 #define EXPORT extern "C" STANDIN_EXPORT
