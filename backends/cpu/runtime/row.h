@@ -39,6 +39,11 @@ inline constexpr uint32_t kFoldsLate = 2;
 inline constexpr uint32_t kMultipliesInBf16 = 4;
 // Output 0 may be omitted where another output is used. Every other output may be omitted for all operators.
 inline constexpr uint32_t kOmitsOutput0 = 8;
+// The operator only moves elements. Where its row accepts only numbers, strings are replaced by numbers and moved by
+// its kernel (kernels/text/text_movement.h).
+inline constexpr uint32_t kMovesTexts = 16;
+// The operator also compares elements; the numbers have the order of the strings.
+inline constexpr uint32_t kRanksTexts = 32;
 
 // An output that is an input with some elements changed, so the two may share a buffer.
 struct Update {

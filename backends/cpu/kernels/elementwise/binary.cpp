@@ -437,7 +437,7 @@ Verdict supports_bit_shift(const Node& node) {
       variadic<kAdd, Floats, true>("Mean", 8),
       variadic<kMinimum, Numbers>("Min", 8),
       variadic<kMaximum, Numbers>("Max", 8),
-      binary<[](auto a, auto b) { return a == b; }, NumbersAndBool, Bool>("Equal", 7),
+      binary<[](auto a, auto b) { return a == b; }, NumbersAndBool, Bool>("Equal", 7).with(kRanksTexts),
       binary<[](auto a, auto b) { return (a < b); }, Numbers, Bool>("Less", 7),
       binary<[](auto a, auto b) { return (a <= b); }, Numbers, Bool>("LessOrEqual", 12),
       binary<[](auto a, auto b) { return (a > b); }, Numbers, Bool>("Greater", 7),
@@ -450,7 +450,7 @@ Verdict supports_bit_shift(const Node& node) {
       binary<[](auto a, auto b) { return a ^ b; }, Integers>("BitwiseXor", 18),
       {"", "BitShift", 11, supports_bit_shift, binary<BitShift, Integers>("BitShift", 11).create},
       Row{"", "SwiGLU", 28, accepts_two<Floats>, create_swiglu}.in_fp32_elements(),
-      {"", "Where", 9, supports_where, create_where},
+      Row{"", "Where", 9, supports_where, create_where}.with(kMovesTexts),
   };
   return kRows;
 }

@@ -317,8 +317,8 @@ std::unique_ptr<Kernel> create_one_hot(const Node& node) {
       Row{"", "Size", 1, supports_extents, create_size, kTexts}.with(kReadsExtentsOnly),
       {"", "Range", 11, supports_range, create_range},
       {"", "EyeLike", 9, supports_eye, create_eye},
-      {"", "Trilu", 14, supports_trilu, create_trilu},
-      {"", "OneHot", 9, supports_one_hot, create_one_hot},
+      Row{"", "Trilu", 14, supports_trilu, create_trilu}.with(kMovesTexts),
+      Row{"", "OneHot", 9, supports_one_hot, create_one_hot}.with(kMovesTexts),
   };
   return kRows;
 }

@@ -148,8 +148,8 @@ std::unique_ptr<Kernel> create_split(const Node& node) {
 
 [[gnu::cold]] std::span<const Row> concat_rows() {
   static constexpr Row kRows[] = {
-      Row{"", "Concat", 4, supports_concat, create_concat},
-      Row{"", "Split", 13, supports_split, create_split}.with(kOmitsOutput0),
+      Row{"", "Concat", 4, supports_concat, create_concat}.with(kMovesTexts),
+      Row{"", "Split", 13, supports_split, create_split}.with(kOmitsOutput0 | kMovesTexts),
   };
   return kRows;
 }

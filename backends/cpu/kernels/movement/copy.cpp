@@ -188,12 +188,12 @@ std::unique_ptr<Kernel> create_space_to_depth(const Node& node) {
 
 [[gnu::cold]] std::span<const Row> copy_rows() {
   static constexpr Row kRows[] = {
-      {"", "Transpose", 1, supports_movable, create_unpacked<create_transpose>},
-      {"", "Expand", 8, supports_with_shape, create_expand},
-      {"", "Tile", 6, supports_with_shape, create_tile},
-      {"", "Slice", 10, supports_slice, create_slice},
-      {"", "DepthToSpace", 1, supports_blocks, create_depth_to_space},
-      {"", "SpaceToDepth", 1, supports_blocks, create_space_to_depth},
+      Row{"", "Transpose", 1, supports_movable, create_unpacked<create_transpose>}.with(kMovesTexts),
+      Row{"", "Expand", 8, supports_with_shape, create_expand}.with(kMovesTexts),
+      Row{"", "Tile", 6, supports_with_shape, create_tile}.with(kMovesTexts),
+      Row{"", "Slice", 10, supports_slice, create_slice}.with(kMovesTexts),
+      Row{"", "DepthToSpace", 1, supports_blocks, create_depth_to_space}.with(kMovesTexts),
+      Row{"", "SpaceToDepth", 1, supports_blocks, create_space_to_depth}.with(kMovesTexts),
   };
   return kRows;
 }

@@ -221,10 +221,10 @@ std::unique_ptr<Kernel> create_reverse(const Node& node) {
 
 [[gnu::cold]] std::span<const Row> gather_rows() {
   static constexpr Row kRows[] = {
-      {"", "Gather", 1, supports_gather, create_gather},
-      {"", "GatherElements", 11, supports_gather, create_gather_elements},
-      {"", "GatherND", 11, supports_gather, create_gather_nd},
-      {"", "ReverseSequence", 10, supports_reverse, create_reverse},
+      Row{"", "Gather", 1, supports_gather, create_gather}.with(kMovesTexts),
+      Row{"", "GatherElements", 11, supports_gather, create_gather_elements}.with(kMovesTexts),
+      Row{"", "GatherND", 11, supports_gather, create_gather_nd}.with(kMovesTexts),
+      Row{"", "ReverseSequence", 10, supports_reverse, create_reverse}.with(kMovesTexts),
   };
   return kRows;
 }

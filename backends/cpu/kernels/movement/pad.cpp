@@ -140,8 +140,8 @@ std::unique_ptr<Kernel> create_center(const Node& node) {
 
 [[gnu::cold]] std::span<const Row> pad_rows() {
   static constexpr Row kRows[] = {
-      {"", "Pad", 11, supports_pad, create_unpacked<create_pad>},
-      {"", "CenterCropPad", 18, supports_center, create_center},
+      Row{"", "Pad", 11, supports_pad, create_unpacked<create_pad>}.with(kMovesTexts),
+      Row{"", "CenterCropPad", 18, supports_center, create_center}.with(kMovesTexts),
   };
   return kRows;
 }

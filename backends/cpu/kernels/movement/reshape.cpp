@@ -128,11 +128,11 @@ std::unique_ptr<Kernel> create_identity(const Node&) {
 
 [[gnu::cold]] std::span<const Row> reshape_rows() {
   static constexpr Row kRows[] = {
-      {"", "Reshape", 5, supports_reshape, create_reshape},
-      {"", "Flatten", 1, supports_one, create_flatten},
-      {"", "Squeeze", 13, supports_squeeze, create_squeeze},
-      {"", "Unsqueeze", 13, supports_unsqueeze, create_unsqueeze},
-      {"", "Identity", 1, supports_one, create_identity},
+      Row{"", "Reshape", 5, supports_reshape, create_reshape}.with(kMovesTexts),
+      Row{"", "Flatten", 1, supports_one, create_flatten}.with(kMovesTexts),
+      Row{"", "Squeeze", 13, supports_squeeze, create_squeeze}.with(kMovesTexts),
+      Row{"", "Unsqueeze", 13, supports_unsqueeze, create_unsqueeze}.with(kMovesTexts),
+      Row{"", "Identity", 1, supports_one, create_identity}.with(kMovesTexts),
   };
   return kRows;
 }

@@ -195,10 +195,13 @@ std::unique_ptr<Kernel> create_tensor_scatter(const Node& node) {
 [[gnu::cold]] std::span<const Row> scatter_rows() {
   static constexpr Row kRows[] = {
       {"", "Scatter", 9, supports_scatter, create_scatter_elements},
-      Row{"", "ScatterElements", 11, supports_scatter, create_scatter_elements}.updating(kUpdatesInput0),
-      Row{"", "ScatterND", 11, supports_scatter, create_scatter_nd}.updating(kUpdatesInput0),
-      Row{"", "TensorScatter", 24, supports_tensor_scatter, create_unpacked<create_tensor_scatter>}.updating(
-          kUpdatesInput0),
+      Row{"", "ScatterElements", 11, supports_scatter, create_scatter_elements}
+          .updating(kUpdatesInput0)
+          .with(kMovesTexts),
+      Row{"", "ScatterND", 11, supports_scatter, create_scatter_nd}.updating(kUpdatesInput0).with(kMovesTexts),
+      Row{"", "TensorScatter", 24, supports_tensor_scatter, create_unpacked<create_tensor_scatter>}
+          .updating(kUpdatesInput0)
+          .with(kMovesTexts),
   };
   return kRows;
 }

@@ -184,9 +184,9 @@ std::unique_ptr<Kernel> create_unique(const Node& node) {
 
 [[gnu::cold]] std::span<const Row> select_rows() {
   static constexpr Row kRows[] = {
-      Row{"", "NonZero", 9, supports_non_zero, create_non_zero},
-      Row{"", "Compress", 9, supports_compress, create_compress},
-      Row{"", "Unique", 11, supports_unique, create_unique}.with(kOmitsOutput0),
+      Row{"", "NonZero", 9, supports_non_zero, create_non_zero}.with(kRanksTexts),
+      Row{"", "Compress", 9, supports_compress, create_compress}.with(kMovesTexts),
+      Row{"", "Unique", 11, supports_unique, create_unique}.with(kOmitsOutput0 | kRanksTexts),
   };
   return kRows;
 }

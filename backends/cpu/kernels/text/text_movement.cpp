@@ -16,47 +16,6 @@
 namespace backplane::cpu {
 namespace {
 
-struct Movement {
-  std::string_view op_type;
-  bool ranks;  // for operators that compare: numbers have the order of the strings
-};
-constexpr Movement kMovements[] = {
-    {"CenterCropPad", false},
-    {"Compress", false},
-    {"Concat", false},
-    {"DepthToSpace", false},
-    {"Equal", true},
-    {"Expand", false},
-    {"Flatten", false},
-    {"Gather", false},
-    {"GatherElements", false},
-    {"GatherND", false},
-    {"Identity", false},
-    {"NonZero", true},
-    {"OneHot", false},
-    {"Pad", false},
-    {"Reshape", false},
-    {"ReverseSequence", false},
-    {"ScatterElements", false},
-    {"ScatterND", false},
-    {"Slice", false},
-    {"SpaceToDepth", false},
-    {"Split", false},
-    {"Squeeze", false},
-    {"TensorScatter", false},
-    {"Tile", false},
-    {"Transpose", false},
-    {"Trilu", false},
-    {"Unique", true},
-    {"Unsqueeze", false},
-    {"Where", false},
-};
-
-const Movement* find_movement(std::string_view op_type) {
-  auto found = std::ranges::find(kMovements, op_type, &Movement::op_type);
-  return found == std::end(kMovements) ? nullptr : found;
-}
-
 class TextMovement final : public ValueKernel {
  public:
   TextMovement(const Node& node, std::unique_ptr<Kernel> numbers, bool ranks)
@@ -166,10 +125,10 @@ Verdict supports(const Node& node) {
   return numbers.operators()->find(numbers)->supports(numbers);
 }
 
+template <bool kRanks>
 std::unique_ptr<Kernel> create(const Node& node) {
   Node numbers = node.with_texts_as_numbers();
-  return std::make_unique<TextMovement>(node, numbers.operators()->find(numbers)->create(numbers),
-                                        find_movement(node.op_type())->ranks);
+  return std::make_unique<TextMovement>(node, numbers.operators()->find(numbers)->create(numbers), kRanks);
 }
 
 }  // namespace
@@ -177,9 +136,10 @@ std::unique_ptr<Kernel> create(const Node& node) {
 std::vector<Row> text_movement_rows(std::span<const Row> numbers) {
   std::vector<Row> all;
   for (const Row& row : numbers) {
-    if (row.domain.empty() && row.operand_kinds == 0 && find_movement(row.op_type) != nullptr)
-      all.push_back(
-          Row{row.domain, row.op_type, row.since_version, supports, create, kTexts}.with(row.facts & kOmitsOutput0));
+    if ((row.facts & (kMovesTexts | kRanksTexts)) == 0) continue;
+    const auto make = (row.facts & kRanksTexts) != 0 ? create<true> : create<false>;
+    all.push_back(
+        Row{row.domain, row.op_type, row.since_version, supports, make, kTexts}.with(row.facts & kOmitsOutput0));
   }
   return all;
 }

@@ -9,8 +9,7 @@
 
 namespace backplane::cpu {
 
-// For each row of `numbers` whose operator only moves or compares elements, returns a row for the same operator on
-// strings.
+// For each row of `numbers` with kMovesTexts or kRanksTexts, returns a row for the same operator on strings.
 std::vector<Row> text_movement_rows(std::span<const Row> numbers);
 
 }  // namespace backplane::cpu
