@@ -67,8 +67,17 @@ backplane_add_package(backplane-dev SECTION libdevel DOES "headers of Backplane,
   TEXT "The C ABI, the C++ client and the SDK of backends, with packages for CMake and" "pkg-config."
   NEEDS libbackplane1 RECOMMENDS backplane-tools backplane-conform)
 if(TARGET backplane_cpu)
+  # The packages of the libraries that the backend opens for images: SHLIBDEPS sees only those that it is linked with.
+  get_target_property(opened backplane_cpu BACKPLANE_OPENED)
+  set(image_packages)
+  foreach(library IN LISTS opened)
+    execute_process(COMMAND dpkg-query -S ${library} OUTPUT_VARIABLE owner ERROR_QUIET)
+    if(owner MATCHES "^([^:]+):")
+      list(APPEND image_packages ${CMAKE_MATCH_1})
+    endif()
+  endforeach()
   backplane_add_package(backplane-backend-cpu SECTION libs DOES "Backplane's backend for processors"
-    TEXT "Runs every operator of ONNX on x86-64, with oneDNN and kernels of its own." NEEDS libbackplane1)
+    TEXT "Runs every operator of ONNX on x86-64, with oneDNN and kernels of its own." NEEDS libbackplane1 ${image_packages})
 endif()
 if(TARGET backplane_opencl)
   backplane_add_package(backplane-backend-opencl SECTION libs DOES "Backplane's backend for OpenCL devices"

@@ -204,9 +204,9 @@ const Plan& Executor::plan_deferred(uint32_t index, std::span<const Tensor> inpu
   const bool by_extents = planned.plan.step != nullptr;
   if (!by_extents) planned.plan = call.kernel->plan(context, inputs);
   if (!planned.plan.step) {
-    const std::string& error = planned.plan.error;
-    throw sdk::Error(planned.plan.deferred ? BP_INTERNAL : BP_TYPE_MISMATCH,
-                     planned.plan.deferred ? "its output extents cannot be computed even from known inputs" : error);
+    if (planned.plan.deferred)
+      throw sdk::Error(BP_INTERNAL, "its output extents cannot be computed even from known inputs");
+    throw sdk::Error(planned.plan.status, planned.plan.error);
   }
   if (context.choices != nullptr) context.choices->report(describe(*call.node), planned.plan);
   planned.plan = with_dense_operands(context, std::move(planned.plan), inputs);

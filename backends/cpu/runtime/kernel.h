@@ -58,16 +58,18 @@ struct Plan {
   const char* implementation = nullptr;   // name of the chosen one in that list
   std::string refused;                    // why those before it refused: "NAME: reason; …"; empty without `choices`
   bool deferred = false;                  // planning needs an input's value that is not known yet
-  std::string error;                      // error message if the inputs are invalid
+  std::string error;                      // error message if planning failed
+  bp_status_t status = BP_TYPE_MISMATCH;  // status of that error
 };
 inline Plan deferred() {
   Plan p;
   p.deferred = true;
   return p;
 }
-inline Plan fail(std::string error) {
+inline Plan fail(std::string error, bp_status_t status = BP_TYPE_MISMATCH) {
   Plan p;
   p.error = std::move(error);
+  p.status = status;
   return p;
 }
 

@@ -165,7 +165,7 @@ bool Planner::plan_at(uint32_t index, const Call& call) {
     return false;
   }
   if (plan.deferred) return false;
-  if (!plan.step) throw sdk::Error(BP_TYPE_MISMATCH, plan.error);
+  if (!plan.step) throw sdk::Error(plan.status, plan.error);
 
   std::vector<Tensor>& outputs = outputs_;
   gather(call.outputs, values, outputs);

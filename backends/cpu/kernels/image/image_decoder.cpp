@@ -10,17 +10,20 @@ namespace backplane::cpu {
 
 namespace {
 
-constexpr const image::Codec* kCodecs[] = {&image::kJpeg, &image::kPng, &image::kWebp, &image::kJpeg2000,
-                                           &image::kTiff, &image::kBmp, &image::kPnm};
-
 image::Encoded bytes_in(const Tensor& tensor) {
   return {tensor.as<uint8_t>(), static_cast<size_t>(tensor.shape.elements())};
 }
 
 const image::Codec* codec_of(image::Encoded bytes) {
-  for (const image::Codec* codec : kCodecs)
+  for (const image::Codec* codec : image::codecs())
     if (codec->matches(bytes)) return codec;
   return nullptr;
+}
+
+std::string format_names() {
+  std::string names;
+  for (const image::Codec* codec : image::codecs()) names += std::string(names.empty() ? "" : ", ") + codec->name;
+  return names;
 }
 
 std::string about(const image::Codec& codec, const std::string& problem) {
@@ -61,9 +64,10 @@ Plan plan(const std::string& format, const Tensor& encoded) {
   if (!known(encoded)) return deferred();
   const image::Encoded bytes = bytes_in(encoded);
   const image::Codec* codec = codec_of(bytes);
-  if (codec == nullptr)
-    return fail(
-        "the format of the image is not recognized; BMP, JPEG, JPEG 2000, PNG, PNM, TIFF and WebP are supported");
+  if (codec == nullptr) return fail("the format of the image is not recognized; this build reads " + format_names());
+  if (codec->open != nullptr) {
+    if (const image::Problem& problem = codec->open()) return fail(about(*codec, *problem), BP_UNSUPPORTED);
+  }
   image::Size size;
   if (image::Problem problem = codec->size(bytes, &size)) return fail(about(*codec, *problem));
   if (size.width < 1 || size.height < 1 || size.width > image::kMaxPixels / size.height)

@@ -5,14 +5,21 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdlib>
 #include <ctime>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
+#include "kernels/image/codecs/library.h"
 #include "testing/graph_builder.h"
 #include "testing/plugin_runner.h"
+
+extern "C" void function_that_no_library_has();
 
 namespace backplane::cpu::testing {
 namespace {
@@ -26,7 +33,7 @@ std::string big_endian(uint64_t value, int bytes) {
   return text;
 }
 
-// Compresses bytes, followed by a number of megabytes of zeros.
+// Compresses bytes, followed by a number of megabytes of zeros. With more than one, the checksum is wrong.
 std::string deflated(const std::string& bytes, int zero_megabytes = 0) {
   z_stream stream{};
   deflateInit(&stream, Z_BEST_COMPRESSION);
@@ -42,9 +49,13 @@ std::string deflated(const std::string& bytes, int zero_megabytes = 0) {
       result.append(buffer, sizeof(buffer) - stream.avail_out);
     } while (stream.avail_out == 0);
   };
-  add(bytes, Z_NO_FLUSH);
-  const std::string zeros(1 << 20, '\0');
-  for (int i = 0; i < zero_megabytes; ++i) add(zeros, Z_NO_FLUSH);
+  add(bytes, Z_FULL_FLUSH);
+  if (zero_megabytes > 0) {
+    const size_t size = result.size();
+    add(std::string(1 << 20, '\0'), Z_FULL_FLUSH);
+    const std::string megabyte = result.substr(size);
+    for (int i = 1; i < zero_megabytes; ++i) result += megabyte;
+  }
   add("", Z_FINISH);
   deflateEnd(&stream);
   return result;
@@ -76,6 +87,45 @@ double cpu_seconds() {
   timespec time{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+// ---- libraries of formats
+
+bool is_mapped(const char* library) {
+  std::ifstream maps("/proc/self/maps");
+  return std::string(std::istreambuf_iterator<char>(maps), {}).find(library) != std::string::npos;
+}
+
+// In a process of its own, because other tests open libraries.
+TEST(Libraries, AreOpenedByTheFirstImageOfTheirFormat) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  constexpr const char* kOthers[] = {"/libjpeg", "/libtiff", "/libwebp", "/libopenjp2"};
+  const auto others = [&] { return std::ranges::count_if(kOthers, is_mapped); };
+  EXPECT_EXIT(
+      {
+        decode("BM");
+        const bool before = is_mapped("/libpng") || others() > 0;
+        const Outcome image = decode(png(1, 1, kRgb8, chunk("IDAT", deflated("\0abc"s))));
+        std::exit(before ? 1 : image.status != BP_OK ? 2 : !is_mapped("/libpng") ? 3 : others() > 0 ? 4 : 0);
+      },
+      ::testing::ExitedWithCode(0), "");
+}
+
+template <const char* kSoname>
+class Fake : public image::Library {
+ public:
+  Fake() : Library(kSoname) {}
+  IMAGE_FUNCTION(crc32);
+  IMAGE_FUNCTION(function_that_no_library_has);
+};
+
+TEST(Libraries, ThatCannotBeUsedAreNamed) {
+  static constexpr char kMissing[] = "libmissing.so.1", kOther[] = "libz.so.1";
+  const Fake<kMissing> missing;
+  EXPECT_THAT(missing.problem().value_or(""), HasSubstr("install it: libmissing.so.1"));
+  const Fake<kOther> other;
+  EXPECT_THAT(other.problem().value_or(""), HasSubstr("function_that_no_library_has"));
+  EXPECT_NE(other.crc32, nullptr);
 }
 
 TEST(Png, IsNotReadBeyondItsLastRow) {
@@ -139,7 +189,7 @@ std::string jpeg(uint32_t width, uint32_t height, int scans) {
 }
 
 TEST(Jpeg, EndsSoonAfterTheDeadline) {
-  const std::string file = jpeg(10000, 10000, 300);
+  const std::string file = jpeg(5000, 5000, 300);  // takes seconds without a deadline
   const auto deadline = std::chrono::steady_clock::now().time_since_epoch() + std::chrono::milliseconds(20);
   const double begin = cpu_seconds();
   const Outcome late = decode(file, static_cast<uint64_t>(std::chrono::nanoseconds(deadline).count()));

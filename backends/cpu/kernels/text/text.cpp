@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators on strings: StringConcat, StringSplit, RegexFullMatch, StringNormalizer.
+// Operators on strings: StringConcat, StringSplit, StringNormalizer.
 #include <locale.h>
-#include <re2/re2.h>
 #include <wctype.h>
 
 #include <algorithm>
@@ -148,32 +147,6 @@ std::unique_ptr<Kernel> create_split(const Node& node) {
   });
 }
 
-// ---- RegexFullMatch
-
-std::shared_ptr<const RE2> compile(const Node& node) {
-  return std::make_shared<const RE2>(node.attr("pattern", ""), RE2::Quiet);
-}
-
-Verdict supports_regex(const Node& node) {
-  if (Verdict verdict = supports<1>(node); !verdict) return verdict;
-  std::shared_ptr<const RE2> pattern = compile(node);
-  return pattern->ok() ? yes() : no(BP_REASON_ATTRIBUTE, "pattern '" + pattern->pattern() + "': " + pattern->error());
-}
-
-std::unique_ptr<Kernel> create_regex(const Node& node) {
-  return make_value_kernel([pattern = compile(node)](Values inputs, Values outputs) -> Failed {
-    Texts texts(inputs[0].tensor);
-    outputs[0] = Value::allocate(BP_DTYPE_BOOL, inputs[0].tensor.shape);
-    Pace pace;
-    for (int64_t i = 0; i < texts.count(); ++i) {
-      pace.spend(64 + 8 * static_cast<int64_t>(texts[i].size()));
-      re2::StringPiece text(texts[i].data(), texts[i].size());
-      outputs[0].tensor.as<bool>()[i] = RE2::FullMatch(text, *pattern);
-    }
-    return std::nullopt;
-  });
-}
-
 // ---- StringNormalizer
 
 // Maps letters by Unicode's simple case mappings, independent of the locale. Other characters, and bytes that are not
@@ -279,7 +252,6 @@ std::unique_ptr<Kernel> create_normalizer(const Node& node) {
   static constexpr Row kRows[] = {
       {"", "StringConcat", 20, supports<2>, create_concat, kTexts},
       {"", "StringSplit", 20, supports<1>, create_split, kTexts},
-      {"", "RegexFullMatch", 20, supports_regex, create_regex, kTexts},
       {"", "StringNormalizer", 10, supports_normalizer, create_normalizer, kTexts},
   };
   return kRows;

@@ -60,9 +60,15 @@ struct Codec {
   // Polls `stop` at least once for each row, strip or tile where the library permits.
   Problem (*decode)(Encoded bytes, const Size& size, uint8_t* rgb, Stop& stop);
   int64_t pixel_bytes = 0;  // memory that `decode` needs for each pixel in addition to `rgb`
+  // Opens the library of the format, and returns why it cannot be used. Null if the format needs none. Must be called
+  // before `size`.
+  const Problem& (*open)() = nullptr;
 };
 
 extern const Codec kBmp, kJpeg, kJpeg2000, kPng, kPnm, kTiff, kWebp;
+
+// The codecs of this build. The option BACKPLANE_CPU_IMAGES of CMake lists those that need a library.
+std::span<const Codec* const> codecs();
 
 inline bool begins_with(Encoded bytes, std::string_view signature, size_t at = 0) {
   if (bytes.size() < at + signature.size()) return false;

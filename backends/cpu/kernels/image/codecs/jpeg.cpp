@@ -5,13 +5,33 @@
 #include <cstdio>
 #include <vector>
 
+#include "image_libraries.h"
 #include "kernels/image/codecs/codec.h"
+#include "kernels/image/codecs/library.h"
 // Included after <cstdio>, which it needs.
 #include <jpeglib.h>
 
 namespace backplane::cpu::image {
 
 namespace {
+
+class Jpeg : public Library {
+ public:
+  Jpeg() : Library(BACKPLANE_JPEG_LIBRARY) {}
+  IMAGE_FUNCTION(jpeg_CreateDecompress);
+  IMAGE_FUNCTION(jpeg_destroy_decompress);
+  IMAGE_FUNCTION(jpeg_finish_decompress);
+  IMAGE_FUNCTION(jpeg_mem_src);
+  IMAGE_FUNCTION(jpeg_read_header);
+  IMAGE_FUNCTION(jpeg_read_scanlines);
+  IMAGE_FUNCTION(jpeg_start_decompress);
+  IMAGE_FUNCTION(jpeg_std_error);
+};
+
+const Jpeg& library() {
+  static const Jpeg opened;
+  return opened;
+}
 
 struct Session {
   jpeg_decompress_struct jpeg;
@@ -43,26 +63,26 @@ void check(j_common_ptr jpeg) {
 }
 
 void begin(Session& session, Encoded bytes) {
-  session.jpeg.err = jpeg_std_error(&session.errors);
+  session.jpeg.err = library().jpeg_std_error(&session.errors);
   session.errors.error_exit = fail;
   session.errors.output_message = [](j_common_ptr) {};
   session.jpeg.client_data = &session;
-  jpeg_create_decompress(&session.jpeg);
+  library().jpeg_CreateDecompress(&session.jpeg, JPEG_LIB_VERSION, sizeof(session.jpeg));
   session.progress.progress_monitor = check;
   session.jpeg.progress = &session.progress;
-  jpeg_mem_src(&session.jpeg, bytes.data(), static_cast<unsigned long>(bytes.size()));
+  library().jpeg_mem_src(&session.jpeg, bytes.data(), static_cast<unsigned long>(bytes.size()));
 }
 
 Problem read_size(Encoded bytes, Size* size) {
   Session session{};
   if (setjmp(session.failed) != 0) {
-    jpeg_destroy_decompress(&session.jpeg);
+    library().jpeg_destroy_decompress(&session.jpeg);
     return std::string(session.message);
   }
   begin(session, bytes);
-  jpeg_read_header(&session.jpeg, TRUE);
+  library().jpeg_read_header(&session.jpeg, TRUE);
   *size = {session.jpeg.image_width, session.jpeg.image_height};
-  jpeg_destroy_decompress(&session.jpeg);
+  library().jpeg_destroy_decompress(&session.jpeg);
   return std::nullopt;
 }
 
@@ -76,17 +96,17 @@ void from_cmyk(const uint8_t* cmyk, uint8_t* rgb, int64_t width) {
 bool read_rows(Session& session, Encoded bytes, const Size& size, uint8_t* rgb, uint8_t* row) {
   if (setjmp(session.failed) != 0) return false;
   begin(session, bytes);
-  jpeg_read_header(&session.jpeg, TRUE);
+  library().jpeg_read_header(&session.jpeg, TRUE);
   const bool four = session.jpeg.num_components == 4;
   session.jpeg.out_color_space = four ? JCS_CMYK : JCS_RGB;
-  jpeg_start_decompress(&session.jpeg);
+  library().jpeg_start_decompress(&session.jpeg);
   while (session.jpeg.output_scanline < session.jpeg.output_height) {
     uint8_t* target = rgb + static_cast<int64_t>(session.jpeg.output_scanline) * size.width * 3;
     JSAMPROW rows[] = {four ? row : target};
-    jpeg_read_scanlines(&session.jpeg, rows, 1);
+    library().jpeg_read_scanlines(&session.jpeg, rows, 1);
     if (four) from_cmyk(row, target, size.width);
   }
-  jpeg_finish_decompress(&session.jpeg);
+  library().jpeg_finish_decompress(&session.jpeg);
   return true;
 }
 
@@ -95,15 +115,19 @@ Problem decode(Encoded bytes, const Size& size, uint8_t* rgb, Stop& stop) {
   session.stop = &stop;
   std::vector<uint8_t> row(static_cast<size_t>(size.width) * 4);
   const bool done = read_rows(session, bytes, size, rgb, row.data());
-  jpeg_destroy_decompress(&session.jpeg);
+  library().jpeg_destroy_decompress(&session.jpeg);
   stop.rethrow();
   if (done) return std::nullopt;
   return std::string(session.message);
 }
 
+const Problem& open() {
+  return library().problem();
+}
+
 }  // namespace
 
 // For each pixel of a progressive image, libjpeg holds up to four coefficients (one per component) of 16 bits.
-const Codec kJpeg{"JPEG", [](Encoded bytes) { return begins_with(bytes, "\xff\xd8\xff"); }, read_size, decode, 8};
+const Codec kJpeg{"JPEG", [](Encoded bytes) { return begins_with(bytes, "\xff\xd8\xff"); }, read_size, decode, 8, open};
 
 }  // namespace backplane::cpu::image

@@ -9,11 +9,39 @@
 #include <string>
 #include <string_view>
 
+#include "image_libraries.h"
 #include "kernels/image/codecs/codec.h"
+#include "kernels/image/codecs/library.h"
 
 namespace backplane::cpu::image {
 
 namespace {
+
+class OpenJpeg : public Library {
+ public:
+  OpenJpeg() : Library(BACKPLANE_JPEG2000_LIBRARY) {}
+  IMAGE_FUNCTION(opj_create_decompress);
+  IMAGE_FUNCTION(opj_decode);
+  IMAGE_FUNCTION(opj_destroy_codec);
+  IMAGE_FUNCTION(opj_end_decompress);
+  IMAGE_FUNCTION(opj_image_destroy);
+  IMAGE_FUNCTION(opj_read_header);
+  IMAGE_FUNCTION(opj_set_default_decoder_parameters);
+  IMAGE_FUNCTION(opj_set_error_handler);
+  IMAGE_FUNCTION(opj_setup_decoder);
+  IMAGE_FUNCTION(opj_stream_create);
+  IMAGE_FUNCTION(opj_stream_destroy);
+  IMAGE_FUNCTION(opj_stream_set_read_function);
+  IMAGE_FUNCTION(opj_stream_set_seek_function);
+  IMAGE_FUNCTION(opj_stream_set_skip_function);
+  IMAGE_FUNCTION(opj_stream_set_user_data);
+  IMAGE_FUNCTION(opj_stream_set_user_data_length);
+};
+
+const OpenJpeg& library() {
+  static const OpenJpeg opened;
+  return opened;
+}
 
 constexpr uint32_t kMaxComponents = 4;       // RGB and alpha; each is decoded to 32 bits per pixel
 constexpr size_t kBuffer = size_t{1} << 16;  // bytes that OpenJPEG reads at a time
@@ -164,22 +192,23 @@ class Stream {
       message_ = *problem;
       return;
     }
-    codec_.reset(opj_create_decompress(begins_with(bytes, kBare) ? OPJ_CODEC_J2K : OPJ_CODEC_JP2));
-    stream_.reset(opj_stream_create(kBuffer, OPJ_TRUE));
+    codec_.reset(library().opj_create_decompress(begins_with(bytes, kBare) ? OPJ_CODEC_J2K : OPJ_CODEC_JP2));
+    stream_.reset(library().opj_stream_create(kBuffer, OPJ_TRUE));
     if (!codec_ || !stream_) return;
-    opj_stream_set_user_data(stream_.get(), &source_, nullptr);
-    opj_stream_set_user_data_length(stream_.get(), bytes.size());
-    opj_stream_set_read_function(stream_.get(), read);
-    opj_stream_set_seek_function(stream_.get(), seek);
-    opj_stream_set_skip_function(stream_.get(), skip);
-    opj_set_error_handler(codec_.get(), keep_message, &message_);
+    library().opj_stream_set_user_data(stream_.get(), &source_, nullptr);
+    library().opj_stream_set_user_data_length(stream_.get(), bytes.size());
+    library().opj_stream_set_read_function(stream_.get(), read);
+    library().opj_stream_set_seek_function(stream_.get(), seek);
+    library().opj_stream_set_skip_function(stream_.get(), skip);
+    library().opj_set_error_handler(codec_.get(), keep_message, &message_);
     opj_dparameters_t parameters;
-    opj_set_default_decoder_parameters(&parameters);
+    library().opj_set_default_decoder_parameters(&parameters);
     opj_image_t* image = nullptr;
-    if (opj_setup_decoder(codec_.get(), &parameters) && opj_read_header(stream_.get(), codec_.get(), &image)) {
+    if (library().opj_setup_decoder(codec_.get(), &parameters) &&
+        library().opj_read_header(stream_.get(), codec_.get(), &image)) {
       image_.reset(image);
     } else if (image != nullptr) {
-      opj_image_destroy(image);
+      library().opj_image_destroy(image);
     }
   }
   Stream(const Stream&) = delete;
@@ -187,7 +216,8 @@ class Stream {
 
   opj_image_t* image() { return image_.get(); }
   bool decode() {
-    return opj_decode(codec_.get(), stream_.get(), image_.get()) && opj_end_decompress(codec_.get(), stream_.get());
+    return library().opj_decode(codec_.get(), stream_.get(), image_.get()) &&
+           library().opj_end_decompress(codec_.get(), stream_.get());
   }
   std::string message() const { return message_.empty() ? "its data are damaged" : message_; }
 
@@ -204,9 +234,9 @@ class Stream {
   };
   Source source_;
   std::string message_;
-  std::unique_ptr<opj_codec_t, Deleter<[](opj_codec_t* c) { opj_destroy_codec(c); }>> codec_;
-  std::unique_ptr<opj_stream_t, Deleter<[](opj_stream_t* s) { opj_stream_destroy(s); }>> stream_;
-  std::unique_ptr<opj_image_t, Deleter<[](opj_image_t* i) { opj_image_destroy(i); }>> image_;
+  std::unique_ptr<opj_codec_t, Deleter<[](opj_codec_t* c) { library().opj_destroy_codec(c); }>> codec_;
+  std::unique_ptr<opj_stream_t, Deleter<[](opj_stream_t* s) { library().opj_stream_destroy(s); }>> stream_;
+  std::unique_ptr<opj_image_t, Deleter<[](opj_image_t* i) { library().opj_image_destroy(i); }>> image_;
 };
 
 Problem size_of(const opj_image_t& image, Size* size) {
@@ -279,8 +309,12 @@ bool matches(Encoded bytes) {
   return begins_with(bytes, kBoxed) || begins_with(bytes, kBare);
 }
 
+const Problem& open() {
+  return library().problem();
+}
+
 }  // namespace
 
-const Codec kJpeg2000{"JPEG 2000", matches, read_size, decode, kMaxComponents * sizeof(int32_t)};
+const Codec kJpeg2000{"JPEG 2000", matches, read_size, decode, kMaxComponents * sizeof(int32_t), open};
 
 }  // namespace backplane::cpu::image

@@ -9,11 +9,48 @@
 #include <string>
 #include <string_view>
 
+#include "image_libraries.h"
 #include "kernels/image/codecs/codec.h"
+#include "kernels/image/codecs/library.h"
 
 namespace backplane::cpu::image {
 
 namespace {
+
+class Png : public Library {
+ public:
+  Png() : Library(BACKPLANE_PNG_LIBRARY) {}
+  IMAGE_FUNCTION(png_create_info_struct);
+  IMAGE_FUNCTION(png_create_read_struct);
+  IMAGE_FUNCTION(png_destroy_read_struct);
+  IMAGE_FUNCTION(png_error);
+  IMAGE_FUNCTION(png_get_bit_depth);
+  IMAGE_FUNCTION(png_get_color_type);
+  IMAGE_FUNCTION(png_get_error_ptr);
+  IMAGE_FUNCTION(png_get_image_height);
+  IMAGE_FUNCTION(png_get_image_width);
+  IMAGE_FUNCTION(png_get_interlace_type);
+  IMAGE_FUNCTION(png_get_progressive_ptr);
+  IMAGE_FUNCTION(png_get_rowbytes);
+  IMAGE_FUNCTION(png_longjmp);
+  IMAGE_FUNCTION(png_process_data);
+  IMAGE_FUNCTION(png_progressive_combine_row);
+  IMAGE_FUNCTION(png_read_update_info);
+  IMAGE_FUNCTION(png_set_alpha_mode_fixed);
+  IMAGE_FUNCTION(png_set_benign_errors);
+  IMAGE_FUNCTION(png_set_expand);
+  IMAGE_FUNCTION(png_set_gray_to_rgb);
+  IMAGE_FUNCTION(png_set_interlace_handling);
+  IMAGE_FUNCTION(png_set_longjmp_fn);
+  IMAGE_FUNCTION(png_set_progressive_read_fn);
+  IMAGE_FUNCTION(png_set_scale_16);
+  IMAGE_FUNCTION(png_set_strip_alpha);
+};
+
+const Png& library() {
+  static const Png opened;
+  return opened;
+}
 
 constexpr std::string_view kSignature = "\x89PNG\r\n\x1a\n";
 
@@ -55,21 +92,21 @@ bool is_critical(std::string_view type) {
 class Reader {
  public:
   Reader(const Size& size, uint8_t* rgb) : size_(size), rgb_(rgb) {
-    png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, on_error, [](png_structp, png_const_charp) {});
+    png_ = library().png_create_read_struct(PNG_LIBPNG_VER_STRING, this, on_error, [](png_structp, png_const_charp) {});
     if (png_ == nullptr) return;
-    info_ = png_create_info_struct(png_);
-    png_set_benign_errors(png_, 1);
-    png_set_progressive_read_fn(png_, this, on_info, on_row, nullptr);
+    info_ = library().png_create_info_struct(png_);
+    library().png_set_benign_errors(png_, 1);
+    library().png_set_progressive_read_fn(png_, this, on_info, on_row, nullptr);
   }
-  ~Reader() { png_destroy_read_struct(&png_, &info_, nullptr); }
+  ~Reader() { library().png_destroy_read_struct(&png_, &info_, nullptr); }
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
   // Returns false after an error. `bytes` follow those of the last call.
   bool feed(Encoded bytes) {
     if (info_ == nullptr) return false;
-    if (setjmp(png_jmpbuf(png_)) != 0) return false;
-    png_process_data(png_, info_, const_cast<uint8_t*>(bytes.data()), bytes.size());
+    if (setjmp(*library().png_set_longjmp_fn(png_, std::longjmp, sizeof(std::jmp_buf))) != 0) return false;
+    library().png_process_data(png_, info_, const_cast<uint8_t*>(bytes.data()), bytes.size());
     return true;
   }
 
@@ -77,39 +114,41 @@ class Reader {
   std::string message() const { return message_[0] == '\0' ? "there is not enough memory" : message_.data(); }
 
  private:
-  static Reader& reader(png_structp png) { return *static_cast<Reader*>(png_get_progressive_ptr(png)); }
+  static Reader& reader(png_structp png) { return *static_cast<Reader*>(library().png_get_progressive_ptr(png)); }
 
   [[noreturn]] static void on_error(png_structp png, png_const_charp message) {
-    auto& text = static_cast<Reader*>(png_get_error_ptr(png))->message_;
+    auto& text = static_cast<Reader*>(library().png_get_error_ptr(png))->message_;
     size_t size = 0;
     for (; message[size] != '\0' && size + 1 < text.size(); ++size) text[size] = message[size];
     text[size] = '\0';
-    png_longjmp(png, 1);
+    library().png_longjmp(png, 1);
+    __builtin_unreachable();
   }
 
   // Requests RGB with 8 bits per sample, encoded as sRGB. Samples of 16 bits are linear unless the file says otherwise.
   static void on_info(png_structp png, png_infop info) {
     const Reader& self = reader(png);
-    if (png_get_image_width(png, info) != self.size_.width || png_get_image_height(png, info) != self.size_.height)
-      png_error(png, "it has two headers");
-    const bool deep = png_get_bit_depth(png, info) == 16;
-    png_set_expand(png);
-    if ((png_get_color_type(png, info) & PNG_COLOR_MASK_COLOR) == 0) png_set_gray_to_rgb(png);
-    png_set_alpha_mode_fixed(png, PNG_ALPHA_PNG, deep ? PNG_GAMMA_LINEAR : PNG_DEFAULT_sRGB);
-    if (deep) png_set_scale_16(png);
-    png_set_strip_alpha(png);
-    png_set_alpha_mode_fixed(png, PNG_ALPHA_PNG, PNG_DEFAULT_sRGB);
-    png_set_interlace_handling(png);
-    png_read_update_info(png, info);
-    if (png_get_rowbytes(png, info) != static_cast<size_t>(self.size_.width) * 3)
-      png_error(png, "its format is not supported");
+    if (library().png_get_image_width(png, info) != self.size_.width ||
+        library().png_get_image_height(png, info) != self.size_.height)
+      library().png_error(png, "it has two headers");
+    const bool deep = library().png_get_bit_depth(png, info) == 16;
+    library().png_set_expand(png);
+    if ((library().png_get_color_type(png, info) & PNG_COLOR_MASK_COLOR) == 0) library().png_set_gray_to_rgb(png);
+    library().png_set_alpha_mode_fixed(png, PNG_ALPHA_PNG, deep ? PNG_GAMMA_LINEAR : PNG_DEFAULT_sRGB);
+    if (deep) library().png_set_scale_16(png);
+    library().png_set_strip_alpha(png);
+    library().png_set_alpha_mode_fixed(png, PNG_ALPHA_PNG, PNG_DEFAULT_sRGB);
+    library().png_set_interlace_handling(png);
+    library().png_read_update_info(png, info);
+    if (library().png_get_rowbytes(png, info) != static_cast<size_t>(self.size_.width) * 3)
+      library().png_error(png, "its format is not supported");
   }
 
   // `row` is null where this pass of an interlaced image has no pixels.
   static void on_row(png_structp png, png_bytep row, png_uint_32 y, int pass) {
     Reader& self = reader(png);
-    if (row != nullptr) png_progressive_combine_row(png, self.rgb_ + int64_t{y} * self.size_.width * 3, row);
-    const int passes = png_get_interlace_type(png, self.info_) == PNG_INTERLACE_NONE ? 1 : 7;
+    if (row != nullptr) library().png_progressive_combine_row(png, self.rgb_ + int64_t{y} * self.size_.width * 3, row);
+    const int passes = library().png_get_interlace_type(png, self.info_) == PNG_INTERLACE_NONE ? 1 : 7;
     self.done_ = pass == passes - 1 && int64_t{y} + 1 == self.size_.height;
   }
 
@@ -153,8 +192,12 @@ Problem decode(Encoded bytes, const Size& size, uint8_t* rgb, Stop& stop) {
   return std::nullopt;
 }
 
+const Problem& open() {
+  return library().problem();
+}
+
 }  // namespace
 
-const Codec kPng{"PNG", [](Encoded bytes) { return begins_with(bytes, kSignature); }, read_size, decode};
+const Codec kPng{"PNG", [](Encoded bytes) { return begins_with(bytes, kSignature); }, read_size, decode, 0, open};
 
 }  // namespace backplane::cpu::image

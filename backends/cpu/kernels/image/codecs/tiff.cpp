@@ -8,11 +8,33 @@
 #include <cstring>
 #include <vector>
 
+#include "image_libraries.h"
 #include "kernels/image/codecs/codec.h"
+#include "kernels/image/codecs/library.h"
 
 namespace backplane::cpu::image {
 
 namespace {
+
+class Tiff : public Library {
+ public:
+  Tiff() : Library(BACKPLANE_TIFF_LIBRARY) {}
+  IMAGE_FUNCTION(TIFFClientOpenExt);
+  IMAGE_FUNCTION(TIFFClose);
+  IMAGE_FUNCTION(TIFFGetField);
+  IMAGE_FUNCTION(TIFFIsTiled);
+  IMAGE_FUNCTION(TIFFOpenOptionsAlloc);
+  IMAGE_FUNCTION(TIFFOpenOptionsFree);
+  IMAGE_FUNCTION(TIFFOpenOptionsSetErrorHandlerExtR);
+  IMAGE_FUNCTION(TIFFOpenOptionsSetMaxSingleMemAlloc);
+  IMAGE_FUNCTION(TIFFOpenOptionsSetWarningHandlerExtR);
+  IMAGE_FUNCTION(TIFFReadRGBAImageOriented);
+};
+
+const Tiff& library() {
+  static const Tiff opened;
+  return opened;
+}
 
 // A strip is checked to be at most as large as the image, and a tile is not much larger.
 constexpr int64_t kReadWork = int64_t{1} << 18;
@@ -52,22 +74,22 @@ int keep_message(TIFF*, void* self, const char*, const char* format, va_list arg
 class File {
  public:
   explicit File(Encoded bytes, Stop* stop = nullptr) : source_{bytes, 0, {}, stop} {
-    TIFFOpenOptions* options = TIFFOpenOptionsAlloc();
+    TIFFOpenOptions* options = library().TIFFOpenOptionsAlloc();
     if (options == nullptr) return;
-    TIFFOpenOptionsSetMaxSingleMemAlloc(options, tmsize_t{1} << 30);
-    TIFFOpenOptionsSetErrorHandlerExtR(options, keep_message, &source_);
-    TIFFOpenOptionsSetWarningHandlerExtR(
+    library().TIFFOpenOptionsSetMaxSingleMemAlloc(options, tmsize_t{1} << 30);
+    library().TIFFOpenOptionsSetErrorHandlerExtR(options, keep_message, &source_);
+    library().TIFFOpenOptionsSetWarningHandlerExtR(
         options, [](TIFF*, void*, const char*, const char*, va_list) { return 1; }, nullptr);
     // In the mode, "m" disables memory mapping.
-    tiff_ = TIFFClientOpenExt(
+    tiff_ = library().TIFFClientOpenExt(
         "image", "rm", &source_, read, [](thandle_t, void*, tmsize_t) { return tmsize_t{0}; }, seek,
         [](thandle_t) { return 0; },
         [](thandle_t self) { return static_cast<toff_t>(static_cast<Source*>(self)->bytes.size()); }, nullptr, nullptr,
         options);
-    TIFFOpenOptionsFree(options);
+    library().TIFFOpenOptionsFree(options);
   }
   ~File() {
-    if (tiff_ != nullptr) TIFFClose(tiff_);
+    if (tiff_ != nullptr) library().TIFFClose(tiff_);
   }
   File(const File&) = delete;
   File& operator=(const File&) = delete;
@@ -83,8 +105,8 @@ class File {
 Problem read_size(Encoded bytes, Size* size) {
   File file(bytes);
   uint32_t width = 0, height = 0;
-  if (file.get() == nullptr || !TIFFGetField(file.get(), TIFFTAG_IMAGEWIDTH, &width) ||
-      !TIFFGetField(file.get(), TIFFTAG_IMAGELENGTH, &height))
+  if (file.get() == nullptr || !library().TIFFGetField(file.get(), TIFFTAG_IMAGEWIDTH, &width) ||
+      !library().TIFFGetField(file.get(), TIFFTAG_IMAGELENGTH, &height))
     return file.message();
   *size = {width, height};
   return std::nullopt;
@@ -95,13 +117,13 @@ Problem decode(Encoded bytes, const Size& size, uint8_t* rgb, Stop& stop) {
   if (file.get() == nullptr) return file.message();
   const int64_t pixels = size.width * size.height;
   uint32_t width = 0, height = 0;
-  if (TIFFIsTiled(file.get()) && TIFFGetField(file.get(), TIFFTAG_TILEWIDTH, &width) &&
-      TIFFGetField(file.get(), TIFFTAG_TILELENGTH, &height) &&
+  if (library().TIFFIsTiled(file.get()) && library().TIFFGetField(file.get(), TIFFTAG_TILEWIDTH, &width) &&
+      library().TIFFGetField(file.get(), TIFFTAG_TILELENGTH, &height) &&
       uint64_t{width} * height > static_cast<uint64_t>(pixels + kMaxTile))
     return "its tiles of " + std::to_string(width) + "×" + std::to_string(height) + " pixels are larger than the image";
   std::vector<uint32_t> raster(static_cast<size_t>(pixels));
-  if (!TIFFReadRGBAImageOriented(file.get(), static_cast<uint32_t>(size.width), static_cast<uint32_t>(size.height),
-                                 raster.data(), ORIENTATION_TOPLEFT, 1)) {
+  if (!library().TIFFReadRGBAImageOriented(file.get(), static_cast<uint32_t>(size.width),
+                                           static_cast<uint32_t>(size.height), raster.data(), ORIENTATION_TOPLEFT, 1)) {
     stop.rethrow();
     return file.message();
   }
@@ -120,8 +142,12 @@ bool matches(Encoded bytes) {
          begins_with(bytes, "MM\0+"sv);
 }
 
+const Problem& open() {
+  return library().problem();
+}
+
 }  // namespace
 
-const Codec kTiff{"TIFF", matches, read_size, decode, 4};
+const Codec kTiff{"TIFF", matches, read_size, decode, 4, open};
 
 }  // namespace backplane::cpu::image

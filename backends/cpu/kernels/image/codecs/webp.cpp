@@ -2,15 +2,31 @@
 // WebP through libwebp: still images only. Drops the alpha channel.
 #include <webp/decode.h>
 
+#include "image_libraries.h"
 #include "kernels/image/codecs/codec.h"
+#include "kernels/image/codecs/library.h"
 
 namespace backplane::cpu::image {
 
 namespace {
 
+class Webp : public Library {
+ public:
+  Webp() : Library(BACKPLANE_WEBP_LIBRARY) {}
+  IMAGE_FUNCTION(WebPDecodeRGBInto);
+  IMAGE_FUNCTION(WebPGetFeaturesInternal);
+};
+
+const Webp& library() {
+  static const Webp opened;
+  return opened;
+}
+
 Problem read_size(Encoded bytes, Size* size) {
   WebPBitstreamFeatures features;
-  if (WebPGetFeatures(bytes.data(), bytes.size(), &features) != VP8_STATUS_OK) return "the header is damaged";
+  if (library().WebPGetFeaturesInternal(bytes.data(), bytes.size(), &features, WEBP_DECODER_ABI_VERSION) !=
+      VP8_STATUS_OK)
+    return "the header is damaged";
   if (features.has_animation) return "animations are not supported";
   *size = {features.width, features.height};
   return std::nullopt;
@@ -19,7 +35,8 @@ Problem read_size(Encoded bytes, Size* size) {
 Problem decode(Encoded bytes, const Size& size, uint8_t* rgb, Stop&) {
   const auto capacity = static_cast<size_t>(size.width * size.height * 3);
   const auto stride = static_cast<int>(size.width * 3);
-  if (WebPDecodeRGBInto(bytes.data(), bytes.size(), rgb, capacity, stride) == nullptr) return "its data are damaged";
+  if (library().WebPDecodeRGBInto(bytes.data(), bytes.size(), rgb, capacity, stride) == nullptr)
+    return "its data are damaged";
   return std::nullopt;
 }
 
@@ -27,8 +44,12 @@ bool matches(Encoded bytes) {
   return begins_with(bytes, "RIFF") && begins_with(bytes, "WEBP", 8);
 }
 
+const Problem& open() {
+  return library().problem();
+}
+
 }  // namespace
 
-const Codec kWebp{"WebP", matches, read_size, decode, 4};  // a lossless image is held as ARGB
+const Codec kWebp{"WebP", matches, read_size, decode, 4, open};  // a lossless image is held as ARGB
 
 }  // namespace backplane::cpu::image
