@@ -12,8 +12,8 @@ class Backend final : public sdk::Backend {
  public:
   static constexpr sdk::About kAbout{"cpu", "CPU (oneDNN, oneTBB)", "Backplane", "0.1.0", "cpu-0.1.0"};
   static constexpr auto& kOpsets = kNewestOpsets;
-  static constexpr std::string_view kOptions[] = {"threads", "max_bytes", "reference", "implementation",
-                                                  "instructions"};
+  static constexpr std::string_view kOptions[] = {"threads",   "threads_policy", "max_bytes",
+                                                  "reference", "implementation", "instructions"};
   using Device = cpu::Device;
   using Program = Island;
   using Instance = cpu::Instance;
@@ -22,6 +22,7 @@ class Backend final : public sdk::Backend {
       : sdk::Backend(how),
         machine_(read_machine(host())),
         threads_(choose_threads(host(), machine_.cores)),
+        threads_policy_(choose_threads_policy(host())),
         max_bytes_(choose_max_bytes(host(), machine_.memory_bytes)),
         reference_(choose_reference(host())),
         choices_(choose_implementations(host(), operators())) {}
@@ -45,16 +46,19 @@ class Backend final : public sdk::Backend {
   }
 
   std::unique_ptr<sdk::Device> open(uint32_t, const sdk::Options& options, const bp_device_open_t&) override {
-    options.allow({"threads", "max_bytes"});
-    const auto threads = options.get("threads"), max_bytes = options.get("max_bytes");
+    options.allow({"threads", "threads_policy", "max_bytes"});
+    const auto threads = options.get("threads"), policy = options.get("threads_policy"),
+               max_bytes = options.get("max_bytes");
     return std::make_unique<Device>(*this, machine_, operators(), choices_ ? &*choices_ : nullptr,
                                     threads ? parse_threads(*threads) : threads_,
+                                    policy ? parse_threads_policy(*policy) : threads_policy_,
                                     max_bytes ? parse_max_bytes(*max_bytes) : max_bytes_, reference_);
   }
 
  private:
   Machine machine_;
   int threads_;
+  ThreadsPolicy threads_policy_;
   int64_t max_bytes_;
   bool reference_;
   std::optional<Choices> choices_;

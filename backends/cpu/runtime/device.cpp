@@ -65,8 +65,8 @@ int parse_threads(std::string_view text) {
   int threads = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), threads);
   if (error != std::errc() || end != text.data() + text.size() || threads < 1 || threads > kMaxThreads) {
-    throw sdk::Error(BP_INVALID_ARGUMENT, "option threads is '" + std::string(text) + "'; give a number from 1 to " +
-                                              std::to_string(kMaxThreads));
+    throw sdk::Error(BP_INVALID_ARGUMENT, "option cpu.threads is '" + std::string(text) +
+                                              "'; give a number from 1 to " + std::to_string(kMaxThreads));
   }
   return threads;
 }
@@ -75,6 +75,18 @@ int choose_threads(const sdk::Host& host, int cores) {
   if (const auto value = host.option("threads")) return parse_threads(*value);
   const int wanted = host.raw()->thread_count != nullptr ? static_cast<int>(host.thread_count()) : cores;
   return std::clamp(wanted, 1, kMaxThreads);
+}
+
+ThreadsPolicy parse_threads_policy(std::string_view text) {
+  if (text == "auto") return ThreadsPolicy::kAuto;
+  if (text == "team") return ThreadsPolicy::kTeam;
+  if (text == "arena") return ThreadsPolicy::kArena;
+  throw sdk::Error(BP_INVALID_ARGUMENT,
+                   "option cpu.threads_policy is '" + std::string(text) + "'; give auto, team or arena");
+}
+
+ThreadsPolicy choose_threads_policy(const sdk::Host& host) {
+  return parse_threads_policy(host.option("threads_policy").value_or("auto"));
 }
 
 int64_t parse_max_bytes(std::string_view text) {

@@ -29,10 +29,11 @@ struct Machine {
 // if the limit is unknown, or if the option is below what the process already uses.
 Machine read_machine(const sdk::Host& host);
 
-// Read the plugin's settings: the default thread count and memory limit in bytes of its device, and whether operators
-// are computed as they are defined (PlanContext::reference). They throw sdk::Error if the setting is invalid. `cores`
-// and `available` are the values without an option; a thread count from the host takes precedence over `cores`.
+// Read the plugin's settings: the default thread count, policy and memory limit in bytes of its device, and whether
+// operators are computed as they are defined (PlanContext::reference). They throw sdk::Error if the setting is invalid.
+// `cores` and `available` are the values without an option; a thread count from the host takes precedence over `cores`.
 int choose_threads(const sdk::Host& host, int cores);
+ThreadsPolicy choose_threads_policy(const sdk::Host& host);
 int64_t choose_max_bytes(const sdk::Host& host, uint64_t available);
 bool choose_reference(const sdk::Host& host);
 // Parses the option "implementation". Returns nullopt if it is not set. Throws sdk::Error if it is invalid. `host` must
@@ -41,6 +42,8 @@ std::optional<Choices> choose_implementations(const sdk::Host& host, const Opera
 
 // Parses the value of the option "threads". Throws sdk::Error.
 int parse_threads(std::string_view text);
+// Parses the value of the option "threads_policy". Throws sdk::Error.
+ThreadsPolicy parse_threads_policy(std::string_view text);
 // Parses the value of the option "max_bytes". Throws sdk::Error.
 int64_t parse_max_bytes(std::string_view text);
 
@@ -48,13 +51,13 @@ class Device final : public sdk::Device {
  public:
   // `machine`, `operators` and `choices` must outlive the device. `choices` may be null.
   Device(const sdk::Backend& backend, const Machine& machine, const Operators& operators, const Choices* choices,
-         int threads, int64_t max_bytes, bool reference)
+         int threads, ThreadsPolicy policy, int64_t max_bytes, bool reference)
       : sdk::Device(backend),
         machine_(machine),
         operators_(operators),
         choices_(choices),
         reference_(reference),
-        threads_(threads, machine.numa_nodes, max_bytes) {}
+        threads_(threads, policy, machine.numa_nodes, max_bytes) {}
   Threads& threads() { return threads_; }
   const Operators& operators() const { return operators_; }
   // `compute_types`: BP_COMPUTE_* that the session allows.

@@ -14,11 +14,22 @@
 namespace backplane::cpu {
 namespace {
 
+TEST(Threads, HaveATeamByTheirPolicy) {
+  const auto has_team = [](int count, ThreadsPolicy policy, uint32_t numa_nodes) {
+    return Threads(count, policy, numa_nodes, INT64_MAX).team() != nullptr;
+  };
+  EXPECT_TRUE(has_team(2, ThreadsPolicy::kAuto, 1));
+  EXPECT_FALSE(has_team(2, ThreadsPolicy::kAuto, 2));
+  EXPECT_TRUE(has_team(2, ThreadsPolicy::kTeam, 2));
+  EXPECT_FALSE(has_team(2, ThreadsPolicy::kArena, 1));
+  EXPECT_FALSE(has_team(1, ThreadsPolicy::kTeam, 1));
+}
+
 // Kernels (attention, for example) index scratch memory by thread_index(), and use the same part before and after a
 // nested loop.
 TEST(Parallel, AChunkThatWaitsForALoopOfItsOwnKeepsItsPlace) {
   using Clock = std::chrono::steady_clock;
-  Threads threads(4, 1, INT64_MAX);
+  Threads threads(4, ThreadsPolicy::kAuto, 1, INT64_MAX);
   const ActiveRun other, mine;  // two runs at once use oneTBB's workers instead of a team
   const UseThreads use(threads);
   const UseActiveRun use_run(&mine);

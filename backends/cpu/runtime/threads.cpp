@@ -30,13 +30,14 @@ oneapi::tbb::task_arena::constraints near_memory(int count) {
 
 }  // namespace
 
-Threads::Threads(int count, uint32_t numa_nodes, int64_t max_bytes)
+Threads::Threads(int count, ThreadsPolicy policy, uint32_t numa_nodes, int64_t max_bytes)
     : count_(count),
       budget_(max_bytes),
       arena_(kMayBind && numa_nodes > 1
                  ? near_memory(count)
                  : oneapi::tbb::task_arena::constraints{oneapi::tbb::task_arena::automatic, count}) {
-  if (numa_nodes <= 1 && count > 1) team_.emplace(count);
+  const bool wanted = policy == ThreadsPolicy::kTeam || (policy == ThreadsPolicy::kAuto && numa_nodes <= 1);
+  if (wanted && count > 1) team_.emplace(count);
 }
 
 UseThreads::UseThreads(Threads& threads, bool inside) : before_(thread_state()) {

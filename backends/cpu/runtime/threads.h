@@ -17,9 +17,14 @@
 
 namespace backplane::cpu {
 
+// The values of the option "threads_policy": which threads join a run that is alone in its process. kTeam: a team
+// (docs/decisions/0009). kArena: those of the arena, as for concurrent runs. kAuto: a team, unless there are several
+// NUMA nodes, because only arena threads are bound to a node.
+enum class ThreadsPolicy { kAuto, kTeam, kArena };
+
 class Threads {
  public:
-  Threads(int count, uint32_t numa_nodes, int64_t max_bytes);
+  Threads(int count, ThreadsPolicy policy, uint32_t numa_nodes, int64_t max_bytes);
   int count() const { return count_; }
   oneapi::tbb::task_arena& arena() { return arena_; }
   Team* team() { return team_ ? &*team_ : nullptr; }
@@ -34,8 +39,7 @@ class Threads {
   Budget budget_;
   oneapi::tbb::task_arena arena_;
   std::mutex only_thread_;
-  // Absent for a single thread. Also absent with several NUMA nodes, because only arena threads are bound to a node.
-  std::optional<Team> team_;
+  std::optional<Team> team_;  // absent for a single thread
 };
 
 // During its lifetime, `parallel` (runtime/parallel.h) on this thread uses `threads`, and allocations are charged to
