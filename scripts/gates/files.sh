@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # files.sh [--root DIR] [FILE…]: every file that may have a comment names the license in its first three lines, no file has a name that a shell
-# would split or expand, every option of CMake is read somewhere, and no source has more than 600 lines.
+# would split or expand, every option of CMake is read somewhere, no source has more than 600 lines, and the runtime of the CPU backend names no
+# operator.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 read_arguments "$@"
 mapfile -t names < <(tracked '*')
@@ -42,6 +43,17 @@ mapfile -t sources < <(printf '%s\n' "${names[@]}" | grep -E '\.(c|h|cc|cpp|hpp|
 if [[ ${#sources[@]} -gt 0 ]]; then
     while read -r name count; do finding "$name: has $count lines, more than 600: move one of the things that it defines into a file of its own"; done < <(
         printf '%s\0' "${sources[@]}" | xargs -0 awk 'FNR > 600 { lines[FILENAME] = FNR } END { for (name in lines) print name, lines[name] }')
+fi
+
+# The runtime of the CPU backend works with rows, kernels and steps of any operators. Names of operators that are also other words there: classes
+# (Loop, Shape), and words that begin a sentence (If, Not, Where).
+homonyms='If|Loop|Not|Shape|Where'
+schemas=loader/ops/schema/schemas.txt
+mapfile -t runtime < <(printf '%s\n' "${names[@]}" | grep -E '^backends/cpu/runtime/.*\.(h|cpp)$' || true)
+if [[ -f $schemas && ${#runtime[@]} -gt 0 ]]; then
+    operators=$(awk '$1 == "op" { print $2 }' "$schemas" | sort -u | grep -vxE "$homonyms")
+    while IFS= read -r found; do finding "$found is an operator, and the runtime names none: move the code, or say what holds for any operator"; done < <(
+        grep -HnowF -e "$operators" -- "${runtime[@]}" | sed -E 's/:(\w+)$/: \1/')
 fi
 echo "files: ${#names[@]} files, $([[ $bad -eq 0 ]] && echo "no finding" || echo "findings above")"
 exit "$bad"

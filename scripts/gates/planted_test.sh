@@ -113,6 +113,19 @@ if "$here/files.sh" --root "$work/tree" >"$work/out" || ! grep -q '^y=/y.npy: ' 
     cat "$work/out"
     failures=$((failures + 1))
 fi
+# The name of an operator in the runtime of the CPU backend.
+planted=$((planted + 1))
+rm -rf "$work/tree"
+mkdir -p "$work/tree/loader/ops/schema" "$work/tree/backends/cpu/runtime"
+printf 'op %s 1 1-1 1-1\n' Loop Unique >"$work/tree/loader/ops/schema/schemas.txt"
+printf '// SPDX-License-Identifier: Apache-2.0\nstruct Loop; // Uniquely\n' >"$work/tree/backends/cpu/runtime/planted.h"
+"$here/files.sh" --root "$work/tree" >"$work/out" || { echo "FAILED: files refuses a correct runtime:"; cat "$work/out"; failures=$((failures + 1)); }
+echo '// Unique' >>"$work/tree/backends/cpu/runtime/planted.h"
+if "$here/files.sh" --root "$work/tree" >"$work/out" || ! grep -q '^backends/cpu/runtime/planted.h:3: Unique ' "$work/out"; then
+    echo "FAILED: files does not find what was planted:"
+    cat "$work/out"
+    failures=$((failures + 1))
+fi
 # A folder of four sources, with and without a README.md.
 planted=$((planted + 1))
 rm -rf "$work/tree"

@@ -12,8 +12,7 @@
 
 namespace backplane::cpu {
 
-// The names in a list of implementations, in the order in which they are tried. For example, the family "conv" has
-// "winograd", "tiled", …
+// The names in a list of implementations (implementations.h), in the order in which they are tried.
 struct ImplementationNames {
   std::string_view family;
   std::vector<std::string_view> names;

@@ -2,12 +2,12 @@
 // Ordered lists of the implementations of an operator: the best first, the reference last. The reference refuses
 // nothing.
 //
-//   constexpr std::array kConvs = {
-//       Implementation<ConvProblem>{"tiled", refuse_tiled, plan_tiled},
+//   constexpr std::array kList = {
+//       Implementation<Problem>{"tiled", refuse_tiled, plan_tiled},
 //       …
-//       Implementation<ConvProblem>{"direct", nullptr, plan_direct},
+//       Implementation<Problem>{"direct", nullptr, plan_direct},
 //   };
-//   return plan_best(context, "conv", kConvs, problem);
+//   return plan_best(context, "family", kList, problem);
 #pragma once
 
 #include <array>

@@ -7,7 +7,7 @@
 //                      immutable, shared by all threads that run the plan; `run` does the work
 //
 // A plan is created for each set of input extents that occurs. While planning, the values of some inputs are known:
-// weights, results of Shape, and results computed from known values before the run (folding). A kernel whose output
+// weights, extents as tensors, and results computed from known values before the run (folding). A kernel whose output
 // extents depend on a value that is not known yet returns `deferred()`, and is planned during the run, when the value
 // is known. Data-dependent shapes need no other mechanism.
 #pragma once

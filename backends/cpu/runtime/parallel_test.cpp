@@ -25,8 +25,7 @@ TEST(Threads, HaveATeamByTheirPolicy) {
   EXPECT_FALSE(has_team(1, ThreadsPolicy::kTeam, 1));
 }
 
-// Kernels (attention, for example) index scratch memory by thread_index(), and use the same part before and after a
-// nested loop.
+// Kernels index scratch memory by thread_index(), and use the same part before and after a nested loop.
 TEST(Parallel, AChunkThatWaitsForALoopOfItsOwnKeepsItsPlace) {
   using Clock = std::chrono::steady_clock;
   Threads threads(4, ThreadsPolicy::kAuto, 1, INT64_MAX);

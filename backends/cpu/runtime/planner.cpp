@@ -154,7 +154,8 @@ bool Planner::plan_at(uint32_t index, const Call& call) {
   gather(call.inputs, values, inputs);
   Plan plan;
   if (call.costly_to_plan) return false;
-  // Planning from known inputs may do most of the work, as for Unique. The time for it counts as folding.
+  // Where extents follow from values, planning from known inputs may do most of the work. The time for it counts as
+  // folding.
   if (!inputs_known || !call.may_fold) {
     plan = plan_kernel(call, inputs);
   } else if (!within(allowance_, [&] {
