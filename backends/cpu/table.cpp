@@ -7,7 +7,7 @@
 #include "kernels/matmul/matmul.h"
 #include "kernels/onednn/reorder.h"
 #include "kernels/pool/pool.h"
-#include "kernels/quantized/q8_conv.h"
+#include "kernels/q8/q8_conv.h"
 #include "kernels/text/text_movement.h"
 #include "operator_rows.h"
 #include "passes/fuse_quantized.h"

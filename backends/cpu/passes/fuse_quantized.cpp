@@ -6,9 +6,9 @@
 #include <map>
 
 #include "kernels/post_op/post_op.h"
-#include "kernels/quantized/q8_conv.h"
-#include "kernels/quantized/q8_pool.h"
-#include "kernels/quantized/q8_sum.h"
+#include "kernels/q8/q8_conv.h"
+#include "kernels/q8/q8_pool.h"
+#include "kernels/q8/q8_sum.h"
 #include "passes/fusion_graph.h"
 
 namespace backplane::cpu {

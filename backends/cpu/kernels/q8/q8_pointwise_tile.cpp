@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/quantized/q8_pointwise_tile.h"
+#include "kernels/q8/q8_pointwise_tile.h"
 
 #include <utility>
 
-#include "kernels/quantized/q8_sum_lanes.h"
+#include "kernels/q8/q8_sum_lanes.h"
 #include "runtime/processor.h"
 
 namespace backplane::cpu {

@@ -2,7 +2,7 @@
 // The addition of another tensor to results in registers (PointwiseSum), for functions marked FOR_AVX512.
 #pragma once
 
-#include "kernels/quantized/q8_pointwise_tile.h"
+#include "kernels/q8/q8_pointwise_tile.h"
 #include "kernels/simd/q8_lanes.h"
 
 #ifdef Q8_LANES

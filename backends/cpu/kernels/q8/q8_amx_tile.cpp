@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/quantized/amx/q8_amx_tile.h"
+#include "kernels/q8/q8_amx_tile.h"
 
-#include "kernels/quantized/q8_sum_lanes.h"
+#include "kernels/q8/q8_sum_lanes.h"
 #include "kernels/simd/amx.h"
 #include "runtime/processor.h"
 

@@ -4,7 +4,7 @@
 // integers. Tensors are channels-last.
 #pragma once
 
-#include "kernels/quantized/q8_tiles.h"
+#include "kernels/q8/q8_tiles.h"
 
 namespace backplane::cpu {
 

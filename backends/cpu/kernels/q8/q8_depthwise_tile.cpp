@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/quantized/q8_depthwise_tile.h"
+#include "kernels/q8/q8_depthwise_tile.h"
 
 #include "kernels/simd/q8_lanes.h"
 #include "runtime/processor.h"

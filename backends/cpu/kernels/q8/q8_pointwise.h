@@ -2,8 +2,8 @@
 // 1×1 convolutions and matrix products of 8-bit quantized values, computed in tiles (q8_tiles.h).
 #pragma once
 
-#include "kernels/quantized/q8_pointwise_tile.h"
-#include "kernels/quantized/q8_tiles.h"
+#include "kernels/q8/q8_pointwise_tile.h"
+#include "kernels/q8/q8_tiles.h"
 
 namespace backplane::cpu {
 

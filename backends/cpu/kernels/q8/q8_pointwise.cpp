@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/quantized/q8_pointwise.h"
+#include "kernels/q8/q8_pointwise.h"
 
 #include <algorithm>
 #include <array>
 
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/support.h"
-#include "kernels/quantized/q8_depthwise_tile.h"
-#include "kernels/quantized/q8_pointwise_tile.h"
+#include "kernels/q8/q8_depthwise_tile.h"
+#include "kernels/q8/q8_pointwise_tile.h"
 #include "runtime/memory.h"
 #include "runtime/parallel.h"
 

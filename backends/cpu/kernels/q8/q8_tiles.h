@@ -12,7 +12,7 @@
 #include "kernels/common/quantization.h"
 #include "kernels/onednn/packed_weights.h"
 #include "kernels/post_op/post_op.h"
-#include "kernels/quantized/q8_sum.h"
+#include "kernels/q8/q8_sum.h"
 #include "runtime/kernel.h"
 
 namespace backplane::cpu {

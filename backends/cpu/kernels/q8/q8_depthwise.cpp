@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/quantized/q8_depthwise.h"
+#include "kernels/q8/q8_depthwise.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/support.h"
-#include "kernels/quantized/q8_depthwise_tile.h"
+#include "kernels/q8/q8_depthwise_tile.h"
 #include "runtime/memory.h"
 #include "runtime/parallel.h"
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/quantized/q8_pointwise_tile.h"
+#include "kernels/q8/q8_pointwise_tile.h"
 
 namespace backplane::cpu {
 

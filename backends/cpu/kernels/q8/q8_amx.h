@@ -2,7 +2,7 @@
 // 1×1 convolutions and matrix products of 8-bit quantized values (q8_tiles.h) on AMX's tile registers.
 #pragma once
 
-#include "kernels/quantized/q8_tiles.h"
+#include "kernels/q8/q8_tiles.h"
 
 namespace backplane::cpu {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/quantized/q8_conv.h"
+#include "kernels/q8/q8_conv.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,11 +9,11 @@
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/support.h"
 #include "kernels/onednn/packed_weights.h"
-#include "kernels/quantized/amx/q8_amx.h"
-#include "kernels/quantized/q8_depthwise.h"
-#include "kernels/quantized/q8_integer.h"
-#include "kernels/quantized/q8_onednn.h"
-#include "kernels/quantized/q8_pointwise.h"
+#include "kernels/q8/q8_amx.h"
+#include "kernels/q8/q8_depthwise.h"
+#include "kernels/q8/q8_integer.h"
+#include "kernels/q8/q8_onednn.h"
+#include "kernels/q8/q8_pointwise.h"
 #include "kernels/quantized/quantize.h"
 #include "runtime/implementations.h"
 #include "runtime/memory.h"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/quantized/amx/q8_amx.h"
+#include "kernels/q8/q8_amx.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/support.h"
-#include "kernels/quantized/amx/q8_amx_tile.h"
-#include "kernels/quantized/q8_pointwise.h"
+#include "kernels/q8/q8_amx_tile.h"
+#include "kernels/q8/q8_pointwise.h"
 #include "kernels/simd/amx.h"
 #include "runtime/memory.h"
 #include "runtime/parallel.h"

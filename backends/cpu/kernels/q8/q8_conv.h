@@ -10,7 +10,7 @@
 
 #include "kernels/common/quantization.h"
 #include "kernels/post_op/post_op.h"
-#include "kernels/quantized/q8_sum.h"
+#include "kernels/q8/q8_sum.h"
 #include "runtime/choices.h"
 #include "runtime/kernel.h"
 #include "runtime/node.h"

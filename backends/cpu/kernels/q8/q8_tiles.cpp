@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/quantized/q8_tiles.h"
+#include "kernels/q8/q8_tiles.h"
 
 #include <algorithm>
 #include <cmath>

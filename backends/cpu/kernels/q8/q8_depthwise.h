@@ -2,7 +2,7 @@
 // 3×3 depthwise convolutions of 8-bit quantized values, computed in tiles (q8_tiles.h).
 #pragma once
 
-#include "kernels/quantized/q8_tiles.h"
+#include "kernels/q8/q8_tiles.h"
 
 namespace backplane::cpu {
 
