@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # files.sh [--root DIR] [FILE…]: every file that may have a comment names the license in its first three lines, no file has a name that a shell
-# would split or expand, every option of CMake is read somewhere, no source has more than 600 lines, and the runtime of the CPU backend names no
-# operator.
+# would split or expand, every option of CMake is read somewhere, no source has more than 600 lines, the runtime of the CPU backend names no
+# operator, and its kernels have at most 24 families of at most 30 files.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 read_arguments "$@"
 mapfile -t names < <(tracked '*')
@@ -54,6 +54,17 @@ if [[ -f $schemas && ${#runtime[@]} -gt 0 ]]; then
     operators=$(awk '$1 == "op" { print $2 }' "$schemas" | sort -u | grep -vxE "$homonyms")
     while IFS= read -r found; do finding "$found is an operator, and the runtime names none: move the code, or say what holds for any operator"; done < <(
         grep -HnowF -e "$operators" -- "${runtime[@]}" | sed -E 's/:(\w+)$/: \1/')
+fi
+
+# A family of kernels is one that a reader can take in, and so is the list of families.
+kernels=backends/cpu/kernels
+if [[ ${#files[@]} -eq 0 ]]; then
+    families=$(printf '%s\n' "${names[@]}" | sed -nE "s|^($kernels/[^/]+)/.*|\1|p" | sort | uniq -c)
+    while read -r count family; do
+        [[ ${count:-0} -le 30 ]] || finding "$family: has $count files, more than 30: move some into a family of their own"
+    done <<<"$families"
+    count=$(grep -c . <<<"$families" || true)
+    [[ $count -le 24 ]] || finding "$kernels: has $count folders, more than 24: merge two families"
 fi
 echo "files: ${#names[@]} files, $([[ $bad -eq 0 ]] && echo "no finding" || echo "findings above")"
 exit "$bad"

@@ -126,6 +126,23 @@ if "$here/files.sh" --root "$work/tree" >"$work/out" || ! grep -q '^backends/cpu
     cat "$work/out"
     failures=$((failures + 1))
 fi
+# Too many files in a family of kernels, counting those in folders below it, and too many families.
+plants_kernels() {
+    planted=$((planted + 1))
+    rm -rf "$work/tree"
+    mkdir -p "$work/tree/backends/cpu/kernels/"{family/below,f{1..23}}
+    touch "$work/tree/backends/cpu/kernels/"{family/below/{1..15}.npy,family/{16..30}.npy,f{1..23}/1.npy}
+    "$here/files.sh" --root "$work/tree" >"$work/out" || { echo "FAILED: files refuses correct kernels:"; cat "$work/out"; failures=$((failures + 1)); }
+    mkdir -p "$(dirname "$work/tree/backends/cpu/kernels/$1")"
+    touch "$work/tree/backends/cpu/kernels/$1"
+    if "$here/files.sh" --root "$work/tree" >"$work/out" || ! grep -q "$2" "$work/out"; then
+        echo "FAILED: files does not find what was planted:"
+        cat "$work/out"
+        failures=$((failures + 1))
+    fi
+}
+plants_kernels family/below/31.npy '^backends/cpu/kernels/family: has 31 files'
+plants_kernels f24/1.npy '^backends/cpu/kernels: has 25 folders'
 # A folder of four sources, with and without a README.md.
 planted=$((planted + 1))
 rm -rf "$work/tree"
