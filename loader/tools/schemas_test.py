@@ -9,6 +9,7 @@ The validator in this file supports only the keywords that the schemas use, and 
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -85,6 +86,12 @@ def conditional_mistakes(program, schema, fake, env, work):
         yield f"the text has a refusal:\n{text}"
 
 
+def verbs(program):
+    """The commands that have --json, from the completion script that the program prints."""
+    script = subprocess.run([program, "--completion", "fish"], capture_output=True, text=True, check=True).stdout
+    return set(re.findall(r"__fish_seen_subcommand_from ([\w-]+)' -l json ", script))
+
+
 def main():
     program, folder, model, fake, *manifests = sys.argv[1:]
     check_validator()
@@ -116,8 +123,15 @@ def main():
         for mistake in conditional_mistakes(program, schemas["explain"], fake, env, work):
             print(f"explain, of a conditional verdict: {mistake}")
             failures += 1
+    wanted = verbs(program) | {"error"}
+    for name in sorted(wanted - set(schemas)):
+        print(f"{name}: it has --json, and {folder} has no {name}.json")
+        failures += 1
+    for name in sorted(set(schemas) - wanted):
+        print(f"{name}: the program has no command with --json of this name")
+        failures += 1
     for name in sorted(set(schemas) - tried):
-        print(f"{name}: no command was tried with this schema")
+        print(f"{name}: no command was tried with this schema: add a call to this test")
         failures += 1
     print(f"schemas: {len(schemas)} tried, {failures} mistakes")
     sys.exit(failures != 0)
