@@ -43,9 +43,9 @@ Array as_array(const Array& like, std::vector<double> values) {
   return array;
 }
 Errors none(std::string_view, const Call&, const Errors&, const References& result) {
-  Errors spreads;
-  for (const Reference& one : result) spreads.emplace_back(one.value.values.size(), 0.0);
-  return spreads;
+  Errors bounds;
+  for (const Reference& one : result) bounds.emplace_back(one.value.values.size(), 0.0);
+  return bounds;
 }
 
 // Applies `op` to the errors. This is a bound if `op` moves data, is linear with non-negative weights, or is a norm or
@@ -73,7 +73,7 @@ Errors resized(std::string_view op, const Call& call, const Errors& errors, cons
 // that contains 0 has no bound.
 template <bool kPoleAtZero = false>
 Errors ends(std::string_view op, const Call& call, const Errors& errors, const References& result) {
-  Errors spreads = none({}, call, errors, result);
+  Errors bounds = none({}, call, errors, result);
   for (const double side : {-1.0, 1.0}) {
     if (errors[0].empty()) break;
     Inputs inputs(call);
@@ -83,49 +83,49 @@ Errors ends(std::string_view op, const Call& call, const Errors& errors, const R
       const double there = moved[0][i], here = result[0].value.values[i];
       const bool pole = kPoleAtZero && std::fabs(call.in(0).values[i]) <= errors[0][i];
       const double distance = pole ? HUGE_VAL : there == here ? 0 : std::fabs(there - here);
-      spreads[0][i] = std::isnan(distance) ? HUGE_VAL : std::max(spreads[0][i], distance);
+      bounds[0][i] = std::isnan(distance) ? HUGE_VAL : std::max(bounds[0][i], distance);
     }
   }
-  return spreads;
+  return bounds;
 }
 
 // If a limit changes by e, a clipped result changes by at most e in addition to the change from the data's own error.
 Errors clip(std::string_view op, const Call& call, const Errors& errors, const References& result) {
-  Errors spreads = ends<>(op, call, errors, result);
+  Errors bounds = ends<>(op, call, errors, result);
   double limits = 0;
   for (size_t i = 1; i < errors.size(); ++i) {
     for (const double e : errors[i]) limits = std::max(limits, e);
   }
-  for (double& spread : spreads[0]) spread += limits;
-  return spreads;
+  for (double& x : bounds[0]) x += limits;
+  return bounds;
 }
 
 // For functions with |f'| <= kHundredths / 100 everywhere.
 template <int kHundredths>
 Errors lipschitz(std::string_view, const Call& call, const Errors& errors, const References&) {
-  std::vector<double> spread = or_none(errors[0], call.in(0));
-  for (double& x : spread) x *= kHundredths / 100.0;
-  return {spread};
+  std::vector<double> bounds = or_none(errors[0], call.in(0));
+  for (double& x : bounds) x *= kHundredths / 100.0;
+  return {bounds};
 }
 
-// Calls `spread(values, their errors)`, which returns the bound of an element, for each element of the broadcast
+// Calls `bound_of(values, their errors)`, which returns the bound of an element, for each element of the broadcast
 // inputs.
 template <class F>
-Errors elementwise(const Call& call, const Errors& errors, const References& result, F spread) {
+Errors elementwise(const Call& call, const Errors& errors, const References& result, F bound_of) {
   std::vector<Array> moved;
   for (size_t i = 0; i < call.input_count(); ++i) {
     moved.push_back(as_array(call.in(i), or_none(errors[i], call.in(i))));
   }
-  std::vector<double> spreads;
+  std::vector<double> bounds;
   std::vector<double> x(moved.size()), e(moved.size());
   for_each_index(result[0].value.extents, [&](const Index& index) {
     for (size_t i = 0; i < x.size(); ++i) {
       x[i] = call.in(i).broadcast_at(index);
       e[i] = moved[i].broadcast_at(index);
     }
-    spreads.push_back(spread(x, e));
+    bounds.push_back(bound_of(x, e));
   });
-  return {spreads};
+  return {bounds};
 }
 
 Errors sums(std::string_view, const Call& call, const Errors& errors, const References& result) {
@@ -275,16 +275,16 @@ void for_each_slice(const Array& x, int64_t axis, bool alone, F visit) {
 // x - log Σ exp x changes by at most the error of x plus the largest error in the slice. Softmax is the exp of that.
 template <bool kLogarithm>
 Errors softmax(std::string_view, const Call& call, const Errors& errors, const References& result) {
-  std::vector<double> e = or_none(errors[0], call.in(0)), spreads(e.size());
+  std::vector<double> e = or_none(errors[0], call.in(0)), bounds(e.size());
   for_each_slice(call.in(0), normal_axis(call.integer("axis"), call.in(0).rank()), true, [&](const auto& slice) {
     double largest = 0;
     for (const size_t i : slice) largest = std::max(largest, e[i]);
     for (const size_t i : slice) {
       const double moved = e[i] + largest;
-      spreads[i] = kLogarithm ? moved : std::fabs(result[0].value.values[i]) * std::expm1(moved);
+      bounds[i] = kLogarithm ? moved : std::fabs(result[0].value.values[i]) * std::expm1(moved);
     }
   });
-  return {spreads};
+  return {bounds};
 }
 
 // y = (x - mean)·scale / √(variance + ε). The mean moves by at most the mean error m. σ = √(variance + ε) is a norm of
@@ -296,7 +296,7 @@ Errors normalised(const Call& call, const Errors& errors, int64_t first_axis, F 
   const Array& x = call.in(0);
   std::vector<double> scales;
   for_each_index(x.extents, [&](const Index& index) { scales.push_back(std::fabs(scale_at(index))); });
-  std::vector<double> e = or_none(errors[0], x), spreads(e.size());
+  std::vector<double> e = or_none(errors[0], x), bounds(e.size());
   const bool bounded = errors[1].empty() && (!call.has(2) || errors[2].empty());
   for_each_slice(x, first_axis, false, [&](const auto& slice) {
     const auto n = static_cast<double>(slice.size());
@@ -310,13 +310,13 @@ Errors normalised(const Call& call, const Errors& errors, int64_t first_axis, F 
     const double sigma = std::sqrt(variance + call.real("epsilon"));
     r = std::sqrt(r);
     for (const size_t i : slice) {
-      spreads[i] =
+      bounds[i] =
           bounded && r < sigma
               ? scales[i] * ((e[i] + m) / (sigma - r) + std::fabs(x.values[i] - mean) * r / (sigma * (sigma - r)))
               : HUGE_VAL;
     }
   });
-  return {spreads};
+  return {bounds};
 }
 Errors layer_normalization(std::string_view, const Call& call, const Errors& errors, const References&) {
   return normalised(call, errors, normal_axis(call.integer("axis"), call.in(0).rank()),
@@ -326,21 +326,21 @@ Errors instance_normalization(std::string_view, const Call& call, const Errors& 
   return normalised(call, errors, 2, [&](const Index& index) { return call.in(1).at({index[1]}); });
 }
 Errors batch_normalization(std::string_view, const Call& call, const Errors& errors, const References&) {
-  std::vector<double> spreads = or_none(errors[0], call.in(0));
+  std::vector<double> bounds = or_none(errors[0], call.in(0));
   const bool constant = std::all_of(errors.begin() + 1, errors.end(), [](const auto& e) { return e.empty(); });
   size_t i = 0;
   for_each_index(call.in(0).extents, [&](const Index& index) {
     const auto c = static_cast<size_t>(index.size() > 1 ? index[1] : 0);
     const double factor = call.in(1).values[c] / std::sqrt(call.in(4).values[c] + call.real("epsilon"));
-    spreads[i] = constant ? spreads[i] * std::fabs(factor) : HUGE_VAL;
+    bounds[i] = constant ? bounds[i] * std::fabs(factor) : HUGE_VAL;
     ++i;
   });
-  return {spreads};
+  return {bounds};
 }
 
 struct Row {
   std::string_view op;
-  ErrorPropagation spread;
+  ErrorPropagation propagation;
 };
 // Operators that are not listed occur in no graph case, except for If, Loop and Scan, which control.cpp computes. Mod,
 // ArgMax and ArgMin, for example, are discontinuous.
@@ -438,7 +438,7 @@ const Row kRows[] = {
 
 ErrorPropagation find_error_propagation(std::string_view op) {
   for (const Row& row : kRows) {
-    if (row.op == op) return row.spread;
+    if (row.op == op) return row.propagation;
   }
   return nullptr;
 }

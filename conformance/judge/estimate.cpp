@@ -35,9 +35,9 @@ namespace {
 struct Own {
   double worst, typical;
 };
-// The error that the node itself adds to an element whose value may already differ by `spread`.
-Own own_error(const Rule& rule, const FloatType& type, double value, double scale, double spread) {
-  const double at = std::fabs(value) + spread, wide = scale + spread, margin = 1 + 1.0 / 64;
+// The error that the node itself adds to an element whose value may already differ by `error`.
+Own own_error(const Rule& rule, const FloatType& type, double value, double scale, double error) {
+  const double at = std::fabs(value) + error, wide = scale + error, margin = 1 + 1.0 / 64;
   const double worst = bound(rule, type, at, wide) * margin;
   if (rule.kind != Rule::kDot) return {worst, worst};
   const double ksb = piled_up(rule.terms, type, std::max(type.fraction_bits, 23));
@@ -54,8 +54,8 @@ Reference Estimate::reference() const {
 }
 
 std::vector<Estimate> estimate(const NodeSpec& node, const std::vector<const Estimate*>& inputs, bool flushes) {
-  const ErrorPropagation spread = find_error_propagation(node.op_type);
-  if (spread == nullptr)
+  const ErrorPropagation propagate = find_error_propagation(node.op_type);
+  if (propagate == nullptr)
     throw std::invalid_argument("no error propagation is known for operator '" + node.op_type + "'");
   std::vector<const Array*> arrays;
   Errors errors, typical;
@@ -69,7 +69,8 @@ std::vector<Estimate> estimate(const NodeSpec& node, const std::vector<const Est
   }
   const Call call(arrays, node.attributes, static_cast<uint32_t>(node.outputs.size()));
   References results = compute(node.op_type, call);
-  const Errors far = spread(node.op_type, call, errors, results), near = spread(node.op_type, call, typical, results);
+  const Errors far = propagate(node.op_type, call, errors, results),
+               near = propagate(node.op_type, call, typical, results);
 
   std::vector<Estimate> outputs;
   for (size_t o = 0; o < results.size(); ++o) {

@@ -369,13 +369,13 @@ class QuantizedFusion {
       read[value] = true;
     };
     for (const Call& call : g_.calls()) {
-      if (call.folded) continue;
+      if (call.skipped) continue;
       for (uint32_t value : call.inputs) mark(value);
     }
     for (Call& call : g_.calls()) {
-      if (call.folded || !names(call, "DequantizeLinear")) continue;
+      if (call.skipped || !names(call, "DequantizeLinear")) continue;
       const uint32_t value = call.outputs[0];
-      call.folded = !g_.is_output(value) && (value >= read.size() || !read[value]);
+      call.skipped = !g_.is_output(value) && (value >= read.size() || !read[value]);
     }
   }
 

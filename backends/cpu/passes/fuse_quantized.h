@@ -7,7 +7,7 @@
 
 namespace backplane::cpu {
 
-// An early pass (runtime/operators.h). It marks a DequantizeLinear as folded if no reader of its result is left.
+// An early pass (runtime/operators.h). It marks a DequantizeLinear as skipped if no reader of its result is left.
 void fuse_quantized(const bp_graph_t& graph, std::span<Call> calls, std::span<const Tensor> values,
                     const std::vector<bool>& known);
 

@@ -115,8 +115,8 @@ class Fusion {
     last.node = call.node;
     last.reads = std::move(chain.reads);
     last.inputs = last.reads;
-    call.folded = chain.last != chain.first;
-    for (uint32_t i : chain.joined) calls_[i].folded = i != chain.last;
+    call.skipped = chain.last != chain.first;
+    for (uint32_t i : chain.joined) calls_[i].skipped = i != chain.last;
   }
 
   // A depthwise convolution may process channels in any order. If a channel shuffle precedes the depthwise convolution,
@@ -138,7 +138,7 @@ class Fusion {
       return false;
     }
     chain.reads[0] = shuffle->source;
-    calls_[shuffle->call].folded = true;
+    calls_[shuffle->call].skipped = true;
     return true;
   }
 

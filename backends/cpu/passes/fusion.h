@@ -8,7 +8,7 @@
 namespace backplane::cpu {
 
 // A late pass (runtime/operators.h). For each chain of calls that can be fused, moves the kernel of the first call to
-// the last one, together with the operands of the whole chain. Marks the other calls as folded.
+// the last one, together with the operands of the whole chain. Marks the other calls as skipped.
 void fuse(const bp_graph_t& graph, std::span<Call> calls, std::span<const Tensor> values,
           const std::vector<bool>& known);
 

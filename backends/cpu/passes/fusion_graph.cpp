@@ -10,7 +10,7 @@ FusionGraph::FusionGraph(const bp_graph_t& graph, std::span<Call> calls, std::sp
     : graph_(graph), calls_(calls), values_(values), known_(known), taken_(calls.size()) {
   auto each_read = [&](auto f) {
     for (uint32_t i = 0; i < calls_.size(); ++i) {
-      if (calls_[i].folded) continue;
+      if (calls_[i].skipped) continue;
       for (uint32_t value : calls_[i].inputs) {
         if (value != BP_NONE) f(value, i);
       }
@@ -34,7 +34,7 @@ FusionGraph::FusionGraph(const bp_graph_t& graph, std::span<Call> calls, std::sp
 
 std::string_view FusionGraph::op_type(uint32_t call) const {
   const Node n = node(call);
-  return !taken_[call] && !calls_[call].folded && n.domain().empty() ? n.op_type() : std::string_view();
+  return !taken_[call] && !calls_[call].skipped && n.domain().empty() ? n.op_type() : std::string_view();
 }
 
 bool FusionGraph::is(uint32_t call, std::initializer_list<std::string_view> op_types) const {
@@ -99,7 +99,7 @@ void FusionGraph::replace(std::span<const uint32_t> joined, std::unique_ptr<Kern
                           std::vector<uint32_t> operands) {
   for (uint32_t i : joined) {
     taken_[i] = true;
-    calls_[i].folded = i != joined.back();
+    calls_[i].skipped = i != joined.back();
   }
   Call& last = calls_[joined.back()];
   last.kernel = std::move(kernel);

@@ -27,7 +27,7 @@ class FusionGraph {
   std::span<const uint32_t> readers(uint32_t value) const {
     return {readers_.data() + read_first_[value], read_first_[value + 1] - read_first_[value]};
   }
-  // The operator of a call in ONNX's default domain that is not fused or folded yet; empty for other calls.
+  // The operator of a call in ONNX's default domain that is neither fused nor skipped yet; empty for other calls.
   std::string_view op_type(uint32_t call) const;
   // Whether `op_type` of the call is one of these.
   bool is(uint32_t call, std::initializer_list<std::string_view> op_types) const;
@@ -66,7 +66,7 @@ class FusionGraph {
 
   // Marks a call as fused: `op_type` and `is` no longer find it.
   void take(uint32_t call) { taken_[call] = true; }
-  // Replaces these calls: the last one gets `kernel` and `operands`, and the others are marked as folded.
+  // Replaces these calls: the last one gets `kernel` and `operands`, and the others are marked as skipped.
   void replace(std::span<const uint32_t> joined, std::unique_ptr<Kernel> kernel, std::vector<uint32_t> operands);
 
  private:

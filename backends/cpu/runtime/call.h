@@ -19,7 +19,7 @@ struct Call {
   std::span<const uint32_t> outputs;
   bool may_fold = true;         // its outputs may be computed before the run, if its inputs are known
   bool costly_to_plan = false;  // planning it before the run would take too long: plan it during the run
-  bool folded = false;          // not planned: computed at compile time, fused into another call, or never read
+  bool skipped = false;         // not planned: computed at compile time, fused into another call, or never read
   std::vector<uint32_t> reads;
 };
 

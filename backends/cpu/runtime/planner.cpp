@@ -133,7 +133,7 @@ void Planner::set_extents(uint32_t value, const Shape& shape) {
 void Planner::walk() {
   const UseTables tables;
   for (uint32_t i = 0; i < calls_.size(); ++i) {
-    if (!calls_[i].folded && !plan(i)) deferred.push_back(i);
+    if (!calls_[i].skipped && !plan(i)) deferred.push_back(i);
   }
 }
 

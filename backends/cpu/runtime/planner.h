@@ -36,7 +36,7 @@ class Planner {
     uint32_t input_count;
     uint32_t output_count;
   };
-  // Plans or folds all calls that are not folded yet. Calls for which neither is possible are added to `deferred`.
+  // Plans or folds all calls that are not skipped. Calls for which neither is possible are added to `deferred`.
   // Throws sdk::Error.
   void walk();
   // Call after `walk`. Makes `outputs` and the inputs of deferred calls dense. Their indices do not change.

@@ -226,7 +226,7 @@ void Program::fold_and_fuse() {
   run(device_.operators().early_passes());
   bool folds_more = false;
   for (Call& call : calls_) {
-    if (call.may_fold || call.folded || (call.row->facts & kFoldsLate) == 0 ||
+    if (call.may_fold || call.skipped || (call.row->facts & kFoldsLate) == 0 ||
         bytes_of(values_[call.inputs[0]].dtype, 2) < 2)
       continue;
     call.may_fold = folds_more = true;
@@ -243,7 +243,7 @@ void Program::fold_constants() {
   for (uint32_t index : planner.costly) calls_[index].may_fold = false;
   for (uint32_t index : planner.costly_to_plan) calls_[index].costly_to_plan = true;
   for (uint32_t index : planner.folded) {
-    calls_[index].folded = true;
+    calls_[index].skipped = true;
     for (uint32_t v : calls_[index].outputs) {
       if (v == BP_NONE) continue;
       values_[v] = planner.values[v];
@@ -306,7 +306,7 @@ uint32_t Program::classify() const {
 void Program::count_reads() {
   reads_.assign(graph_.value_count, 0);
   for (const Call& call : calls_) {
-    if (call.folded) continue;
+    if (call.skipped) continue;
     for (uint32_t value : call.inputs) {
       if (value != BP_NONE) ++reads_[value];
     }
@@ -318,7 +318,7 @@ void Program::count_reads() {
 // outputs, since these must not see the changes.
 void Program::pair_in_place() {
   for (const Call& call : calls_) {
-    if (call.folded) continue;
+    if (call.skipped) continue;
     for (const Update& pair : call.row->updates) {
       const uint32_t from = bp_node_input(&graph_, call.node, pair.input);
       const uint32_t to = bp_node_output(&graph_, call.node, pair.output);
