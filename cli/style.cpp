@@ -12,14 +12,14 @@ bool is_terminal(std::FILE* file) {
   return isatty(fileno(file)) != 0;
 }
 
-bool has_colour(std::FILE* file) {
+bool has_color(std::FILE* file) {
   const char* none = secure_getenv("NO_COLOR");
   const char* terminal = secure_getenv("TERM");
   return is_terminal(file) && (none == nullptr || *none == 0) && terminal != nullptr &&
          std::string_view(terminal) != "dumb";
 }
 
-std::string emphasise(std::string_view text) {
+std::string emphasize(std::string_view text) {
   const auto is_indented = [](std::string_view line) { return line.starts_with("  "); };
   std::string result;
   while (!text.empty()) {

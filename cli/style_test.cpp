@@ -9,14 +9,14 @@ namespace backplane::cli {
 namespace {
 
 TEST(Style, HeadingsAreBold) {
-  EXPECT_EQ(emphasise("Devices\n  cpu\n\nran\n"), "\033[1mDevices\033[0m\n  cpu\n\nran\n");
-  EXPECT_EQ(emphasise(""), "");
+  EXPECT_EQ(emphasize("Devices\n  cpu\n\nran\n"), "\033[1mDevices\033[0m\n  cpu\n\nran\n");
+  EXPECT_EQ(emphasize(""), "");
 }
 
-TEST(Style, FilesHaveNoColour) {
+TEST(Style, FilesHaveNoColor) {
   std::FILE* file = std::tmpfile();
   EXPECT_FALSE(is_terminal(file));
-  EXPECT_FALSE(has_colour(file));
+  EXPECT_FALSE(has_color(file));
   std::fclose(file);
 }
 

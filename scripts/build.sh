@@ -46,8 +46,8 @@ build() {
     return "$status"
 }
 
-# summarise SCRIPT WHAT: prints the time from the start of the script until WHAT, and the processor time of compiling.
-summarise() {
+# summarize SCRIPT WHAT: prints the time from the start of the script until WHAT, and the processor time of compiling.
+summarize() {
     printf '\n%s: %s after %s; compiling took %s minutes of processor time\n' "$1" "$2" "$(minutes $((SECONDS - script_start)))" \
         "$(LC_ALL=C awk -v s="$compile_seconds" 'BEGIN { printf "%.1f", s / 60 }')"
 }

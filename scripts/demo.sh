@@ -41,7 +41,7 @@ build/dev/bin/backplane list
 
 step "pictures"
 build/dev/bin/read_text "$data/ppocr/rec.onnx" --expect "$data/text/expected.tsv" "$data"/text/*.png
-summarise demo "the pictures were read"
+summarize demo "the pictures were read"
 
 echo
 echo "Next: build/dev/bin/backplane explain $data/ppocr/rec.onnx, a model of your own, or scripts/test.sh"

@@ -14,7 +14,7 @@ Runs scripts/setup.sh --gates --with torch,spark, then these gates, or only thos
   long      the tests that scripts/test.sh leaves out without --all (scripts/long_tests.txt)
   headers   every header compiles on its own; one that its own source includes first is left to tidy
   tidy      clang-tidy over all sources, including its naming rules
-  asan      Clang builds everything (warnings are errors) with address, leak and undefined-behaviour sanitizers; all tests but those
+  asan      Clang builds everything (warnings are errors) with address, leak and undefined-behavior sanitizers; all tests but those
             that only repeat what others run, compile what a vendor would, or wait for PoCL's compiler
   coverage  line coverage by folder, from the tests that asan ran
   tsan      thread sanitizer: build with g++, and the tests of what threads share

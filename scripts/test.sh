@@ -45,7 +45,7 @@ if [[ $preset == asan ]]; then scripts/setup.sh --gates; else scripts/setup.sh; 
 step "build"
 configure "$preset"
 build "$preset"
-summarise test built
+summarize test built
 
 step "tests"
 test_start=$SECONDS
@@ -89,6 +89,6 @@ if [[ $skipped -gt 0 ]]; then
     echo "If a test was skipped because its data is missing: scripts/setup.sh fetches it"
 fi
 [[ $left_out -eq 0 ]] || printf '\n%s tests that take long were left out: scripts/test.sh --all runs them too\n' "$left_out"
-summarise test "tests alone took $(minutes $((SECONDS - test_start))), all of it ended"
+summarize test "tests alone took $(minutes $((SECONDS - test_start))), all of it ended"
 echo "$passed passed, $failed failed, $skipped skipped"
 [[ $status -eq 0 && $failed -eq 0 && $((passed + failed)) -gt 0 ]]

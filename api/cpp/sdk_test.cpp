@@ -271,7 +271,7 @@ TEST_F(Sdk, WithoutAHandleNothingIsCreated) {
 }
 
 TEST_F(Sdk, RefusesUnknownSettings) {
-  const bp_option_t options[] = {{text("speed"), text("1")}, {text("colour"), text("red")}};
+  const bp_option_t options[] = {{text("speed"), text("1")}, {text("color"), text("red")}};
   bp_device_open_t how{};
   how.size = sizeof how;
   how.options = options;
@@ -280,7 +280,7 @@ TEST_F(Sdk, RefusesUnknownSettings) {
   bp_device_t* other = device;
   EXPECT_EQ(plugin->device->open(backend, 0, &how, &other, &detail.error), BP_NOT_FOUND);
   EXPECT_EQ(other, nullptr);
-  EXPECT_EQ(detail.text(), "no setting is named 'colour'; known: speed");
+  EXPECT_EQ(detail.text(), "no setting is named 'color'; known: speed");
 }
 
 TEST_F(Sdk, StoresProgramsMemoryAndStreams) {

@@ -124,7 +124,7 @@ int run_parent(const Options& options) {
     return state;
   });
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const Summary summary = summarise(journal.results(), seconds);
+  const Summary summary = summarize(journal.results(), seconds);
   if (options.json) {
     fmt::print("{}\n", summary.to_json());
   } else {

@@ -4,7 +4,7 @@
 
 #include "cli/printable.h"
 #include "commands/verb.h"
-#include "minimise/case.h"
+#include "minimize/case.h"
 #include "run/plugin_run.h"
 
 namespace backplane::conform {
@@ -28,7 +28,7 @@ std::function<int()> declare(cli::Command command) {
   declare_target(command, options->run);
   command.add_option("--seed", options->run.seeds.seed, "Seed of the case's inputs");
   command.add_flag("--full", options->case_options.full, "Run the longer loops of a full run");
-  command.add_option("--minimise", options->minimise, "Folder for a minimised failing graph, as ONNX test data")
+  command.add_option("--minimise", options->minimise, "Folder for a minimized failing graph, as ONNX test data")
       .shown_as("FOLDER");
   declare_models(command, options->case_options);
   declare_execution(command, options->run);
@@ -45,7 +45,7 @@ std::function<int()> declare(cli::Command command) {
       const RunOptions& run = options->run;
       check_plugin(run);
       const std::chrono::milliseconds deadline(static_cast<int64_t>(run.timeout * 1000));
-      return minimise_and_report(options->name, {run.plugin, run.device, run.seeds.of_cases(), deadline},
+      return minimize_and_report(options->name, {run.plugin, run.device, run.seeds.of_cases(), deadline},
                                  options->minimise);
     }
     Journal journal = run_plugin(options->run, options->case_options, one, exceptions_of(options->run));

@@ -9,7 +9,7 @@
 namespace backplane::conform {
 
 // The rule that ONNX uses for its own test data: |seen - expected| <= absolute + relative * |expected|. Since ONNX
-// 1.23, outputs of BFLOAT16 may differ by two units in the last place: neighbours are up to 2^-7 apart, relatively, so
+// 1.23, outputs of BFLOAT16 may differ by two units in the last place: neighbors are up to 2^-7 apart, relatively, so
 // that 1e-3 allows no difference at all.
 struct Tolerance {
   double relative = 1e-3;

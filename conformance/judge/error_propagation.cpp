@@ -292,7 +292,7 @@ Errors softmax(std::string_view, const Call& call, const Errors& errors, const R
 // + |x - mean|·r/(σ·(σ - r))). Scale and bias must be constant. `scale_at` returns the scale of the element at an
 // index.
 template <class F>
-Errors normalised(const Call& call, const Errors& errors, int64_t first_axis, F scale_at) {
+Errors normalized(const Call& call, const Errors& errors, int64_t first_axis, F scale_at) {
   const Array& x = call.in(0);
   std::vector<double> scales;
   for_each_index(x.extents, [&](const Index& index) { scales.push_back(std::fabs(scale_at(index))); });
@@ -319,11 +319,11 @@ Errors normalised(const Call& call, const Errors& errors, int64_t first_axis, F 
   return {bounds};
 }
 Errors layer_normalization(std::string_view, const Call& call, const Errors& errors, const References&) {
-  return normalised(call, errors, normal_axis(call.integer("axis"), call.in(0).rank()),
+  return normalized(call, errors, normal_axis(call.integer("axis"), call.in(0).rank()),
                     [&](const Index& index) { return call.in(1).broadcast_at(index); });
 }
 Errors instance_normalization(std::string_view, const Call& call, const Errors& errors, const References&) {
-  return normalised(call, errors, 2, [&](const Index& index) { return call.in(1).at({index[1]}); });
+  return normalized(call, errors, 2, [&](const Index& index) { return call.in(1).at({index[1]}); });
 }
 Errors batch_normalization(std::string_view, const Call& call, const Errors& errors, const References&) {
   std::vector<double> bounds = or_none(errors[0], call.in(0));

@@ -89,7 +89,7 @@ std::string Summary::to_text() const {
   return text + fmt::format("; {:.1f} s", seconds);
 }
 
-Summary summarise(const std::vector<Result>& results, double seconds) {
+Summary summarize(const std::vector<Result>& results, double seconds) {
   Summary summary;
   for (const Result& result : results) {
     ++summary.counts[static_cast<size_t>(result.state)];
@@ -118,7 +118,7 @@ std::vector<std::string> RunOutcome::reached() const {
 RunOutcome outcome(const Header& header, const std::vector<Result>& results, const std::string& required,
                    double seconds, bool accepts_waivers) {
   RunOutcome outcome;
-  outcome.summary = summarise(results, seconds);
+  outcome.summary = summarize(results, seconds);
   outcome.levels = levels(header, results, accepts_waivers);
   outcome.conditions = conditions(header, results);
   outcome.excused = static_cast<size_t>(

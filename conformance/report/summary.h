@@ -35,7 +35,7 @@ struct Summary {
 
 // Counts the results. If the device ran no node in any case, all passes count as mistrusted, so that a device that runs
 // nothing passes nothing. `seconds` is the duration of the run.
-Summary summarise(const std::vector<Result>& results, double seconds);
+Summary summarize(const std::vector<Result>& results, double seconds);
 
 // The outcome of a run. It depends only on the journal.
 struct RunOutcome {

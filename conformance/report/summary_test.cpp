@@ -11,7 +11,7 @@ namespace {
 using ::testing::HasSubstr;
 
 Summary sum(const std::vector<Result>& results) {
-  return summarise(results, 0);
+  return summarize(results, 0);
 }
 std::string fault(const std::vector<Result>& results, uint64_t cases, std::vector<std::string> profiles = {}) {
   return outcome({.profiles = std::move(profiles), .cases = cases}, results).fault;

@@ -132,7 +132,7 @@ TEST(Child, ABusyMachineIsNotAHang) {
     others.emplace_back([](const std::stop_token& stop) {
       while (!stop.stop_requested()) continue;
     });
-  // The scheduler may favour a new process, so that it is not slowed at first.
+  // The scheduler may favor a new process, so that it is not slowed at first.
   std::vector<Result> results;
   for (int attempt = 0; attempt < 5 && (results.empty() || results[0].seconds <= 1.5); ++attempt)
     results = run({"work", "hang", "b"});

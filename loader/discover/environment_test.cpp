@@ -305,7 +305,7 @@ TEST(Environment, ADeviceIsGivenUpWithoutWaitingForItsOpening) {
 
 TEST(Environment, WrongOptionsAreErrorsOfTheCall) {
   const Sandbox sandbox;
-  EXPECT_EQ(Request().only_given().option("loader.colour", "red").create().status().code(), BP_NOT_FOUND);
+  EXPECT_EQ(Request().only_given().option("loader.color", "red").create().status().code(), BP_NOT_FOUND);
   EXPECT_EQ(Request().only_given().option("threads", "2").create().status().code(), BP_NOT_FOUND);
   EXPECT_EQ(Request().only_given().option("loader.probe", "perhaps").create().status().code(), BP_INVALID_ARGUMENT);
   for (const char* wrong : {"0", "3600001", "5s", ""})

@@ -112,7 +112,7 @@ TEST(Manifest, HasEveryKeyOfTheReferenceAndIgnoresOthers) {
       "arch": "x86_64", "opsets": {"min": 7, "max": 24}, "device_kinds": ["npu", "cpu"], "priority": -3,
       "isolation": "process", "sha256": ")" +
                            std::string(64, 'a') + R"(",
-      "conformance": {"level": "L2", "bundle": "acme.bundle"}, "colour": {"of": ["the", "sea"]},
+      "conformance": {"level": "L2", "bundle": "acme.bundle"}, "color": {"of": ["the", "sea"]},
       "signature": {"key": ")" +
                            std::string(64, 'b') + R"(", "value": ")" + std::string(128, 'c') + R"("}})";
   const Refusal refusal = parse_manifest(text, "/opt/share/x.json", log, read);
@@ -131,7 +131,7 @@ TEST(Manifest, HasEveryKeyOfTheReferenceAndIgnoresOthers) {
   EXPECT_TRUE(read.isolated);
   EXPECT_EQ(read.conformance_level, "L2");
   EXPECT_EQ(read.signed_text.find("signature"), std::string::npos);
-  EXPECT_TRUE(read.signed_text.starts_with(R"({"arch":"x86_64","colour":{"of":["the","sea"]},"conformance":)"));
+  EXPECT_TRUE(read.signed_text.starts_with(R"({"arch":"x86_64","color":{"of":["the","sea"]},"conformance":)"));
 }
 
 // A manifest that looks empty would disable others.

@@ -113,7 +113,7 @@ TEST_F(HostTest, OptionsAreFoundByName) {
   bp_text_t value{};
   EXPECT_EQ(host->option(host, abi::text("threads"), &value), BP_OK);
   EXPECT_EQ(abi::view(value), "2");
-  EXPECT_EQ(host->option(host, abi::text("colour"), &value), BP_NOT_FOUND);
+  EXPECT_EQ(host->option(host, abi::text("color"), &value), BP_NOT_FOUND);
   bp_option_t option{};
   EXPECT_EQ(host->option_at(host, 0, &option), BP_OK);
   EXPECT_EQ(abi::view(option.name), "threads");

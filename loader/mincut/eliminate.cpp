@@ -42,8 +42,8 @@ Elimination::Elimination(CutCosts costs) : costs_(std::move(costs)) {
       fix_side(v, false);
     else if (-sink_cost > there_[v])
       fix_side(v, true);
-    else if (const uint32_t neighbours = collect(v, pairs); neighbours <= 2)
-      take_out(v, pairs, neighbours);
+    else if (const uint32_t neighbors = collect(v, pairs); neighbors <= 2)
+      take_out(v, pairs, neighbors);
   }
 }
 

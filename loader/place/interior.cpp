@@ -7,9 +7,9 @@ namespace backplane {
 namespace {
 
 // For each node, the links that it writes or reads. (A link is a value with readers; see problem.h.)
-class Neighbourhood {
+class Neighborhood {
  public:
-  explicit Neighbourhood(const Problem& problem) : problem_(problem), first_(problem.nodes + 1, 0) {
+  explicit Neighborhood(const Problem& problem) : problem_(problem), first_(problem.nodes + 1, 0) {
     for (uint32_t reader : problem.readers) ++first_[reader + 1];
     for (uint32_t i = 0; i < problem.nodes; ++i) first_[i + 1] += first_[i];
     read_.resize(first_[problem.nodes]);
@@ -40,7 +40,7 @@ void for_each_end(const Problem& problem, uint32_t link, const Visit& visit) {
 }  // namespace
 
 std::vector<uint32_t> label_interior(const Problem& problem, const Assignment& assignment, uint32_t margin) {
-  const Neighbourhood around(problem);
+  const Neighborhood around(problem);
   std::vector<bool> near(problem.nodes, false), seen(problem.links.size(), false);
   std::vector<uint32_t> front, next;
   const auto come_near = [&](uint32_t node) {

@@ -343,9 +343,9 @@ fi
 # ---- colors, on terminals only ----
 if command -v script >/dev/null; then
     TERM=xterm script -qec "'$program' list" /dev/null >"$work/out" 2>"$work/err" </dev/null
-    grep -q "$(printf '\033\[1m')Devices" "$work/out" || complain "no colour on a terminal"
+    grep -q "$(printf '\033\[1m')Devices" "$work/out" || complain "no color on a terminal"
     NO_COLOR=1 TERM=xterm script -qec "'$program' list" /dev/null >"$work/out" 2>"$work/err" </dev/null
-    grep -q "$(printf '\033')" "$work/out" && complain "colour in spite of NO_COLOR"
+    grep -q "$(printf '\033')" "$work/out" && complain "color in spite of NO_COLOR"
 fi
 right 0 "^Devices$" list
 

@@ -38,7 +38,7 @@ int fail(bool json, const char* status, const std::string& text, int exit_status
   } catch (const std::exception&) {  // standard output cannot be written; the line and the exit status say enough
   }
   cli::print_err(
-      fmt::format("{} {}\n", cli::has_colour(stderr) ? cli::in_red("backplane:") : "backplane:", cli::printable(text)));
+      fmt::format("{} {}\n", cli::has_color(stderr) ? cli::in_red("backplane:") : "backplane:", cli::printable(text)));
   return exit_status;
 }
 
@@ -78,7 +78,7 @@ int run(int argc, char** argv) {
       print_json(outcome.json);
     } else {
       const std::string text = cli::printable_lines(outcome.text);
-      cli::print_out(cli::has_colour(stdout) ? cli::emphasise(text) : text);
+      cli::print_out(cli::has_color(stdout) ? cli::emphasize(text) : text);
     }
     return outcome.is_positive ? cli::kSuccess : cli::kNegative;
   } catch (const Error& error) {

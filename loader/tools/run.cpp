@@ -33,7 +33,7 @@ Json number(double value) {
   return std::isfinite(value) ? Json(value) : Json(nullptr);
 }
 
-void summarise(const onnx::Tensor& tensor, Json& out) {
+void summarize(const onnx::Tensor& tensor, Json& out) {
   out["dtype"] = view::dtype_name(tensor.dtype);
   out["extents"] = tensor.extents;
   const uint64_t count = tensor.count();
@@ -61,7 +61,7 @@ void summarise(const onnx::Tensor& tensor, Json& out) {
 Json describe_output(const std::string& name, const onnx::Value& value) {
   Json out = {{"name", name}, {"kind", onnx::kind_name(value.kind)}};
   if (value.kind == BP_KIND_TENSOR) {
-    summarise(value.tensor, out);
+    summarize(value.tensor, out);
     return out;
   }
   out["elements"] = Json::array();

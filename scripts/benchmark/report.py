@@ -52,8 +52,8 @@ def plot(results, title, path):
         (axes[1], "memory_ratio", [rows.MEMORY_GOAL] * len(results), "peak memory, ours / theirs"),
     ):
         values = [r[key] for r in results][::-1]
-        colours = ["#3a7d44" if value <= goal else "#c0504d" for value, goal in zip(values, goals)]
-        axis.barh(names, values, color=colours)
+        colors = ["#3a7d44" if value <= goal else "#c0504d" for value, goal in zip(values, goals)]
+        axis.barh(names, values, color=colors)
         axis.scatter(goals, names, marker="|", s=300, color="black", label="goal", zorder=3)
         axis.axvline(1, color="grey", linewidth=1)
         axis.set_xlabel(label)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The larger models of scripts/bench.sh, with seeded weights: two encoders, and two networks quantised by onnxruntime.
+"""The larger models of scripts/bench.sh, with seeded weights: two encoders, and two networks quantized by onnxruntime.
 
     make_bench.py DATA [NAME…]
 
@@ -86,7 +86,7 @@ class Calibration:
         return self.left.pop() if self.left else None
 
 
-def quantised(build):
+def quantized(build):
     def make(name):
         from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
 
@@ -110,8 +110,8 @@ def plain(build, *sizes):
 MODELS = {
     "bert_base": plain(encoder, 12, 768, 12, 30522),
     "minilm6": plain(encoder, 6, 384, 12, 30522),
-    "resnet50_int8": quantised(resnet50),
-    "mobilenet_int8": quantised(mobilenet),
+    "resnet50_int8": quantized(resnet50),
+    "mobilenet_int8": quantized(mobilenet),
 }
 
 

@@ -175,7 +175,7 @@ def vit():
 
 
 def mobilenet():
-    """MobileNetV2: inverted residuals of pointwise and depthwise convolutions with batch normalisation and ReLU6."""
+    """MobileNetV2: inverted residuals of pointwise and depthwise convolutions with batch normalization and ReLU6."""
     b = Builder("mobilenet")
 
     def conv(x, ins, outs, kernel=1, stride=1, group=1, relu=True):

@@ -7,7 +7,7 @@ import onnxruntime
 
 
 def open_model(path):
-    """A session with every optimisation, on two CPU threads."""
+    """A session with every optimization, on two CPU threads."""
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
     options.intra_op_num_threads = 2

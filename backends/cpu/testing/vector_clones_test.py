@@ -19,7 +19,7 @@ BLOCKS_OF_16 = "blocks of 16 channels are for AVX-512"
 WIDE_INTEGERS = "SSE2 cannot compare 64-bit integers"
 EXCEPT = {
     "weighted_sum_of_pairs": (BY_INDEX, "baseline avx2 avx512"),
-    "add_neighbours": (BY_INDEX, "baseline avx2 avx512"),
+    "add_neighbors": (BY_INDEX, "baseline avx2 avx512"),
     "shuffle_channels_8": (BY_INDEX, "baseline avx2 avx512"),
     "shuffle_channels_16": (BY_INDEX, "baseline avx2 avx512"),
     "twice_4": (COPIES, "baseline avx2 avx512"),

@@ -427,7 +427,7 @@ Planner::State& Planner::state(const sdk::Value& value) {
 
 Tensor Planner::tensor(const sdk::Value& value) {
   State& found = state(value);
-  if (found.pending) materialise(value);
+  if (found.pending) materialize(value);
   if (!found.tensor)
     found.tensor = Emit(*this, graph_.node(node_)).table(value.dtype(), found.host->shape, found.bytes);
   return found.tensor;
@@ -438,10 +438,10 @@ void Planner::set_pending(const sdk::Value& value, Expression expression) {
   check_extents(value, expression.shape);
   states_[value.index()].pending = std::move(expression);
   // Results with several readers, and outputs of the island, are computed once and stored.
-  if (value.raw().use_count != 1 || (value.raw().flags & BP_VALUE_OUTPUT) != 0) materialise(value);
+  if (value.raw().use_count != 1 || (value.raw().flags & BP_VALUE_OUTPUT) != 0) materialize(value);
 }
 
-void Planner::materialise(const sdk::Value& value) {
+void Planner::materialize(const sdk::Value& value) {
   const Expression expression = std::move(*state(value).pending);
   state(value).pending.reset();
   const Tensor y = add_result(value, expression.shape);

@@ -206,7 +206,7 @@ class Planner {
   const View* open_leaf(const Expression& expression, const Tensor& y, Open& out_open) const;
   // Moves a launch to the end of the plan and lets it write `y` instead of `sum`.
   Launch& move_to_end(const Open& open, const Tensor& sum, const Tensor& y);
-  void materialise(const sdk::Value& value);
+  void materialize(const sdk::Value& value);
   void check_extents(const sdk::Value& value, const Shape& shape) const;
   size_t begin_launch(KernelSource source);
 

@@ -33,7 +33,7 @@ Status product(Context& c, size_t left, size_t right) {
 Status matmul(Context& c) {
   return product(c, 0, 1);
 }
-Status quantised_matmul(Context& c) {
+Status quantized_matmul(Context& c) {
   return product(c, 0, 3);
 }
 
@@ -155,7 +155,7 @@ std::span<const RuleRow> matmul_rules() {
       {"", "Gemm", gemm},
       {"", "MatMul", matmul},
       {"", "MatMulInteger", integer_matmul},
-      {"", "QLinearMatMul", quantised_matmul},
+      {"", "QLinearMatMul", quantized_matmul},
   };
   return kRows;
 }

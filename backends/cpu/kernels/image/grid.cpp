@@ -138,13 +138,13 @@ void sample(const Sampler& sampler, const Shape& image, int64_t results, const T
 // The four pixels around each of up to kChunk results, the same for all channels. For a pixel outside the image that
 // counts as zero, the index and the mask that its value is ANDed with are 0.
 constexpr int64_t kChunk = 128;
-struct Neighbours {
+struct Neighbors {
   int32_t index[4][kChunk];
   uint32_t kept[4][kChunk];
   float weight[4][kChunk];
 };
-CLONED void add_neighbours(const float* plane, const int32_t* index, const uint32_t* kept, const float* weight,
-                           float* y, int64_t n) {
+CLONED void add_neighbors(const float* plane, const int32_t* index, const uint32_t* kept, const float* weight, float* y,
+                          int64_t n) {
   for (int64_t i = 0; i < n; ++i)
     y[i] += __builtin_bit_cast(float, __builtin_bit_cast(uint32_t, plane[index[i]]) & kept[i]) * weight[i];
 }
@@ -154,7 +154,7 @@ void sample_floats(const Sampler& sampler, const Shape& image, int64_t results, 
                    float* y) {
   const int64_t channels = image[1], height = image[2], width = image[3], chunks = (results + kChunk - 1) / kChunk;
   parallel(image[0] * chunks, 1 + kCheapGrain / (4 * kChunk * (1 + channels)), [&](int64_t begin, int64_t end) {
-    Neighbours all;
+    Neighbors all;
     for (int64_t task = begin; task < end; ++task) {
       const int64_t batch = task / chunks, first = task % chunks * kChunk, n = std::min(kChunk, results - first);
       for (int64_t i = 0; i < n; ++i) {
@@ -173,7 +173,7 @@ void sample_floats(const Sampler& sampler, const Shape& image, int64_t results, 
         const float* plane = x + c * height * width;
         float* sums = y + c * results + first;
         std::fill_n(sums, n, 0.0f);
-        for (int k = 0; k < 4; ++k) clone_of<add_neighbours>(plane, all.index[k], all.kept[k], all.weight[k], sums, n);
+        for (int k = 0; k < 4; ++k) clone_of<add_neighbors>(plane, all.index[k], all.kept[k], all.weight[k], sums, n);
       }
     }
   });

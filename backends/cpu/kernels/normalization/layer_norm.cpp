@@ -262,9 +262,9 @@ Verdict supports_lp(const Node& node) {
                           : no(BP_REASON_ATTRIBUTE, "p is " + std::to_string(p) + "; it must be 1 or 2");
 }
 
-// Calls normalise(x, y, group) for each group of elements. They lie at the offsets `group` from x and y.
-template <class Normalise>
-Plan plan_over_axes(const Shape& shape, uint64_t axes, Normalise normalise) {
+// Calls normalize(x, y, group) for each group of elements. They lie at the offsets `group` from x and y.
+template <class Normalize>
+Plan plan_over_axes(const Shape& shape, uint64_t axes, Normalize normalize) {
   Dimensions kept, group;
   const Shape strides = strides_of(shape);
   for (int d = 0; d < shape.rank(); ++d) (axes >> d & 1 ? group : kept).add(shape[d], strides[d]);
@@ -275,7 +275,7 @@ Plan plan_over_axes(const Shape& shape, uint64_t axes, Normalise normalise) {
       parallel(kept.positions(), std::max<int64_t>(1, kMathGrain / group.positions()), [&](int64_t begin, int64_t end) {
         Odometer start(kept, begin);
         for (int64_t i = begin; i < end; ++i, start.next())
-          normalise(in[0].as<T>() + start.offset(), out[0].as<T>() + start.offset(), group);
+          normalize(in[0].as<T>() + start.offset(), out[0].as<T>() + start.offset(), group);
       });
     });
   });

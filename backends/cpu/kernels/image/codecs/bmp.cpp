@@ -13,7 +13,7 @@ struct Header {
   Size size;
   bool top_down = false;
   uint32_t bits = 0, pixels = 0;  // pixels: offset of the first row
-  uint32_t palette = 0, colours = 0, colour_bytes = 4;
+  uint32_t palette = 0, colors = 0, color_bytes = 4;
   std::array<uint32_t, 3> masks{};  // red, green, blue
 };
 
@@ -36,16 +36,16 @@ Problem read_header(Encoded bytes, Header* h) {
   if (header == kCore) {
     h->size = {number(bytes, 18, 2), number(bytes, 20, 2)};
     h->bits = number(bytes, 24, 2);
-    h->colour_bytes = 3;
+    h->color_bytes = 3;
   } else {
     const auto height = int64_t{static_cast<int32_t>(number(bytes, 22, 4))};
     h->top_down = height < 0;
     h->size = {static_cast<int32_t>(number(bytes, 18, 4)), height < 0 ? -height : height};
     h->bits = number(bytes, 28, 2);
     compression = number(bytes, 30, 4);
-    h->colours = number(bytes, 46, 4);
+    h->colors = number(bytes, 46, 4);
   }
-  if (h->bits <= 8 && (h->colours == 0 || h->colours > 1u << h->bits)) h->colours = 1u << h->bits;
+  if (h->bits <= 8 && (h->colors == 0 || h->colors > 1u << h->bits)) h->colors = 1u << h->bits;
   if (compression == kMasks || compression == kAlphaMasks) {
     constexpr size_t kMaskAt = 54;
     if (bytes.size() < kMaskAt + 12) return "the file ends within its masks";
@@ -82,7 +82,7 @@ Problem decode(Encoded bytes, const Size& size, uint8_t* rgb, Stop& stop) {
   const int64_t stride = (size.width * h.bits + 31) / 32 * 4;
   if (uint64_t{h.pixels} + static_cast<uint64_t>(stride * size.height) > bytes.size())
     return "the file ends within its pixels";
-  if (h.bits <= 8 && uint64_t{h.palette} + uint64_t{h.colours} * h.colour_bytes > bytes.size())
+  if (h.bits <= 8 && uint64_t{h.palette} + uint64_t{h.colors} * h.color_bytes > bytes.size())
     return "the file ends within its palette";
   for (int64_t y = 0; y < size.height; ++y) {
     stop.check(8 * size.width);
@@ -96,12 +96,12 @@ Problem decode(Encoded bytes, const Size& size, uint8_t* rgb, Stop& stop) {
         continue;
       }
       const uint32_t index = bytes[row + bit / 8] >> (8 - h.bits - bit % 8) & ((1u << h.bits) - 1);
-      if (index >= h.colours)
+      if (index >= h.colors)
         return "color " + std::to_string(index) + " is not in the palette; the number of its colors is " +
-               std::to_string(h.colours);
-      const size_t colour = h.palette + size_t{index} * h.colour_bytes;
+               std::to_string(h.colors);
+      const size_t color = h.palette + size_t{index} * h.color_bytes;
       for (size_t c = 0; c < 3; ++c)
-        target[c] = bytes[colour + 2 - c];  // bytes are stored in the order blue, green, red
+        target[c] = bytes[color + 2 - c];  // bytes are stored in the order blue, green, red
     }
   }
   return std::nullopt;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "minimise/sound.h"
+#include "minimize/sound.h"
 
 #include "backplane/client.hpp"
-#include "minimise/trial.h"
+#include "minimize/trial.h"
 
 namespace backplane::conform {
 namespace {

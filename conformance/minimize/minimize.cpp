@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "minimise/minimise.h"
+#include "minimize/minimize.h"
 
-#include "minimise/steps.h"
+#include "minimize/steps.h"
 
 namespace backplane::conform {
 
-Minimised minimise(Network start, const Questions& ask, const Limits& limits) {
+Minimized minimize(Network start, const Questions& ask, const Limits& limits) {
   const auto end = std::chrono::steady_clock::now() + limits.time;
-  Minimised best{std::move(start)};
+  Minimized best{std::move(start)};
   bool met = false;  // true once a limit is reached
   const Attempt attempt = [&](Network smaller) {
     met = met || best.attempts >= limits.attempts || std::chrono::steady_clock::now() >= end;

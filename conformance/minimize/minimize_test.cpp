@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "minimise/minimise.h"
+#include "minimize/minimize.h"
 
 #include <gmock/gmock.h>
 #include <sys/wait.h>
@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <csignal>
 
-#include "minimise/sound.h"
-#include "minimise/trial.h"
+#include "minimize/sound.h"
+#include "minimize/trial.h"
 
 namespace backplane::conform {
 namespace {
@@ -28,10 +28,10 @@ Network network_with(std::string_view op) {
   }
 }
 
-TEST(Minimise, KeepsOnlyTheFailingOperator) {
+TEST(Minimize, KeepsOnlyTheFailingOperator) {
   for (const char* op : {"MatMul", "Softmax", "Transpose"}) {
     const Network start = network_with(op);
-    const Minimised found = minimise(start, {is_sound, [&](const Network& network) { return has(network, op); }});
+    const Minimized found = minimize(start, {is_sound, [&](const Network& network) { return has(network, op); }});
     EXPECT_TRUE(found.finished);
     ASSERT_EQ(found.network.spec.nodes.size(), 1u) << op;
     EXPECT_EQ(found.network.spec.nodes[0].op_type, op);
@@ -43,7 +43,7 @@ TEST(Minimise, KeepsOnlyTheFailingOperator) {
   }
 }
 
-TEST(Minimise, KeepsWhatTheFailureNeeds) {
+TEST(Minimize, KeepsWhatTheFailureNeeds) {
   // The failure needs a computed value that Relu reads and that has an extent of at least three.
   const auto fails = [](const Network& network) {
     for (const NodeSpec& node : network.spec.nodes) {
@@ -60,7 +60,7 @@ TEST(Minimise, KeepsWhatTheFailureNeeds) {
     Network start = random_network(random, {.nodes = 40}, 21);
     if (!recompute(start) || !fails(start)) continue;
     ++found;
-    const Minimised smallest = minimise(start, {is_sound, fails});
+    const Minimized smallest = minimize(start, {is_sound, fails});
     EXPECT_TRUE(fails(smallest.network));
     EXPECT_EQ(smallest.network.spec.nodes.size(), 2u);
     int64_t largest = 0;
@@ -71,9 +71,9 @@ TEST(Minimise, KeepsWhatTheFailureNeeds) {
   }
 }
 
-TEST(Minimise, StopsAtItsLimit) {
-  const Minimised found =
-      minimise(network_with("Add"), {is_sound, [](const Network&) { return false; }}, {.attempts = 3});
+TEST(Minimize, StopsAtItsLimit) {
+  const Minimized found =
+      minimize(network_with("Add"), {is_sound, [](const Network&) { return false; }}, {.attempts = 3});
   EXPECT_EQ(found.attempts, 3u);
   EXPECT_FALSE(found.finished);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "minimise/case.h"
+#include "minimize/case.h"
 
 #include <fmt/format.h>
 
@@ -9,8 +9,8 @@
 #include "cli/printable.h"
 #include "journal/case_name.h"
 #include "journal/digest.h"
-#include "minimise/sound.h"
-#include "minimise/trial.h"
+#include "minimize/sound.h"
+#include "minimize/trial.h"
 #include "onnx/wire.h"
 
 namespace backplane::conform {
@@ -40,7 +40,7 @@ std::string operators_of(const Network& network) {
 
 }  // namespace
 
-MinimisedCase minimise_case(const std::string& case_name, const TrialSettings& settings, const Limits& limits) {
+MinimizedCase minimize_case(const std::string& case_name, const TrialSettings& settings, const Limits& limits) {
   const Result opened = in_fork(
       [&] {
         Bench bench(settings.plugin, settings.device, settings.seed);
@@ -72,11 +72,11 @@ MinimisedCase minimise_case(const std::string& case_name, const TrialSettings& s
     any_known = true;
     const State state = judge_alone(network).state;
     if (!is_failure(state)) continue;
-    MinimisedCase out{.start = network};
-    out.minimised =
-        minimise(std::move(network),
+    MinimizedCase out{.start = network};
+    out.minimized =
+        minimize(std::move(network),
                  {is_sound, [&](const Network& smaller) { return judge_alone(smaller).state == state; }}, limits);
-    out.result = judge_alone(out.minimised.network);
+    out.result = judge_alone(out.minimized.network);
     return out;
   }
   throw std::runtime_error(
@@ -100,16 +100,16 @@ void write_network(const Network& network, const std::filesystem::path& folder) 
     write("output", i, network.spec.outputs[i], values[network.spec.outputs[i]]);
 }
 
-int minimise_and_report(const std::string& case_name, const TrialSettings& settings,
+int minimize_and_report(const std::string& case_name, const TrialSettings& settings,
                         const std::filesystem::path& folder) {
-  const MinimisedCase found = minimise_case(case_name, settings);
-  const Network& smallest = found.minimised.network;
+  const MinimizedCase found = minimize_case(case_name, settings);
+  const Network& smallest = found.minimized.network;
   write_network(smallest, folder);
   const Size before = size_of(found.start), after = size_of(smallest);
   fmt::print("{} {}: {}\n", name_of(found.result.state), case_name, cli::printable(found.result.reason));
   fmt::print("{} of {} nodes left ({}), {} of {} elements, after {} attempts{}\n", after.nodes, before.nodes,
-             operators_of(smallest), after.elements, before.elements, found.minimised.attempts,
-             found.minimised.finished ? "" : ", stopped at a limit");
+             operators_of(smallest), after.elements, before.elements, found.minimized.attempts,
+             found.minimized.finished ? "" : ", stopped at a limit");
   fmt::print("{}\n", (folder / "model.onnx").string());
   return 1;
 }

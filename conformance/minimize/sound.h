@@ -2,7 +2,7 @@
 // Distinguishes valid reduced graphs from invalid ones, which prove nothing about a plugin.
 #pragma once
 
-#include "minimise/candidate.h"
+#include "minimize/candidate.h"
 
 namespace backplane::conform {
 

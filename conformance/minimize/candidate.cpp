@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "minimise/candidate.h"
+#include "minimize/candidate.h"
 
 #include <algorithm>
 #include <stdexcept>

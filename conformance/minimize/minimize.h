@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "minimise/candidate.h"
+#include "minimize/candidate.h"
 
 namespace backplane::conform {
 
@@ -16,7 +16,7 @@ struct Limits {
   std::chrono::seconds time{60};
 };
 
-struct Minimised {
+struct Minimized {
   Network network;
   uint32_t attempts = 0;
   bool finished = false;  // true if no step reduces the graph further, false if a limit was reached
@@ -28,6 +28,6 @@ struct Questions {
   std::function<bool(const Network&)> fails;     // true if the graph fails in the same way as `start`
 };
 
-Minimised minimise(Network start, const Questions& ask, const Limits& limits = {});
+Minimized minimize(Network start, const Questions& ask, const Limits& limits = {});
 
 }  // namespace backplane::conform

@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "minimise/candidate.h"
+#include "minimize/candidate.h"
 
 namespace backplane::conform {
 

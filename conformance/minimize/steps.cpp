@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "minimise/steps.h"
+#include "minimize/steps.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include <set>
 
 #include "judge/array.h"
-#include "minimise/minimise.h"
+#include "minimize/minimize.h"
 #include "onnx/number.h"
 
 namespace backplane::conform {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "minimise/trial.h"
+#include "minimize/trial.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
