@@ -207,6 +207,22 @@ TEST(Cases, HaveTheAttributesOfTheirForm) {
   EXPECT_FALSE(has("Cast/float/to_6", 18, "saturate"));
 }
 
+TEST(Cases, NameAnOperatorByItsDomainWhereOnnxHasItsType) {
+  for (const auto& [name, domain] :
+       {std::pair{"Gelu/float/block", ""}, {"com.microsoft.Gelu/float/plain", "com.microsoft"}}) {
+    const NodeSpec node = node_of(name, 27).value();
+    EXPECT_EQ(node.op_type, "Gelu");
+    EXPECT_EQ(node.domain, domain);
+  }
+}
+
+TEST(Cases, OmitOutputs) {
+  const NodeSpec node = node_of("SkipLayerNormalization/float/sums", 27).value();
+  ASSERT_EQ(node.outputs.size(), 4u);
+  for (const size_t slot : {1, 2}) EXPECT_EQ(node.outputs[slot], BP_NONE);
+  for (const size_t slot : {0, 3}) EXPECT_NE(node.outputs[slot], BP_NONE);
+}
+
 TEST(Cases, EveryOperatorOfTheOracleHasThem) {
   for (const Operator* op : all_operators()) EXPECT_NO_THROW(plain_case(op->name)) << op->name;
 }

@@ -28,6 +28,10 @@ References reference(const Problem& problem, bool flush) {
     }
   }
   References results = compute(problem.op, Call(inputs, problem.attributes, problem.outputs));
+  for (size_t i = problem.omitted.size(); i-- > 0;) {
+    require(problem.omitted[i] < results.size(), "an omitted output does not exist");
+    results.erase(results.begin() + static_cast<int64_t>(problem.omitted[i]));
+  }
   for (Reference& result : results) {
     if (!problem.exact_sums) continue;
     result.rule = Rule::exact();  // the sums are exact, and rounded once to the output's type
@@ -50,11 +54,11 @@ std::optional<GraphSpec> graph_of(const Problem& problem, const References& refe
   if (!version) return std::nullopt;
 
   GraphSpec graph{.opset = opset};
-  NodeSpec node{.op_type = problem.op,
+  NodeSpec node{.op_type = std::string(op.op_type()),
                 .domain = std::string(op.domain),
                 .since_version = *version,
                 .attributes = problem.attributes};
-  drop_newer_attributes(node.op_type, *version, node.attributes);
+  drop_newer_attributes(problem.op, *version, node.attributes);
   for (const Argument& argument : problem.arguments) {
     if (!argument.tensor) {
       node.inputs.push_back(BP_NONE);
@@ -69,6 +73,7 @@ std::optional<GraphSpec> graph_of(const Problem& problem, const References& refe
     node.inputs.push_back(value);
   }
   for (const Reference& reference : references) {
+    while (std::ranges::binary_search(problem.omitted, node.outputs.size())) node.outputs.push_back(BP_NONE);
     const auto value = static_cast<uint32_t>(graph.values.size());
     graph.values.push_back({reference.value.dtype, reference.value.extents, {}});
     graph.outputs.push_back(value);

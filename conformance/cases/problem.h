@@ -27,13 +27,14 @@ inline Argument constant(onnx::Tensor tensor) {
 }
 
 struct Problem {
-  std::string op;
+  std::string op;  // Operator::name
   Attributes attributes;
   std::vector<Argument> arguments;
   uint32_t outputs = 1;
-  bool exact_sums = false;         // the inputs are integers that make every sum exact
-  bool drawn_around_zero = false;  // see JudgeOptions in judge/judge.h
-  uint32_t since = 0;              // the oldest version that allows the call, if the oracle's row lists older ones
+  bool exact_sums = false;           // the inputs are integers that make every sum exact
+  bool drawn_around_zero = false;    // see JudgeOptions in judge/judge.h
+  uint32_t since = 0;                // the oldest version that allows the call, if the oracle's row lists older ones
+  std::vector<size_t> omitted = {};  // outputs that the node omits, in ascending order; they are not judged
 };
 
 // One operator case; `make` returns the same problem for the same random numbers.
@@ -46,7 +47,8 @@ struct OpCase {
 };
 
 std::vector<onnx::Tensor> run_inputs(const Problem& problem);
-// With `flush`: the results of a device that treats subnormal inputs as zero.
+// The results of the outputs that are not omitted. With `flush`: the results of a device that treats subnormal inputs
+// as zero.
 References reference(const Problem& problem, bool flush = false);
 // A graph of one node, in its newest form in opset `opset`; nullopt if no form in that opset allows the call.
 std::optional<GraphSpec> graph_of(const Problem& problem, const References& references, uint32_t opset);

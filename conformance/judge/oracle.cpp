@@ -77,6 +77,11 @@ std::vector<int64_t> Call::ints(std::string_view name, std::vector<int64_t> othe
   return value == nullptr ? otherwise : *value;
 }
 
+std::vector<double> Call::reals(std::string_view name) const {
+  const auto* value = find<std::vector<float>>(attributes_, name);
+  return value == nullptr ? std::vector<double>() : std::vector<double>(value->begin(), value->end());
+}
+
 std::optional<uint32_t> newest_form(const std::vector<uint32_t>& versions, uint32_t opset, bool brain) {
   // No version before 13 supports BFLOAT16. If an operator has a version 22, that one and later ones do. Other
   // operators support it in every listed version from 13 on.

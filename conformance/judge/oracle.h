@@ -39,12 +39,14 @@ class Call {
   // The elements of a vector that must have `count` of them.
   const std::vector<double>& vector(size_t i, int64_t count) const;
 
-  // Attributes. If the attribute is missing, these functions return `otherwise`, and text() an empty string. They throw
-  // std::invalid_argument if it has another type. Cases write out the defaults that ONNX's schemas fix.
+  // Attributes. If the attribute is missing, these functions return `otherwise`, text() an empty string, and reals() no
+  // numbers. They throw std::invalid_argument if it has another type. Cases write out the defaults that ONNX's schemas
+  // fix.
   int64_t integer(std::string_view name, int64_t otherwise = 0) const;
   double real(std::string_view name, double otherwise = 0) const;
   std::string_view text(std::string_view name) const;
   std::vector<int64_t> ints(std::string_view name, std::vector<int64_t> otherwise = {}) const;
+  std::vector<double> reals(std::string_view name) const;
 
  private:
   std::vector<const Array*> inputs_;
@@ -71,12 +73,19 @@ using References = std::vector<Reference>;
 using Oracle = References (*)(const Call& call);
 
 struct Operator {
+  // The name by which cases and oracles call the operator: its type, after the domain if ONNX's domain has an operator
+  // of that type, too ("com.microsoft.Gelu").
   std::string_view name;
   // The operator versions that compute what the oracle computes and accept what the cases pass, oldest first. A case
   // may need a newer one than the first: Problem::since in cases/problem.h.
   std::vector<uint32_t> versions;
   Oracle compute;
   std::string_view domain = "";  // empty for ONNX's own domain, ai.onnx
+
+  // The operator's type in a graph: the name without the domain.
+  std::string_view op_type() const {
+    return !domain.empty() && name.starts_with(domain) ? name.substr(domain.size() + 1) : name;
+  }
 };
 using FamilyOperators = std::span<const Operator> (*)();
 

@@ -7,13 +7,6 @@
 namespace backplane::conform {
 namespace {
 
-std::vector<double> real_list(const Call& call, std::string_view name) {
-  for (const Attribute& one : call.attributes()) {
-    if (const auto* values = std::get_if<std::vector<float>>(&one.value); one.name == name && values != nullptr)
-      return {values->begin(), values->end()};
-  }
-  return {};
-}
 void require_float32(const Array& x) {
   require_known(x.dtype == BP_DTYPE_FLOAT, "the oracle supports only FLOAT");
 }
@@ -33,7 +26,7 @@ References binarizer(const Call& call) {
 References scaler(const Call& call) {
   const Array& x = call.in(0, 1);
   require_float32(x);
-  const std::vector<double> offset = real_list(call, "offset"), scale = real_list(call, "scale");
+  const std::vector<double> offset = call.reals("offset"), scale = call.reals("scale");
   const auto columns = static_cast<size_t>(x.extents.back());
   for (const auto* list : {&offset, &scale})
     require(list->size() == 1 || (list->size() == columns && columns > 0),
@@ -73,7 +66,7 @@ References normalizer(const Call& call) {
 References imputer(const Call& call) {
   Array result = call.in(0, 1);
   require_float32(result);
-  const std::vector<double> values = real_list(call, "imputed_value_floats");
+  const std::vector<double> values = call.reals("imputed_value_floats");
   const double replaced = call.real("replaced_value_float");
   const auto columns = static_cast<size_t>(result.extents.back());
   require(values.size() == 1 || (values.size() == columns && columns > 0),
@@ -91,7 +84,7 @@ References linear_regressor(const Call& call) {
   require_float32(x);
   require_known(x.rank() == 2 && (call.text("post_transform").empty() || call.text("post_transform") == "NONE"),
                 "the oracle supports only matrices without a transform");
-  const std::vector<double> coefficients = real_list(call, "coefficients"), intercepts = real_list(call, "intercepts");
+  const std::vector<double> coefficients = call.reals("coefficients"), intercepts = call.reals("intercepts");
   const int64_t targets = call.integer("targets", 1), columns = x.extents[1];
   require(targets > 0 && targets < 4096 && static_cast<int64_t>(coefficients.size()) == targets * columns &&
               (intercepts.empty() || static_cast<int64_t>(intercepts.size()) == targets),
