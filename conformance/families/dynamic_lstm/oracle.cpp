@@ -4,39 +4,10 @@
 // step the states of all sequences together.
 #include <algorithm>
 
-#include "judge/tracked.h"
+#include "judge/dynamic_quantization.h"
 
 namespace backplane::conform {
 namespace {
-
-constexpr double kUnit = 0x1p-24;  // the relative error of one fp32 rounding, the unit of Tracked::error
-
-// Quantizes the numbers to 8 bits and returns the numbers that the quantized values stand for. If a quotient is so
-// close to the midpoint of two integers that a device may round it either way, the error includes one step.
-std::vector<Tracked> quantized(const std::vector<Tracked>& numbers) {
-  Tracked low(0.0), high(0.0);
-  for (const Tracked& x : numbers) {
-    low = {std::fmin(low.value, x.value), std::fmax(low.error, x.error)};
-    high = max(high, x);
-  }
-  const Tracked scale = low.value == high.value ? Tracked(1.0) : (high - low) / Tracked(255.0);
-  const auto middle_of = [](const Tracked& quotient) {  // whether a device may round it either way
-    const double rest = std::fabs(quotient.value - std::floor(quotient.value) - 0.5);
-    return rest <= quotient.error * kUnit;
-  };
-  const Tracked first = Tracked(-low.value, low.error) / scale;
-  const double zero = std::clamp(std::nearbyint(first.value), 0.0, 255.0);
-  std::vector<Tracked> results;
-  for (const Tracked& x : numbers) {
-    const Tracked quotient = x / scale;
-    const double whole = std::nearbyint(quotient.value), kept = std::clamp(whole, -zero, 255 - zero);
-    const bool is_end = kept <= -zero || kept >= 255 - zero;
-    Tracked result = Tracked(kept) * scale;
-    if (middle_of(quotient) || (is_end && middle_of(first))) result.error += scale.value / kUnit;
-    results.push_back(result);
-  }
-  return results;
-}
 
 // The weights of one input, [directions, inputs, 4 · hidden], with their scales and zero points.
 struct Weights {
@@ -126,7 +97,8 @@ References dynamic_quantize_lstm(const Call& call) {
   require_steps(static_cast<double>(steps * batch * directions) * static_cast<double>(4 * hidden) *
                 static_cast<double>(layer.inputs + hidden));
   const std::vector<double>& numbers = call.in(0).values;
-  const std::vector<Tracked> x = quantized({numbers.begin(), numbers.begin() + longest * batch * layer.inputs});
+  const std::vector<Tracked> x =
+      dynamically_quantized({numbers.begin(), numbers.begin() + longest * batch * layer.inputs});
 
   std::vector<Tracked> all(static_cast<size_t>(steps * directions * batch * hidden)),
       last(static_cast<size_t>(directions * batch * hidden)), cells = last;
@@ -141,7 +113,7 @@ References dynamic_quantize_lstm(const Call& call) {
       }
     }
     for (int64_t s = 0; s < longest; ++s) {
-      const std::vector<Tracked> before = quantized(h);
+      const std::vector<Tracked> before = dynamically_quantized(h);
       for (int64_t b = 0; b < batch; ++b) {
         const int64_t length = whole(lengths[static_cast<size_t>(b)]), t = is_reverse ? length - 1 - s : s;
         std::vector<Tracked> made(static_cast<size_t>(hidden));  // a sequence that has ended has the state 0
