@@ -92,93 +92,6 @@ Problem make(const Convolution& row, Random& random, bp_dtype_t dtype, Fill fill
   return problem;
 }
 
-struct Attended {
-  enum Mask { kNone, kLengths, kEndsAndStarts, kKeys, kOneNumber, kQueries };
-  const char* variant;
-  int64_t batch, length, inputs, heads, size;
-  bp_dtype_t weights = BP_DTYPE_INT8;
-  Mask mask = kNone;
-  bool per_column = false, causal = false, zeros = true;
-  int64_t past = -1;  // -1: no input `past`
-  uint32_t outputs = 1;
-  float scale = 0, filter = -10000;
-};
-const Attended kAttended[] = {
-    {"plain", 2, 4, 12, 3, 8},
-    {"unsigned_weights", 1, 5, 16, 2, 8, BP_DTYPE_UINT8},
-    {"columns", 2, 3, 20, 2, 8, BP_DTYPE_INT8, Attended::kNone, true},
-    {"unsigned_columns", 1, 3, 9, 1, 5, BP_DTYPE_UINT8, Attended::kNone, true},
-    {"no_zero_points", 1, 4, 8, 2, 4, BP_DTYPE_INT8, Attended::kNone, false, false, false},
-    {"lengths", 3, 5, 8, 2, 4, BP_DTYPE_INT8, Attended::kLengths},
-    {"ends_and_starts", 3, 6, 8, 2, 4, BP_DTYPE_INT8, Attended::kEndsAndStarts},
-    {"keys", 2, 5, 8, 2, 4, BP_DTYPE_INT8, Attended::kKeys},
-    {"one_number", 2, 5, 8, 2, 4, BP_DTYPE_INT8, Attended::kOneNumber},
-    {"queries", 2, 5, 8, 2, 4, BP_DTYPE_INT8, Attended::kQueries, true},
-    {"causal", 2, 6, 8, 2, 4, BP_DTYPE_INT8, Attended::kNone, false, true},
-    {"causal_keys", 2, 6, 8, 2, 4, BP_DTYPE_INT8, Attended::kKeys, false, true},
-    {"cache", 2, 3, 8, 2, 4, BP_DTYPE_INT8, Attended::kNone, true, false, true, 4, 2},
-    {"causal_cache", 2, 3, 8, 2, 4, BP_DTYPE_INT8, Attended::kLengths, false, true, true, 2, 2},
-    {"first_cache", 1, 3, 8, 2, 4, BP_DTYPE_INT8, Attended::kNone, false, false, true, -1, 2},
-    {"scaled", 4, 4, 8, 2, 4, BP_DTYPE_INT8, Attended::kLengths, false, false, true, -1, 1, 0.25f, -2},
-    {"long", 1, 70, 24, 2, 16},
-    {"one_query", 1, 1, 64, 2, 32, BP_DTYPE_INT8, Attended::kNone, true},
-    {"empty", 0, 4, 8, 2, 4},
-};
-
-// A random mask in the form that `row.mask` names. The first or second key is never masked.
-Argument mask_of(const Attended& row, Random& random) {
-  const int64_t keys = row.length + std::max<int64_t>(0, row.past);
-  const Extents extents = row.mask == Attended::kLengths         ? Extents{row.batch}
-                          : row.mask == Attended::kEndsAndStarts ? Extents{2 * row.batch}
-                          : row.mask == Attended::kKeys          ? Extents{row.batch, keys}
-                          : row.mask == Attended::kOneNumber     ? Extents{row.batch, 1}
-                                                                 : Extents{row.batch, row.length, keys};
-  Array mask(BP_DTYPE_INT32, extents);
-  for (int64_t i = 0; i < mask.count(); ++i) {
-    double& x = mask.values[static_cast<size_t>(i)];
-    if (row.mask == Attended::kLengths || row.mask == Attended::kEndsAndStarts)
-      x = static_cast<double>(i < row.batch ? random.integer(2, keys) : random.integer(0, 1));
-    else
-      x = static_cast<double>(i % keys == 0 ? 1 : random.integer(-1, 1));
-  }
-  return to_tensor(mask);
-}
-
-Problem make(const Attended& row, Random& random, bp_dtype_t dtype) {
-  const int64_t width = row.heads * row.size;
-  const auto bytes = [&](bp_dtype_t type, Extents extents, int64_t low, int64_t high) {
-    Array array(type, std::move(extents));
-    for (double& x : array.values) x = static_cast<double>(random.integer(low, high));
-    return to_tensor(array);
-  };
-  const auto scales = [&](Extents extents) {
-    Array array(dtype, std::move(extents));
-    for (double& x : array.values) x = random.uniform(0.5, 2) / 128;
-    return to_tensor(array);
-  };
-  const Extents columns = row.per_column ? Extents{3 * width} : Extents{};
-  const bool is_signed = row.weights == BP_DTYPE_INT8;
-  Problem problem{
-      "QAttention",
-      {{"mask_filter_value", row.filter}, {"num_heads", row.heads}, {"unidirectional", int64_t{row.causal}}},
-      {},
-      row.outputs};
-  if (row.scale != 0) problem.attributes.push_back({"scale", row.scale});
-  auto& arguments = problem.arguments;
-  arguments = {bytes(BP_DTYPE_UINT8, {row.batch, row.length, row.inputs}, 0, 255),
-               constant(bytes(row.weights, {row.inputs, 3 * width}, is_signed ? -128 : 0, is_signed ? 127 : 255)),
-               constant(random_tensor(random, dtype, {3 * width}, Fill::kAroundZero)), constant(scales({})),
-               constant(scales(columns))};
-  arguments.push_back(row.mask == Attended::kNone ? Argument() : mask_of(row, random));
-  arguments.push_back(row.zeros ? constant(bytes(BP_DTYPE_UINT8, {}, 100, 150)) : Argument());
-  arguments.push_back(row.zeros ? constant(bytes(row.weights, columns, is_signed ? -9 : 110, is_signed ? 9 : 140))
-                                : Argument());
-  if (row.past >= 0)
-    arguments.push_back(random_tensor(random, dtype, {2, row.batch, row.heads, row.past, row.size}, Fill::kAroundZero));
-  while (!arguments.back().tensor) arguments.pop_back();
-  return problem;
-}
-
 struct GroupQuery {
   const char* variant;
   int64_t heads, kv_heads, size, length;
@@ -433,12 +346,6 @@ void add_microsoft_cases(OpCases& cases) {
   for (const Embedding& row : kEmbeddings) {
     for (const bp_dtype_t dtype : {BP_DTYPE_FLOAT, BP_DTYPE_FLOAT16}) {
       cases.add_to(kMicrosoft, "EmbedLayerNormalization", dtype, row.variant,
-                   [&row, dtype](Random& random) { return make(row, random, dtype); });
-    }
-  }
-  for (const Attended& row : kAttended) {
-    for (const bp_dtype_t dtype : {BP_DTYPE_FLOAT, BP_DTYPE_FLOAT16}) {
-      cases.add_to(kMicrosoft, "QAttention", dtype, row.variant,
                    [&row, dtype](Random& random) { return make(row, random, dtype); });
     }
   }

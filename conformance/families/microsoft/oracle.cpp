@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "judge/tracked.h"
+#include "judge/attend.h"
 
 namespace backplane::conform {
 namespace {
@@ -78,120 +78,6 @@ References nhwc_conv(const Call& call) {
     result.scale.push_back(scales.at(moved(at, true)));
   });
   return {result};
-}
-
-// Returns a column's element of a scale or zero point, which has one value for all columns or one for each.
-double of_column(const Call& call, size_t slot, int64_t column) {
-  if (!call.has(slot)) return 0;
-  const Array& all = call.in(slot);
-  return all.count() == 1 ? all.values[0] : all.at({column});
-}
-
-// The queries, keys and values of QAttention: quantized values times quantized weights, plus the bias.
-std::vector<Tracked> projections(const Call& call) {
-  const Array &x = call.in(0, 3), &w = call.in(1, 2);
-  const std::vector<double>& bias = call.vector(2, w.extents[1]);
-  const double zero = call.has(6) ? call.single(6) : 0;
-  std::vector<Tracked> all;
-  for_each_index({x.extents[0], x.extents[1], w.extents[1]}, [&](const Index& at) {
-    double sum = 0;
-    for (int64_t i = 0; i < w.extents[0]; ++i)
-      sum += (x.at({at[0], at[1], i}) - zero) * (w.at({i, at[2]}) - of_column(call, 7, at[2]));
-    const Tracked scale = Tracked(call.single(3)) * Tracked(of_column(call, 4, at[2]));
-    all.push_back(Tracked(sum) * scale + Tracked(bias[static_cast<size_t>(at[2])]));
-  });
-  return all;
-}
-
-// Whether key `j` is masked for query `i` of batch `b`. The mask has one of the forms [batch], the end of each
-// sequence; [2·batch], all ends, then all starts; [batch, 1], which masks no key; [batch, keys]; or [batch, queries,
-// keys].
-bool is_masked(const Array& mask, int64_t batch, int64_t b, int64_t i, int64_t j) {
-  if (mask.rank() == 1) {
-    const bool has_start = mask.count() == 2 * batch;
-    return static_cast<double>(j) >= mask.at({b}) || (has_start && static_cast<double>(j) < mask.at({batch + b}));
-  }
-  if (mask.rank() == 2) return mask.extents[1] > 1 && mask.at({b, j}) <= 0;
-  return mask.at({b, i, j}) <= 0;
-}
-
-// Attention of one query of one head. `key(j)` and `value(j)` return rows of a key and a value, and `score(j, product)`
-// the score of key j, -HUGE_VAL if it is masked. A sink is a score without a key.
-template <class Key, class Value, class Score>
-std::vector<Tracked> attend(const std::vector<Tracked>& query, const Key& key, const Value& value, int64_t keys,
-                            const Score& score, const std::optional<Tracked>& sink = std::nullopt) {
-  std::vector<Tracked> weights;
-  double top = sink ? sink->value : -HUGE_VAL;
-  for (int64_t j = 0; j < keys; ++j) {
-    TrackedSum sum(BP_DTYPE_FLOAT);
-    const std::vector<Tracked> k = key(j);
-    for (size_t e = 0; e < query.size(); ++e) sum.add(query[e], k[e]);
-    weights.push_back(score(j, sum.result()));
-    top = std::max(top, weights.back().value);
-  }
-  TrackedSum total(BP_DTYPE_FLOAT);
-  if (sink) total.add(exp(*sink - Tracked(top)));
-  for (Tracked& weight : weights) {
-    weight = weight.value == -HUGE_VAL ? Tracked(0.0) : exp(weight - Tracked(top));
-    total.add(weight);
-  }
-  std::vector<TrackedSum> mixed(query.size(), TrackedSum(BP_DTYPE_FLOAT));
-  for (int64_t j = 0; j < keys; ++j) {
-    const std::vector<Tracked> v = value(j);
-    for (size_t e = 0; e < v.size(); ++e) mixed[e].add(weights[static_cast<size_t>(j)] / total.result(), v[e]);
-  }
-  std::vector<Tracked> result;
-  for (const TrackedSum& sum : mixed) result.push_back(sum.result());
-  return result;
-}
-
-// Inputs: x, weights, bias, the scales of both, a mask, the zero points of both, and past keys and values. Outputs: the
-// result, and all keys and values.
-References qattention(const Call& call) {
-  const Array &x = call.in(0, 3), &w = call.in(1, 2);
-  require(x.rank() == 3 && w.rank() == 2 && w.extents[0] == x.extents[2], "X and the weights do not fit each other");
-  const int64_t batch = x.extents[0], length = x.extents[1], width = w.extents[1] / 3,
-                heads = call.integer("num_heads");
-  require(w.extents[1] == 3 * width && heads > 0 && width % heads == 0,
-          "num_heads is not positive, or three times num_heads does not divide the columns of the weights");
-  const int64_t size = width / heads, past = call.has(8) ? call.in(8, 5).extents[3] : 0, keys = past + length;
-  require_steps(static_cast<double>(batch * length) * static_cast<double>(3 * width) *
-                    static_cast<double>(x.extents[2]) +
-                static_cast<double>(batch * heads * length) * static_cast<double>(keys * size));
-  const bp_dtype_t type = call.in(2).dtype;
-  const std::vector<Tracked> all = projections(call);
-  const auto projected = [&](int64_t which, int64_t b, int64_t h, int64_t t) {
-    const auto* from = all.data() + ((b * length + t) * 3 + which) * width + h * size;
-    return std::vector<Tracked>(from, from + size);
-  };
-  // The key (`which` 1) or value (2) of sequence position `t`. Positions before `past` come from input 8, the keys and
-  // values of earlier calls.
-  const auto cached = [&](int64_t which, int64_t b, int64_t h, int64_t t) {
-    if (t >= past) return projected(which, b, h, t - past);
-    std::vector<Tracked> row;
-    for (int64_t e = 0; e < size; ++e) row.emplace_back(call.in(8).at({which - 1, b, h, t, e}));
-    return row;
-  };
-  const double given = call.real("scale"), filter = call.real("mask_filter_value", -10000);
-  const Tracked scale(given != 0 ? given : 1 / std::sqrt(static_cast<double>(size)), 4);
-  const bool is_causal = call.integer("unidirectional") != 0;
-  std::vector<Tracked> results(static_cast<size_t>(batch * length * width)), present;
-  for_each_index({batch, heads, length}, [&](const Index& at) {
-    const int64_t b = at[0], h = at[1], i = at[2];
-    const auto score = [&](int64_t j, const Tracked& product) {
-      if (is_causal && j > past + i) return Tracked(-HUGE_VAL);
-      return call.has(5) && is_masked(call.in(5), batch, b, i, j) ? product * scale + Tracked(filter) : product * scale;
-    };
-    const auto row = attend(
-        projected(0, b, h, i), [&](int64_t j) { return cached(1, b, h, j); },
-        [&](int64_t j) { return cached(2, b, h, j); }, keys, score);
-    std::copy(row.begin(), row.end(), results.begin() + (b * length + i) * width + h * size);
-  });
-  for_each_index({2, batch, heads, keys}, [&](const Index& at) {
-    for (const Tracked& one : cached(at[0] + 1, at[1], at[2], at[3])) present.push_back(one);
-  });
-  return {tracked_reference(type, {batch, length, width}, results),
-          tracked_reference(type, {2, batch, heads, keys, size}, present)};
 }
 
 // A call of GroupQueryAttention. Queries, keys and values are heads of rows of inputs 0 to 2, or all of input 0.
@@ -372,7 +258,6 @@ const Operator kOperators[] = {
     {"GroupQueryAttention", {1}, group_query_attention, kMicrosoft},
     {"MatMulNBits", {1}, matmul_nbits, kMicrosoft},
     {"NhwcConv", {1}, nhwc_conv, kMicrosoft},
-    {"QAttention", {1}, qattention, kMicrosoft},
 };
 
 }  // namespace
