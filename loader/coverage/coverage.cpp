@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coverage/coverage.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 
 #include "base/abi.h"
 #include "base/callback.h"
+#include "base/coverage_limits.h"
 #include "host/cancel.h"
 #include "ops/schema/schema.h"
 
@@ -29,6 +32,8 @@ struct VerdictSink {
   uint32_t allowed = 0;  // BP_COMPUTE_* that the session allows
   std::vector<bool> too_new = std::vector<bool>(nodes.size(), false);
   std::vector<uint32_t> forbidden = {};  // nodes of atomic groups that would compute in a type that is not allowed
+  uint64_t bytes = 0;                    // taken by the groups so far, approximately
+  std::string wrong = {};                // describes an answer beyond the limits; empty: none
   CallbackGuard callbacks = {};
 
   static bool holds(const bp_graph_t& graph, const bp_range_t& range) {
@@ -38,6 +43,10 @@ struct VerdictSink {
   }
 
   void verdict(const bp_verdict_t& given) {
+    if (given.ranges && given.range_count > kMaxVerdictRanges) {
+      wrong = fmt::format("{} ranges for a node; at most {} are accepted", given.range_count, kMaxVerdictRanges);
+      return;
+    }
     if (given.node >= nodes.size() || too_new[given.node]) return;
     NodeVerdict& verdict = nodes[given.node];
     verdict.answer = given.answer;
@@ -47,7 +56,7 @@ struct VerdictSink {
     verdict.seconds = given.seconds > 0 && std::isfinite(given.seconds) ? given.seconds : 0;
     verdict.source = verdict.seconds > 0 ? Source::kBackend : Source::kEstimate;
     verdict.bytes = given.bytes;
-    if (given.detail.data) verdict.detail.assign(given.detail.data, std::min<uint64_t>(given.detail.size, 1000));
+    if (given.detail.data) verdict.detail.assign(given.detail.data, std::min(given.detail.size, kMaxAnswerTextBytes));
     if (given.answer == BP_ANSWER_NO) return;
     if (given.compute_types & ~allowed) return forbid(given.node);
     if (given.answer == BP_ANSWER_YES) return;
@@ -68,6 +77,16 @@ struct VerdictSink {
   }
 
   void group(const bp_group_t& given) {
+    if (given.nodes && given.node_count > kMaxGroupNodes) {
+      wrong = fmt::format("a group of {} nodes; at most {} are accepted", given.node_count, kMaxGroupNodes);
+      return;
+    }
+    bytes += sizeof(NodeGroup) + uint64_t{given.node_count} * sizeof(uint32_t) +
+             std::min(given.name.size, kMaxAnswerTextBytes);
+    if (bytes > kMaxAnswerBytes) {
+      wrong = fmt::format("groups of more than {} MiB", kMaxAnswerBytes >> 20);
+      return;
+    }
     NodeGroup group;
     for (uint32_t i = 0; given.nodes && i < given.node_count; ++i) {
       if (given.nodes[i] >= nodes.size()) return;
@@ -81,7 +100,7 @@ struct VerdictSink {
       return;
     }
     group.seconds = given.seconds > 0 && std::isfinite(given.seconds) ? given.seconds : 0;
-    if (given.name.data) group.name.assign(given.name.data, std::min<uint64_t>(given.name.size, 1000));
+    if (given.name.data) group.name.assign(given.name.data, std::min(given.name.size, kMaxAnswerTextBytes));
     if (!group.nodes.empty()) groups.push_back(std::move(group));
   }
 };
@@ -102,13 +121,15 @@ class CoverageQuery {
     sink.verdicts = [](void* self, const bp_verdict_t* verdicts, uint32_t count, uint32_t stride) {
       VerdictSink& sink = *static_cast<VerdictSink*>(self);
       sink.callbacks.run([&] {
-        for (uint32_t i = 0; verdicts && i < count; ++i) sink.verdict(abi::element(verdicts, i, stride));
+        for (uint32_t i = 0; verdicts && i < count && sink.wrong.empty(); ++i)
+          sink.verdict(abi::element(verdicts, i, stride));
       });
     };
     sink.groups = [](void* self, const bp_group_t* groups, uint32_t count, uint32_t stride) {
       VerdictSink& sink = *static_cast<VerdictSink*>(self);
       sink.callbacks.run([&] {
-        for (uint32_t i = 0; groups && i < count; ++i) sink.group(abi::element(groups, i, stride));
+        for (uint32_t i = 0; groups && i < count && sink.wrong.empty(); ++i)
+          sink.group(abi::element(groups, i, stride));
       });
     };
     bp_coverage_query_t query{};
@@ -125,6 +146,8 @@ class CoverageQuery {
     PluginError error;
     const bp_status_t code = device_.backend().plugin->coverage->query(handle_, &query, &sink, error.get());
     self.callbacks.rethrow();
+    if (code == BP_OK && !self.wrong.empty())
+      return {BP_INTERNAL, "device '" + device_.name() + "': its plugin returned " + self.wrong};
     for (const uint32_t node : self.forbidden)
       if (self.nodes[node].usable()) self.forbid(node);
     return error.status(code, "device '" + device_.name() + "': coverage query failed");

@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/container.h"
 
+#include <unordered_map>
+
 #include "backplane/graph.hpp"
 #include "backplane/sdk/fence.hpp"
+#include "runtime/memory.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 
 namespace {
 
 void check(bp_status_t status, const char* what) {
+  if (status == BP_RESOURCE_EXHAUSTED)
+    throw sdk::Error(status,
+                     std::string("the host has no memory for the copy of a container, or nests no deeper: ") + what);
   if (status != BP_OK) throw sdk::Error(status, std::string("the host's container: ") + what);
 }
 
@@ -43,9 +50,39 @@ Value read_tensor(const bp_tensor_t& tensor, const bp_type_t& type) {
   return Value::of(result);
 }
 
-void write(const bp_container_api_t& api, const Value& value, bp_container_t* container) {
+// The memory that the host's copies of containers take. Values share elements, the host copies them for each value, so
+// that it may need far more memory than the values do.
+class CopySize {
+ public:
+  // Returns a number of bytes, INT64_MAX if it is greater.
+  int64_t of(const Value& container) {
+    const Elements* const elements = container.elements.get();
+    if (const auto known = known_.find(elements); known != known_.end()) return known->second;
+    int64_t bytes = 0;
+    const auto add = [&](int64_t more) {
+      if (__builtin_add_overflow(bytes, more, &bytes)) bytes = INT64_MAX;
+    };
+    for (const Value& element : elements->values) {
+      pace_.spend(16);
+      add(kElement);
+      add(element.kind == BP_KIND_TENSOR ? bytes_of(element.tensor) : of(element));
+    }
+    for (const std::string& key : elements->keys) add(std::ssize(key));
+    known_.emplace(elements, bytes);
+    return bytes;
+  }
+
+ private:
+  static constexpr int64_t kElement = 128;  // an element in addition to its key and data, approximately
+
+  std::unordered_map<const Elements*, int64_t> known_;
+  Pace pace_;
+};
+
+void write(const bp_container_api_t& api, const Value& value, bp_container_t* container, Pace& pace) {
   for (size_t i = 0; i < value.elements->values.size(); ++i) {
     const Value& element = value.elements->values[i];
+    pace.spend(256 + (element.kind == BP_KIND_TENSOR ? bytes_of(element.tensor) / 16 : 0));
     bp_bytes_t key{};
     if (value.kind == BP_KIND_MAP) key = {value.elements->keys[i].data(), value.elements->keys[i].size()};
     if (element.kind == BP_KIND_TENSOR) {
@@ -61,7 +98,7 @@ void write(const bp_container_api_t& api, const Value& value, bp_container_t* co
     } else {
       bp_container_t* child = nullptr;
       check(api.append_child(container, key, &child), "a container was not accepted");
-      write(api, element, child);
+      write(api, element, child, pace);
     }
   }
 }
@@ -102,7 +139,9 @@ Value read_container(const bp_container_api_t& api, const bp_graph_t& graph, con
 
 void write_container(const bp_container_api_t& api, const Value& value, bp_container_t* container) {
   api.clear(container);
-  write(api, value, container);
+  require_memory(CopySize().of(value), 1);
+  Pace pace;
+  write(api, value, container, pace);
 }
 
 }  // namespace backplane::cpu

@@ -5,19 +5,15 @@
 
 #include "base/abi.h"
 #include "base/callback.h"
+#include "base/coverage_limits.h"
 #include "discover/call.h"
 #include "isolate/serve/server.h"
 
 namespace backplane::isolate {
 namespace {
 
-constexpr uint64_t kMostText = 1000;          // bytes of a detail or a name
-constexpr uint32_t kMostRanges = 4096;        // in one verdict
-constexpr uint32_t kMostNodes = 10'000'000;   // in one group
-constexpr uint64_t kMostAnswers = 64u << 20;  // bytes of all verdicts and groups
-
 std::string_view cut(bp_text_t text) {
-  return text.data ? std::string_view(text.data, std::min(text.size, kMostText)) : std::string_view();
+  return text.data ? std::string_view(text.data, std::min(text.size, kMaxAnswerTextBytes)) : std::string_view();
 }
 
 // Reads the graph, which is the last part of the message.
@@ -56,7 +52,7 @@ Status Server::coverage(Lane& lane, Message& request, Writer& out) const {
     uint64_t verdict_count = 0, group_count = 0;
     std::string wrong;  // describes an impossible count that the plugin passed; empty: none
     CallbackGuard callbacks;
-    bool full() const { return verdicts.bytes().size() + groups.bytes().size() > kMostAnswers; }
+    bool full() const { return verdicts.bytes().size() + groups.bytes().size() > kMaxAnswerBytes; }
   } collected;
   bp_coverage_sink_t sink{};
   sink.size = sizeof sink;
@@ -64,11 +60,11 @@ Status Server::coverage(Lane& lane, Message& request, Writer& out) const {
   sink.verdicts = [](void* self, const bp_verdict_t* verdicts, uint32_t count, uint32_t stride) {
     Collected& to = *static_cast<Collected*>(self);
     to.callbacks.run([&] {
-      for (uint32_t i = 0; i < count && !to.full(); ++i) {
+      for (uint32_t i = 0; verdicts && i < count && !to.full(); ++i) {
         const bp_verdict_t verdict = abi::element(verdicts, i, stride);
-        if (verdict.ranges && verdict.range_count > kMostRanges) {
+        if (verdict.ranges && verdict.range_count > kMaxVerdictRanges) {
           to.wrong = std::to_string(verdict.range_count) + " ranges for a node; at most " +
-                     std::to_string(kMostRanges) + " are accepted";
+                     std::to_string(kMaxVerdictRanges) + " are accepted";
           return;
         }
         to.verdicts.put(verdict.node).put(verdict.answer).put(verdict.reason).put(verdict.compute_types);
@@ -81,11 +77,11 @@ Status Server::coverage(Lane& lane, Message& request, Writer& out) const {
   sink.groups = [](void* self, const bp_group_t* groups, uint32_t count, uint32_t stride) {
     Collected& to = *static_cast<Collected*>(self);
     to.callbacks.run([&] {
-      for (uint32_t i = 0; i < count && !to.full(); ++i) {
+      for (uint32_t i = 0; groups && i < count && !to.full(); ++i) {
         const bp_group_t group = abi::element(groups, i, stride);
-        if (group.nodes && group.node_count > kMostNodes) {
+        if (group.nodes && group.node_count > kMaxGroupNodes) {
           to.wrong = "a group of " + std::to_string(group.node_count) + " nodes; at most " +
-                     std::to_string(kMostNodes) + " are accepted";
+                     std::to_string(kMaxGroupNodes) + " are accepted";
           return;
         }
         to.groups.array(group.nodes, group.nodes ? group.node_count : 0).put(group.flags).put(group.seconds);
@@ -136,7 +132,7 @@ Status Server::review(Lane& lane, Message& request, Writer& out) const {
   review.split_self = &parts;
   review.split = [](void* self, const uint32_t* nodes, uint32_t count) {
     Parts& to = *static_cast<Parts*>(self);
-    if (to.nodes.bytes().size() > kMostAnswers || (count && !nodes)) return;
+    if (to.nodes.bytes().size() > kMaxAnswerBytes || (count && !nodes)) return;
     to.callbacks.run([&] {
       to.nodes.array(nodes, count);
       ++to.count;
@@ -182,7 +178,7 @@ Status Server::infer(Lane& lane, Message& request, Writer& out) const {
   sink.self = &outputs;
   sink.output = [](void* self, uint32_t slot, bp_dtype_t dtype, int32_t rank, const bp_dim_t* dims) {
     Outputs& to = *static_cast<Outputs*>(self);
-    if (rank > BP_MAX_RANK || (rank > 0 && !dims) || to.written.bytes().size() > kMostAnswers) return;
+    if (rank > BP_MAX_RANK || (rank > 0 && !dims) || to.written.bytes().size() > kMaxAnswerBytes) return;
     to.callbacks.run([&] {
       to.written.put(slot).put(dtype).put(rank).array(dims, rank > 0 ? static_cast<uint64_t>(rank) : 0);
       ++to.count;

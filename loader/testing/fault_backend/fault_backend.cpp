@@ -192,6 +192,17 @@ bp_status_t query(bp_device_t* handle, const bp_coverage_query_t* asked, const b
     verdict.ranges = reinterpret_cast<const bp_range_t*>(&verdict);
     sink->verdicts(sink->self, &verdict, 1, sizeof verdict);
   }
+  if (is("flood_in_coverage")) {
+    const uint32_t node = 0;
+    bp_group_t group{};
+    group.nodes = &node;
+    group.node_count = 1;
+    for (int i = 0; i < 2'000'000; ++i) sink->groups(sink->self, &group, 1, sizeof group);
+  }
+  if (is("null_in_coverage")) {
+    sink->verdicts(sink->self, nullptr, 1000, sizeof(bp_verdict_t));
+    sink->groups(sink->self, nullptr, 1000, sizeof(bp_group_t));
+  }
   return fake->coverage->query(handle, asked, sink, error);
 }
 

@@ -164,6 +164,32 @@ def messages():
     yield "dims", simple([relu()], inputs=[field(1, "x") + field(2, field(1, number(1, 1) + field(2, field(1, b"") * empty)))]), {"commands": INFO}
 
 
+@family("memory.containers")
+def containers():
+    """Values of a few bytes that share elements: the copy that becomes the result has each of them many times."""
+    bounded = ("run", "--device", "cpu", "--set", "cpu.max_bytes=200000000")
+    fails = {"commands": (bounded,), "fails": True}
+    for depth, width in ((3, 100), (8, 10), (20, 10), (29, 20)):
+        nodes = [node("SequenceConstruct", ["x"] * width, ["s0"])]
+        for i in range(depth):  # s[i + 1] is a sequence with s[i] for each element of s0
+            body = graph([node("Identity", [f"s{i}"], ["r"])], [value("e")], [value("r")])
+            nodes.append(node("SequenceMap", ["s0"], [f"s{i + 1}"], body=of_graph(body)))
+        yield f"nested_{depth}_{width}", simple(nodes, outputs=[value(f"s{depth}")]), fails
+    large = node("ConstantOfShape", ["four_million"], ["large"])
+    sizes = [int64s("four_million", [4000000]), int64s("rounds", [400], []), int64s("zero", [0], [])]
+    sequence = field(1, "s") + field(2, field(4, field(1, tensor_type(FLOAT))))
+    inputs = [value("i", INT64, []), value("c", BOOL, []), sequence]
+    grown = [node("Identity", ["c"], ["d"]), node("SequenceAt", ["s", "zero"], ["e"]), node("SequenceInsert", ["s", "e"], ["t"])]
+    body = graph(grown, inputs, [value("d"), value("t")])
+    loop = [large, node("SequenceConstruct", ["large"], ["s0"]), node("Loop", ["rounds", "", "s0"], ["y"], body=of_graph(body))]
+    yield "loop", simple(loop, initializers=sizes), fails
+    body = graph([node("Identity", ["large"], ["r"])], [value("e")], [value("r")])
+    mapped = [large, node("SequenceConstruct", ["x"] * 400, ["s0"]), node("SequenceMap", ["s0"], ["y"], body=of_graph(body))]
+    yield "map", simple(mapped, initializers=sizes), fails
+    table = [node("Expand", ["x", "n"], ["table"]), node("ZipMap", ["table"], ["y"], domain="ai.onnx.ml", classlabels_strings=["a" * 100000] * 100)]
+    yield "labels", simple(table, inputs=[value("x", FLOAT, [1])], initializers=[int64s("n", [2000, 100])], opsets=[(17, ""), (3, "ai.onnx.ml")]), fails
+
+
 @family("memory.texts")
 def texts():
     long = "k" * 1000000

@@ -29,7 +29,9 @@ std::vector<std::string> int_keys(const std::vector<int64_t>& numbers) {
 std::unique_ptr<Kernel> create_zip(const Node& node) {
   std::vector<std::string> keys = node.texts("classlabels_strings");
   if (keys.empty()) keys = int_keys(node.ints("classlabels_int64s"));
-  return make_value_kernel([keys](Values in, Values out) -> Failed {
+  int64_t letters = 0;  // of all keys
+  for (const std::string& key : keys) letters += std::ssize(key);
+  return make_value_kernel([keys, letters](Values in, Values out) -> Failed {
     const Tensor& x = in[0].tensor;
     auto table = ml::table_of(x.shape);
     if (!table) return ml::no_table(x.shape);
@@ -37,10 +39,10 @@ std::unique_ptr<Kernel> create_zip(const Node& node) {
       return "the rows have " + std::to_string(table->columns) + " columns, but there are " +
              std::to_string(keys.size()) + " labels";
     out[0] = Value::container(BP_KIND_SEQUENCE);
-    require_memory(product({table->rows, 1 + static_cast<int64_t>(keys.size())}), 2 * sizeof(Value));
+    require_memory(table->rows, static_cast<int64_t>(2 * sizeof(Value) * (1 + keys.size())) + letters);
     Pace pace;
     for (int64_t r = 0; r < table->rows; ++r) {
-      pace.spend(256 * static_cast<int64_t>(keys.size()));
+      pace.spend(256 * static_cast<int64_t>(keys.size()) + letters / 16);
       Value map = Value::container(BP_KIND_MAP);
       map.elements->keys = keys;
       for (size_t c = 0; c < keys.size(); ++c) {
