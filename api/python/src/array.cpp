@@ -252,7 +252,7 @@ char* copy_elements(const nb::ndarray<nb::ro>& from, const char* at, size_t axis
 std::unique_ptr<Array> dense_copy(const Environment& env, const nb::ndarray<nb::ro>& from, bp_dtype_t dtype,
                                   std::vector<int64_t> extents) {
   const auto bytes = view::dense_bytes(dtype, extents.data(), static_cast<uint32_t>(extents.size()));
-  if (!bytes) throw std::bad_alloc();
+  if (!bytes) throw Error(BP_RESOURCE_EXHAUSTED, "an array of these extents is too large for memory");
   const HostMemory memory = allocate_host(*bytes);
   {
     const UnlockedScope unlocked;
@@ -290,6 +290,10 @@ nb::object import_dlpack(const Environment& env, nb::handle value, const std::st
                              .c_str());
   check_rank(readable.ndim(), subject);
   std::vector<int64_t> extents(readable.shape_ptr(), readable.shape_ptr() + readable.ndim());
+  if (std::ranges::any_of(extents, [](int64_t extent) { return extent < 0; }))
+    throw std::invalid_argument(subject + ": an extent is negative");
+  const auto bytes = view::dense_bytes(dtype, extents.data(), static_cast<uint32_t>(extents.size()));
+  if (!bytes) throw std::invalid_argument(subject + ": its extents are too large for memory");
   const int type = readable.device_type();
   const bool on_host = type == nb::device::cpu::value;
   if (const std::string why = why_not_in_place(readable, dtype, extents); !why.empty()) {
@@ -297,11 +301,10 @@ nb::object import_dlpack(const Environment& env, nb::handle value, const std::st
       throw std::invalid_argument(subject + ": " + why + ": make a contiguous copy of it, and pass that");
     return nb::cast(dense_copy(env, readable, dtype, std::move(extents)).release(), nb::rv_policy::take_ownership);
   }
-  const uint64_t bytes = view::dense_bytes(dtype, extents.data(), static_cast<uint32_t>(extents.size())).value_or(0);
   const uint32_t flags = read_only ? BP_BUFFER_READ_ONLY : 0;
   if (on_host) {
     void* data = readable.data_handle();
-    const bp_buffer_t buffer{0, 0, flags, nullptr, data, readable.byte_offset(), bytes};
+    const bp_buffer_t buffer{0, 0, flags, nullptr, data, readable.byte_offset(), *bytes};
     auto array = std::make_unique<Array>(env, dtype, std::move(extents), buffer);
     // the Array owns the reference to the producer's memory
     array->keep(nb::capsule(new nb::ndarray<nb::ro>(readable), &delete_producer),
@@ -315,7 +318,7 @@ nb::object import_dlpack(const Environment& env, nb::handle value, const std::st
   external.kind = out.external;
   external.handle = reinterpret_cast<uint64_t>(readable.data_handle());
   external.offset = readable.byte_offset();
-  external.bytes = bytes;
+  external.bytes = *bytes;
   external.flags = flags;
   auto held = std::make_unique<SharedObject>(nb::capsule(new nb::ndarray<nb::ro>(readable), &delete_producer));
   external.self = held.get();
@@ -336,7 +339,8 @@ HostMemory allocate_host(uint64_t bytes) {
   constexpr uint64_t kAlignment = 64;
   const uint64_t rounded = bytes / kAlignment * kAlignment + kAlignment;
   char* memory = static_cast<char*>(std::aligned_alloc(kAlignment, rounded));
-  if (memory == nullptr) throw std::bad_alloc();
+  if (memory == nullptr)
+    throw Error(BP_RESOURCE_EXHAUSTED, "host memory is exhausted: cannot allocate " + std::to_string(bytes) + " bytes");
   return {std::shared_ptr<char>(memory, std::free), bytes};
 }
 

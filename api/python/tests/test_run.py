@@ -278,6 +278,14 @@ def test_dlpack_of_read_only_memory_is_read_only(env: backplane.Environment) -> 
         compiled(env).bind({"x": X}, {"y": array})
 
 
+@pytest.mark.parametrize(
+    ("extents", "why"), [((-1,), "negative"), ((2, -3, 0), "negative"), ((1 << 40, 1 << 40), "too large"), ((1 << 62,), "too large")]
+)
+def test_impossible_extents_are_refused(extents: tuple[int, ...], why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        backplane.from_dlpack(foreign.capsule(*extents))
+
+
 def test_arrays_have_at_most_as_many_dimensions_as_tensors(env: backplane.Environment) -> None:
     shape = (1,) * 40
     with pytest.raises(ValueError, match="40 dimensions"):
