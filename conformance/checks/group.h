@@ -25,7 +25,6 @@ class Bench {
   const std::filesystem::path& plugin() const { return plugin_; }
   uint32_t device_index() const { return device_index_; }
   uint64_t seed() const { return seed_; }
-  void set_seed(uint64_t seed) { seed_ = seed; }
   // Both library() and device() throw Breach if the plugin breaks the contract.
   const Library& library();
   Host& host() { return host_; }

@@ -69,7 +69,6 @@ class Device {
 
   Backend& backend() const { return *backend_; }
   uint32_t index() const { return info_.index; }  // among all devices of the environment
-  uint32_t plugin_index() const { return plugin_index_; }
   uint64_t id() const { return info_.id; }
   const std::string& name() const { return name_; }  // "cpu", "opencl:1"
   bool is_named(std::string_view name) const;        // "cpu" is also "cpu:0"

@@ -56,7 +56,6 @@ TEST(Environment, DevicesAreNumberedAndNamed) {
   EXPECT_EQ(*(*env)->find("fake:2"), (*env)->devices()[2].get());
   EXPECT_EQ(*(*env)->device(2), (*env)->devices()[1].get());
   EXPECT_EQ((*env)->devices()[2]->info().index, 3u);
-  EXPECT_EQ((*env)->devices()[2]->plugin_index(), 2u);
   EXPECT_EQ(abi::view((*env)->devices()[2]->info().vendor), "Backplane tests");
   ASSERT_TRUE((*env)->devices()[0]->open().ok());
   EXPECT_EQ((*env)->devices()[0]->newest().opsets.at(""), 1000u);

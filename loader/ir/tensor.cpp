@@ -85,16 +85,6 @@ bool strings_fit(const Weight& weight) {
   return static_cast<uint64_t>(offset_at(weight, *count)) == weight.bytes - head;
 }
 
-std::vector<std::string_view> unpack_strings(const Weight& weight) {
-  const uint64_t count = element_count(weight.dims).value_or(0);
-  std::vector<std::string_view> strings(count);
-  const char* text = static_cast<const char*>(weight.data) + (count + 1) * sizeof(int64_t);
-  for (uint64_t i = 0; i < count; ++i) {
-    strings[i] = {text + offset_at(weight, i), static_cast<size_t>(offset_at(weight, i + 1) - offset_at(weight, i))};
-  }
-  return strings;
-}
-
 std::optional<std::vector<int64_t>> integers(const Weight& weight) {
   if (weight.dtype == BP_DTYPE_INT64) return read<int64_t, int64_t>(weight);
   if (weight.dtype == BP_DTYPE_INT32) return read<int32_t, int64_t>(weight);

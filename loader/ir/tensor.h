@@ -19,7 +19,6 @@ std::optional<uint64_t> element_count(std::span<const int64_t> dims);
 std::optional<uint64_t> tensor_bytes(bp_dtype_t dtype, std::span<const int64_t> dims);
 // Packs strings into the ABI's layout: n+1 int64 offsets, then the bytes.
 std::vector<char> pack_strings(std::span<const std::string_view> strings);
-std::vector<std::string_view> unpack_strings(const Weight& weight);
 // Whether a string tensor's offsets start at 0, never descend and end at the size of its bytes. Checks tensors from
 // outside the loader.
 bool strings_fit(const Weight& weight);

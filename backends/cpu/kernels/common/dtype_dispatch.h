@@ -18,8 +18,6 @@ struct TypeTag {
 };
 
 using Floats = TypeList<float, double, Half, BFloat16>;
-using SignedIntegers = TypeList<int8_t, int16_t, int32_t, int64_t>;
-using UnsignedIntegers = TypeList<uint8_t, uint16_t, uint32_t, uint64_t>;
 using Integers = TypeList<int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t>;
 using SignedNumbers = TypeList<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t>;
 using Numbers =
@@ -65,9 +63,6 @@ inline constexpr bool kIsFloating = std::is_floating_point_v<T> || kIsSmallFloat
 // The type in which single elements are computed.
 template <class T>
 using compute_t = std::conditional_t<kIsSmallFloat<T>, float, std::conditional_t<std::is_same_v<T, Bool>, bool, T>>;
-// The type in which many elements are summed.
-template <class T>
-using sum_t = std::conditional_t<kIsFloating<T>, double, std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>;
 
 template <class... Ts>
 constexpr bp_dtype_set_t set_of(TypeList<Ts...>) {

@@ -24,7 +24,6 @@ class GateProduct {
   // The weights are [directions, inputs, 4 · units] and must be known. Each product has at most `rows` rows.
   GateProduct(const PlanContext& context, int64_t rows, const Tensor& weights, PackedWeights& packed);
 
-  int64_t padded_units() const { return padded_; }
   int64_t scratch_bytes() const { return gemm_ ? gemm_->scratch_bytes() : 0; }
   // Computes the sums [row][gate][padded unit] of blocks of units [first, last) on the calling thread. Call `prepare`
   // first, with the same rows and scratch memory. `sums` must have room for the constructor's number of rows: outside
