@@ -13,17 +13,13 @@
 #include "discover/call.h"
 #include "discover/negotiate.h"
 #include "discover/process_state.h"
+#include "isolate/device_limits.h"
 #include "isolate/library.h"
 
 namespace backplane {
 namespace {
 
-// Limits for what a plugin reports about its devices; texts and strides in bytes. No plugin needs more. A larger value
-// is assumed to be uninitialized.
-constexpr uint32_t kMaxDevices = 256;
-constexpr uint64_t kMaxText = 4096;
-constexpr uint32_t kMaxElements = 1000;
-constexpr uint32_t kMaxStride = 4096;
+constexpr uint32_t kMaxStride = 4096;  // bytes
 
 using Create = decltype(bp_plugin_t::create);
 
@@ -48,20 +44,20 @@ std::string wrong_size(const bp_device_info_t& info) {
                                                             {"arch", &info.arch},
                                                             {"pci", &info.pci}};
   for (const auto& [name, text] : texts)
-    if (text->size > kMaxText)
-      return fmt::format("its {} has {} bytes; at most {} are accepted", name, text->size, kMaxText);
-  if (info.peer_count > kMaxElements)
-    return fmt::format("it has {} peers; at most {} are accepted", info.peer_count, kMaxElements);
-  if (info.property_count > kMaxElements)
-    return fmt::format("it has {} properties; at most {} are accepted", info.property_count, kMaxElements);
+    if (text->size > kMaxDeviceText)
+      return fmt::format("its {} has {} bytes; at most {} are accepted", name, text->size, kMaxDeviceText);
+  if (info.peer_count > kMaxDeviceElements)
+    return fmt::format("it has {} peers; at most {} are accepted", info.peer_count, kMaxDeviceElements);
+  if (info.property_count > kMaxDeviceElements)
+    return fmt::format("it has {} properties; at most {} are accepted", info.property_count, kMaxDeviceElements);
   if (info.property_count > 0 && info.properties &&
       (info.property_stride < BP_SIZE_1_0(bp_option_t) || info.property_stride > kMaxStride))
     return fmt::format("its property_stride is {}: set it to sizeof(bp_option_t)", info.property_stride);
   for (uint32_t i = 0; info.properties && i < info.property_count; ++i) {
     const bp_option_t property = abi::element(info.properties, i, info.property_stride);
-    if (property.name.size > kMaxText || property.value.size > kMaxText)
+    if (property.name.size > kMaxDeviceText || property.value.size > kMaxDeviceText)
       return fmt::format("its property {} has {} bytes; at most {} are accepted", i,
-                         std::max(property.name.size, property.value.size), kMaxText);
+                         std::max(property.name.size, property.value.size), kMaxDeviceText);
   }
   return {};
 }

@@ -2,6 +2,7 @@
 #include "isolate/proxy_device.h"
 
 #include "base/abi.h"
+#include "isolate/device_limits.h"
 #include "isolate/proxy_call.h"
 
 namespace backplane::isolate {
@@ -9,9 +10,6 @@ namespace {
 
 // The additional launch cost of an isolated device in ns, for placement.
 constexpr uint64_t kLaunchNs = 15'000;
-constexpr uint64_t kMostText = 4096;        // bytes of each text of a device; discovery accepts no more
-constexpr uint64_t kMostProperties = 1000;  // of a device; discovery accepts no more
-constexpr uint32_t kMostDevices = 256;
 
 ProxyBackend& backend_of(bp_backend_t* backend) {
   return *reinterpret_cast<ProxyBackend*>(backend);
@@ -55,13 +53,13 @@ Result<Description> describe_in(const ProxyBackend& backend, Process& process, u
   Description result;
   result.numbers = in.get<DeviceNumbers>();
   for (std::string* text : {&result.name, &result.vendor, &result.driver, &result.arch, &result.pci})
-    *text = in.text().substr(0, kMostText);
+    *text = in.text().substr(0, kMaxDeviceText);
   const uint64_t properties = in.count(16);
-  in.require(properties <= kMostProperties);
+  in.require(properties <= kMaxDeviceElements);
   result.properties.resize(in.ok() ? properties : 0);
   for (auto& [name, value] : result.properties) {
-    name = in.text().substr(0, kMostText);
-    value = in.text().substr(0, kMostText);
+    name = in.text().substr(0, kMaxDeviceText);
+    value = in.text().substr(0, kMaxDeviceText);
   }
   if (!in.complete()) return process.unreadable(Operation::kDeviceInfo);
   return result;
@@ -73,7 +71,7 @@ Result<uint32_t> index_in(ProxyBackend& backend, Process& process, uint32_t inde
   const std::string wanted = backend.identity_of(index);
   if (wanted.empty()) return index;  // never described
   BP_ASSIGN(const DeviceCount count, count_in(backend, process));
-  if (count.devices > kMostDevices) return process.unreadable(Operation::kCountDevices, "too many devices");
+  if (count.devices > kMaxDevices) return process.unreadable(Operation::kCountDevices, "too many devices");
   for (uint32_t i = 0; i < count.devices; ++i) {
     const uint32_t candidate = (index + i) % count.devices;  // most likely the index has not changed
     BP_ASSIGN(const Description description, describe_in(backend, process, candidate));

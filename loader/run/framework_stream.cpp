@@ -133,7 +133,6 @@ Status FrameworkSemaphore::can_reach(uint64_t value) const {
 
 Status FrameworkSemaphore::wait(uint64_t value, uint64_t deadline, const bp_cancel_t* cancel) const {
   BP_TRY(can_reach(value));
-  constexpr uint64_t kCancelSliceNs = 2'000'000;  // a driver's wait cannot be cancelled, so it is split into slices
   for (;;) {
     BP_TRY(usable(reinterpret_cast<const void*>(api().semaphore_wait), "waiting for its semaphores on the host"));
     if (cancelled(cancel)) return {BP_CANCELLED, "the run was cancelled while it waited for a native point"};

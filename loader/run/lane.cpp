@@ -20,8 +20,6 @@ const bp_sync_api_t& sync_of(const Device& device) {
 }  // namespace
 
 StreamEnd wait_for_work(const Device& device, bp_stream_t* stream, uint64_t deadline, const bp_cancel_t* cancel) {
-  // A plugin's wait does not end when the token is set, so it is split into slices.
-  constexpr uint64_t kCancelSliceNs = 2'000'000;
   constexpr int kMostTries = 16;
   Status unknown;  // a wait's BP_RESOURCE_EXHAUSTED, perhaps in place of a failure of the work
   for (int tries = 0;;) {

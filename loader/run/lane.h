@@ -17,6 +17,8 @@ namespace backplane {
 
 // The longest wait inside a plugin, in nanoseconds. The caller then checks whether the device was abandoned.
 constexpr uint64_t kWaitSliceNs = 50'000'000;
+// The same for a caller that may be cancelled, because a plugin's wait does not end when the token is set.
+constexpr uint64_t kCancelSliceNs = 2'000'000;
 
 // The result of waiting for the work of a stream.
 struct StreamEnd {

@@ -24,7 +24,7 @@ bool moves_channels(const Node& transpose, bool to_front) {
 NhwcConvCall find_nhwc_conv(FusionGraph& g, uint32_t index) {
   Call& call = g.call(index);
   const Node node = g.node(index);
-  if (call.skipped || node.op_type() != "NhwcConv" || node.domain() != "com.microsoft") return {};
+  if (call.skipped || node.op_type() != "NhwcConv" || node.domain() != kMicrosoft) return {};
   ChannelsFirst order;
   if (!set_channels_first(*call.kernel, order)) return {};  // a kernel for 16-bit floats, which wraps the one for fp32
   const uint32_t x = call.inputs[0];

@@ -29,6 +29,9 @@ inline Verdict no(uint32_t reason, std::string detail) {
 inline constexpr uint32_t kTexts = 1;
 inline constexpr uint32_t kContainers = 2;
 
+// The domain of ONNX Runtime's operators.
+inline constexpr std::string_view kMicrosoft = "com.microsoft";
+
 // Properties of operators that the runtime uses:
 
 // The result depends only on the extents of the inputs.

@@ -303,7 +303,7 @@ constexpr Update kCaches[] = {{kPastKey, 1, false}, {kPastValue, 2, false}};
 
 [[gnu::cold]] std::span<const Row> group_query_attention_rows() {
   static constexpr Row kRows[] = {
-      Row{"com.microsoft", "GroupQueryAttention", 1, supports, create}.updating(kCaches),
+      Row{kMicrosoft, "GroupQueryAttention", 1, supports, create}.updating(kCaches),
   };
   return kRows;
 }

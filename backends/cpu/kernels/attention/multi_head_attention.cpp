@@ -12,8 +12,6 @@ namespace backplane::cpu {
 
 namespace {
 
-constexpr const char* kMicrosoft = "com.microsoft";
-
 // Returns the rows of a matrix plus a bias, stored in `storage`; if `bias` is null, `rows` itself.
 const float* with_bias(const float* rows, int64_t count, int64_t width, const float* bias,
                        std::vector<float>& storage) {

@@ -96,7 +96,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
 
 [[gnu::cold]] std::span<const Row> qattention_rows() {
   static constexpr Row kRows[] = {
-      {"com.microsoft", "QAttention", 1, supports, create},
+      {kMicrosoft, "QAttention", 1, supports, create},
   };
   return kRows;
 }

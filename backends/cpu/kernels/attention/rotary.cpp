@@ -162,7 +162,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
 [[gnu::cold]] std::span<const Row> rotary_rows() {
   static constexpr Row kRows[] = {
       Row{"", "RotaryEmbedding", 23, supports, create}.in_fp32(),
-      Row{"com.microsoft", "RotaryEmbedding", 1, supports, create}.in_fp32(),
+      Row{kMicrosoft, "RotaryEmbedding", 1, supports, create}.in_fp32(),
   };
   return kRows;
 }

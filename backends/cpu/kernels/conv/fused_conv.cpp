@@ -35,7 +35,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
 
 [[gnu::cold]] std::span<const Row> fused_conv_rows() {
   static constexpr Row kRows[] = {
-      Row{"com.microsoft", "FusedConv", 1, supports, create}.in_fp32(0b010),
+      Row{kMicrosoft, "FusedConv", 1, supports, create}.in_fp32(0b010),
   };
   return kRows;
 }

@@ -239,7 +239,7 @@ bool set_channels_first(Kernel& kernel, ChannelsFirst order) {
 
 [[gnu::cold]] std::span<const Row> nhwc_conv_rows() {
   static constexpr Row kRows[] = {
-      Row{"com.microsoft", "NhwcConv", 1, supports, create}.in_fp32(0b010).costing(conv_operations<1>),
+      Row{kMicrosoft, "NhwcConv", 1, supports, create}.in_fp32(0b010).costing(conv_operations<1>),
   };
   return kRows;
 }

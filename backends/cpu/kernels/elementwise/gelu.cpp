@@ -100,7 +100,6 @@ std::unique_ptr<Kernel> create(const Node& node) {
   });
 }
 
-constexpr const char* kMicrosoft = "com.microsoft";
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> gelu_rows() {

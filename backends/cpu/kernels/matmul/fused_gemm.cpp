@@ -47,7 +47,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
 
 [[gnu::cold]] std::span<const Row> fused_gemm_rows() {
   static constexpr Row kRows[] = {
-      Row{"com.microsoft", "FusedGemm", 1, supports, create}.in_fp32(0b010).with(kMultipliesInBf16),
+      Row{kMicrosoft, "FusedGemm", 1, supports, create}.in_fp32(0b010).with(kMultipliesInBf16),
   };
   return kRows;
 }

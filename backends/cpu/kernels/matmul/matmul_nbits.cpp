@@ -179,7 +179,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
 
 [[gnu::cold]] std::span<const Row> matmul_nbits_rows() {
   static constexpr Row kRows[] = {
-      Row{"com.microsoft", "MatMulNBits", 1, supports, create}.in_fp32(0b1100),
+      Row{kMicrosoft, "MatMulNBits", 1, supports, create}.in_fp32(0b1100),
   };
   return kRows;
 }

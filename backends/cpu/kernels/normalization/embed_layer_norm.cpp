@@ -172,7 +172,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
 
 [[gnu::cold]] std::span<const Row> embed_layer_norm_rows() {
   static constexpr Row kRows[] = {
-      {"com.microsoft", "EmbedLayerNormalization", 1, supports, create},
+      {kMicrosoft, "EmbedLayerNormalization", 1, supports, create},
   };
   return kRows;
 }

@@ -107,10 +107,10 @@ std::unique_ptr<Kernel> create(const Node& node) {
 
 [[gnu::cold]] std::span<const Row> skip_layer_norm_rows() {
   static constexpr Row kRows[] = {
-      Row{"com.microsoft", "SkipLayerNormalization", 1, supports<kSkip>, create<kSkip>}.in_fp32(),
-      Row{"com.microsoft", "SkipSimplifiedLayerNormalization", 1, supports<kSkipSimplified>, create<kSkipSimplified>}
+      Row{kMicrosoft, "SkipLayerNormalization", 1, supports<kSkip>, create<kSkip>}.in_fp32(),
+      Row{kMicrosoft, "SkipSimplifiedLayerNormalization", 1, supports<kSkipSimplified>, create<kSkipSimplified>}
           .in_fp32(),
-      Row{"com.microsoft", "SimplifiedLayerNormalization", 1, supports<kSimplified>, create<kSimplified>}.in_fp32(),
+      Row{kMicrosoft, "SimplifiedLayerNormalization", 1, supports<kSimplified>, create<kSimplified>}.in_fp32(),
       Row{"", "SimplifiedLayerNormalization", 1, supports<kSimplified>, create<kSimplified>}.in_fp32(),
   };
   return kRows;

@@ -16,8 +16,6 @@ namespace backplane::cpu {
 
 namespace {
 
-constexpr const char* kMicrosoft = "com.microsoft";
-
 // ---- FusedMatMul
 
 struct Fused {

@@ -16,7 +16,6 @@ namespace {
 
 constexpr bp_dtype_set_t kBytes = just(BP_DTYPE_INT8) | just(BP_DTYPE_UINT8);
 constexpr bp_dtype_set_t kFloat = just(BP_DTYPE_FLOAT);
-constexpr const char* kMicrosoft = "com.microsoft";
 
 // Converts between the quantized values of a tensor and real numbers.
 class Scale {

@@ -37,9 +37,8 @@ enum Slot : size_t {
   kRZero
 };
 
-constexpr int64_t kGateFloats = int64_t{1} << 16;  // maximum number of gate values that are computed ahead of the steps
-constexpr double kTaskTime = 1;                    // minimum work of a task in microseconds
-constexpr int64_t kFaster = 4;                     // about how many 8-bit multiply-adds take as long as one in fp32
+constexpr double kTaskTime = 1;  // minimum work of a task in microseconds
+constexpr int64_t kFaster = 4;   // about how many 8-bit multiply-adds take as long as one in fp32
 
 CLONED void scale_gates(const int32_t* sums, const float* scales, float factor, const float* bias, float* y,
                         int64_t n) {
@@ -366,7 +365,7 @@ std::unique_ptr<Kernel> create(const Node& node) {
 
 [[gnu::cold]] std::span<const Row> dynamic_quantize_lstm_rows() {
   static constexpr Row kRows[] = {
-      Row{"com.microsoft", "DynamicQuantizeLSTM", 1, supports, create}.with(kOmitsOutput0),
+      Row{kMicrosoft, "DynamicQuantizeLSTM", 1, supports, create}.with(kOmitsOutput0),
   };
   return kRows;
 }

@@ -22,8 +22,6 @@ namespace backplane::cpu {
 
 namespace {
 
-// The maximum number of gate values that are computed ahead of the time steps, so that they stay in the cache.
-constexpr int64_t kGateFloats = int64_t{1} << 16;
 constexpr double kTaskTime = 0.256;  // minimum work of a task in microseconds
 
 CLONED void add_products(float* y, const float* a, const float* b, int64_t n) {

@@ -18,6 +18,8 @@ inline constexpr int64_t kUnitBlock = 16;
 inline int64_t unit_blocks(int64_t units) {
   return (units + kUnitBlock - 1) / kUnitBlock;
 }
+// The maximum number of gate values that are computed ahead of the time steps, so that they stay in the cache.
+inline constexpr int64_t kGateFloats = int64_t{1} << 16;
 
 // Computes y = from + weights · x for one row. `from` and `y`, which may be the same, are [gate][padded unit].
 struct GateRow {
