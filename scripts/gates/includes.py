@@ -32,6 +32,7 @@ class Table:
     def __init__(self, path: pathlib.Path) -> None:
         self.path = path
         self.rooms: dict[str, tuple[int, list[str]]] = {}  # room: the rooms that it may include
+        self.written: dict[str, list[str]] = {}  # room: those of them that the table names, without patterns
         self.files: dict[str, tuple[int, str]] = {}  # pattern of paths without extension: room
         self.roots: dict[str, tuple[int, list[str]]] = {}  # folder: where its files' includes are looked up
         self.generated: dict[tuple[str, str], tuple[int, None]] = {}  # room, header
@@ -40,6 +41,7 @@ class Table:
             if line := line.split("#")[0].strip():
                 self.read(line, number)
         for room, (line, names) in self.rooms.items():
+            self.written[room] = [name for name in names if name in self.rooms]
             self.rooms[room] = line, [other for name in names for other in self.expand(room, name, line)]
         self.check()
 
@@ -156,12 +158,16 @@ class Check:
         return next((path for path in paths if path in self.rooms), None)
 
     def check_arrows(self) -> None:
-        rooms = self.table.rooms
+        rooms, filled = self.table.rooms, set(self.rooms.values())
         for (source, target), places in sorted(self.arrows.items()):
             known = source in rooms and target in rooms  # check_table reports the others
             if known and target not in rooms[source][1] and (source, target) not in self.table.exceptions:
                 self.findings += [f"{place}: {source} may not include {target}: move the code, or include only what line "
                                   f"{rooms[source][0]} of {self.table.path} allows" for place in places]
+        for source, (line, _) in rooms.items():  # an arrow that no include uses, except of tests, for which one rule holds
+            self.findings += [f"{self.table.path}:{line}: no file of {source} includes one of {target}: delete the arrow"
+                              for target in self.table.written[source]
+                              if (source, target) not in self.arrows and source in filled and not source.endswith("/tests")]
         for (source, target), (line, count) in self.table.exceptions.items():
             places = self.arrows.get((source, target), [])
             what = f"{self.table.path}:{line}: {source} -> {target}: include lines: {len(places)} found, {count} in the table"

@@ -110,8 +110,13 @@ class IncludesTest(unittest.TestCase):
         self.check(1, "table.txt:12: api -> lib/base: include lines: 0 found, 1 in the table: delete the line")
 
     def test_cycle_in_the_rules(self) -> None:
-        self.edit("api:\n", "api: lib/view\n")
+        self.edit("lib/base: api\nlib/top: lib/base api\nlib/view: lib/top\nlib/tests: lib/* api\n! lib/base -> lib/top 2   # a comment\n",
+                  "lib/base: api lib/top\nlib/top: lib/base api\nlib/view: lib/top\nlib/tests: lib/* api\n")
         self.check(1, "table.txt: the rules have a cycle, ")
+
+    def test_arrow_that_no_include_uses(self) -> None:
+        self.edit("lib/view: lib/top\n", "lib/view: lib/top api\n")
+        self.check(1, "table.txt:9: no file of lib/view includes one of api: delete the arrow")
 
     def test_unresolved_include(self) -> None:
         self.write("lib/top/tree.cpp", '#include "top/trees.h"\n')
