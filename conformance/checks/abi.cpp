@@ -71,8 +71,8 @@ Result identity(Bench& bench) {
   const std::string stem = bench.plugin().stem().string();
   if (stem != "libbackplane_" + id)
     return failed(fmt::format("the file is named {}, not libbackplane_<id>; the id is '{}'", stem, id));
-  if (plugin.name.size == 0) return failed("the plugin has no name");
-  if (plugin.release.size == 0) return failed("the plugin has no release");
+  if (plugin.name.size == 0) return failed("its descriptor has no name: set bp_plugin_t.name");
+  if (plugin.release.size == 0) return failed("its descriptor has no release: set bp_plugin_t.release");
   return passed();
 }
 

@@ -237,7 +237,8 @@ Answer RemoteDevice::run(const GraphSpec& spec, const std::vector<RemoteRun>& ru
   misuse_ = reader.text();
   const auto finished = reader.number<uint64_t>();
   if (finished > runs.size() || (answer.ok() && finished != runs.size()))
-    throw std::runtime_error(fmt::format("a reply has outputs of {} runs of {}", finished, runs.size()));
+    throw std::runtime_error(
+        fmt::format("a reply has the outputs of {} runs; {} were requested", finished, runs.size()));
   expected.resize(finished);
   for (auto& outputs : expected) {
     for (onnx::Tensor& output : outputs) {

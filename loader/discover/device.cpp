@@ -94,7 +94,7 @@ void Device::give_up(std::string_view why) noexcept {
     try {
       why_ = why;
     } catch (const std::bad_alloc&) {
-      why_ = "hangs";  // needs no memory
+      why_ = "hangs";  // so short that std::string allocates nothing
     }
     given_up_ = true;
     opened = handle_;

@@ -16,7 +16,7 @@ class Finder {
       : graph_(graph),
         made_by_(graph.values.size(), BP_NONE),
         last_read_(graph.values.size(), BP_NONE),
-        listed_(graph.values.size(), BP_NONE),
+        read_by_(graph.values.size(), BP_NONE),
         output_of_(graph.values.size(), BP_NONE),
         is_input_(graph.values.size()) {
     for (const ValueId input : graph.inputs) is_input_[input] = true;
@@ -64,7 +64,7 @@ class Finder {
       if (output == BP_NONE) continue;
       const bool inside = made_by_[output] >= call.first && made_by_[output] < end;
       if (!inside || output_of_[output] == index) {
-        output = BP_NONE;  // written by a node outside the call, or already listed
+        output = BP_NONE;  // written by a node outside the call, or an earlier output of it
       } else {
         output_of_[output] = index;
       }
@@ -74,17 +74,17 @@ class Finder {
         const bool escapes = output != BP_NONE && last_read_[output] != BP_NONE && last_read_[output] >= end;
         if (escapes && output_of_[output] != index) return false;
       }
-      each_read(n, [&](ValueId value) { listed_[value] = index; });
+      each_read(n, [&](ValueId value) { read_by_[value] = index; });
     }
     return std::ranges::all_of(call.node.inputs, [&](ValueId input) {
-      return input == BP_NONE || listed_[input] == index || graph_.values[input].weight != BP_NONE || is_input_[input];
+      return input == BP_NONE || read_by_[input] == index || graph_.values[input].weight != BP_NONE || is_input_[input];
     });
   }
 
   Graph& graph_;
   std::vector<uint32_t> made_by_;    // by value: the node that writes it, or BP_NONE
   std::vector<uint32_t> last_read_;  // by value: the last node that reads it; kOutside for a graph output
-  std::vector<uint32_t> listed_;     // by value: the last call whose nodes read it
+  std::vector<uint32_t> read_by_;    // by value: the last call whose nodes read it
   std::vector<uint32_t> output_of_;  // by value: the last call that outputs it
   std::vector<bool> is_input_;       // by value: whether it is an input of the graph
 };

@@ -14,8 +14,9 @@ namespace backplane::cpu {
 // The bytes that the tables of one schedule may take. Computing them takes less than a second.
 inline constexpr int64_t kTableBytes = int64_t{64} << 20;
 
-// Whether a plan may build tables of `bytes` bytes. If so, deducts `bytes` from the allowance that the calling thread's
-// UseTables holds. Where no UseTables is in effect, as in a run, every call may be granted up to kTableBytes.
+// Whether a plan may build tables of `bytes` bytes. If the calling thread has a UseTables, it holds the bytes that are
+// left: `bytes` are deducted from them, or refused if they are more. Otherwise, as in a run, up to kTableBytes are
+// granted to every call.
 bool may_build_tables(int64_t bytes);
 
 // During its lifetime, the tables that the calling thread's plans build have at most kTableBytes in total.
