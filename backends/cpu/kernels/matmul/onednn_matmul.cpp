@@ -17,7 +17,6 @@ using dnnl::memory;
 
 constexpr auto kFloat = memory::data_type::f32;
 constexpr double kTaskTime = 16.384;             // minimum work of a task, in microseconds at the nominal rate
-constexpr int64_t kColumnBlock = 64;             // columns that oneDNN's kernels compute together
 constexpr int64_t kRows = 256;                   // rows of A per task; they stay in the second-level cache
 constexpr int64_t kMostWork = int64_t{1} << 30;  // maximum multiply-adds per task; runs are cancelled between tasks
 

@@ -19,12 +19,11 @@ namespace backplane::cpu {
 
 namespace {
 
-// A task of less than kTaskTime microseconds is not worth starting. Rows and columns are cut into blocks of sizes that
-// suit the kernels of oneDNN.
+// A task of less than kTaskTime microseconds is not worth starting. Rows and columns are cut into blocks of kRowBlock
+// and kColumnBlock, which suit the kernels of oneDNN.
 constexpr double kTaskTime = 2.048;
 constexpr int64_t kWatchedWork = int64_t{1} << 28;  // maximum multiply-adds per call in a run that may end early
 constexpr int64_t kRowBlock = 16;
-constexpr int64_t kColumnBlock = 64;
 
 int64_t offset(const Matrix& matrix, int64_t row, int64_t column) {
   return matrix.transposed ? column * matrix.stride + row : row * matrix.stride + column;

@@ -24,6 +24,9 @@ class SingleThreaded {
   int before_;
 };
 
+// The number of columns that oneDNN's kernels for products compute together.
+inline constexpr int64_t kColumnBlock = 64;
+
 // A matrix in memory that the caller owns. Element (i, j) is data[i * stride + j], or data[j * stride + i] if it is
 // transposed.
 struct Matrix {
