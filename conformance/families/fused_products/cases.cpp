@@ -99,6 +99,7 @@ struct Conv {
 };
 const Conv kConvs[] = {
     {"plain", {1, 3, 9, 9}, {4, 3, 3, 3}, {"Relu", {}, true}},
+    {"no_pads", {2, 3, 8, 7}, {5, 3, 3, 3}, {"Relu", {}, true}, true, false, {0, 0, 0, 0}},
     {"strides", {2, 8, 9, 8}, {16, 8, 3, 3}, {"Relu", {}, true}, true, false, {1, 0, 1, 2}, {2, 3}},
     {"pointwise", {1, 16, 6, 6}, {8, 16, 1, 1}, {"Relu", {}, true}, false, false, {0, 0, 0, 0}},
     {"sum", {1, 8, 7, 7}, {8, 8, 3, 3}, {"Relu", {}, true}, true, true},

@@ -56,6 +56,8 @@ const Pool kPools[] = {
     {"padded", {2, 4, 9, 7}, {3, 3}, {1, 1, 1, 1}, {2, 2}},
     {"padding_counts", {2, 4, 9, 7}, {3, 3}, {1, 1, 1, 1}, {2, 2}, true},
     {"overlap", {1, 17, 6, 6}, {3, 3}, {1, 0, 0, 1}, {1, 1}},
+    // Windows that do not cover the last elements, unless `ceil_mode` is set.
+    {"floor", {1, 2, 8, 6}, {3, 3}, {0, 0, 0, 0}, {2, 2}},
     {"ceil", {1, 2, 8, 8}, {3, 3}, {0, 0, 0, 0}, {2, 2}, false, true},
     {"uneven", {1, 3, 6, 9}, {2, 4}, {1, 0, 0, 2}, {1, 3}, true},
     {"same_upper", {1, 2, 7, 5}, {2, 2}, {}, {2, 2}, false, false, "SAME_UPPER"},
