@@ -33,7 +33,7 @@ Function symbol(void* handle, const char* name) {
 // If the sandbox of this process forbids reading the file, returns an error text; otherwise, an empty string. A
 // symbolic link may lead out of the folders that the sandbox allows.
 std::string denied(const std::filesystem::path& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int file = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   const int why = errno;
   if (file >= 0) close(file);
   if (file >= 0 || why != EACCES || access(path.c_str(), R_OK) != 0) return {};

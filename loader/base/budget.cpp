@@ -2,6 +2,8 @@
 #include "base/budget.h"
 
 #include <algorithm>
+#include <charconv>
+#include <iterator>
 #include <string>
 
 namespace backplane {
@@ -22,11 +24,10 @@ double seconds_of(const ImportLimits& limits, uint64_t file_bytes) {
   return limits.seconds.value_or(kLeastSeconds + kSecondsPerFileByte * static_cast<double>(file_bytes));
 }
 
-std::string trimmed(double seconds) {
-  std::string text = std::to_string(seconds);
-  text.resize(text.find_last_not_of('0') + 1);
-  if (text.back() == '.') text.pop_back();
-  return text;
+// As it was given, such as 0.5 or 1e-07, to nine digits.
+std::string number_text(double seconds) {
+  char text[32];
+  return {text, std::to_chars(text, std::end(text), seconds, std::chars_format::general, 9).ptr};
 }
 
 }  // namespace
@@ -49,7 +50,7 @@ void Budget::look(std::string_view doing) const {
   const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start_;
   if (passed.count() <= seconds_) return;
   throw Exhausted{
-      Status(BP_TIMED_OUT, std::string(doing) + " was stopped: the time limit of " + trimmed(seconds_) +
+      Status(BP_TIMED_OUT, std::string(doing) + " was stopped: the time limit of " + number_text(seconds_) +
                                " s has passed; set option loader.import_seconds to allow more, 0 for no limit")};
 }
 

@@ -6,14 +6,14 @@
 #include <cstring>
 
 #include "backplane/sizes.h"
+#include "base/status_text.h"
 
 namespace backplane {
-
 Status Status::reported(bp_status_t code, const bp_error_t* error) {
-  if (!error || error->size < BP_SIZE_1_0(bp_error_t)) return {code, std::string(status_name(code))};
+  if (!error || error->size < BP_SIZE_1_0(bp_error_t)) return {code, status_text(code)};
   const bool has_text = error->text && error->text_size;
   return Status(code, has_text ? std::string(error->text, std::min(error->text_size, error->text_capacity))
-                               : std::string(status_name(code)))
+                               : status_text(code))
       .with_node(error->node)
       .with_vendor_code(error->vendor_code)
       .with_flags(error->flags)
@@ -85,8 +85,7 @@ Status PluginError::status(bp_status_t code, std::string_view what) const {
   if (code == BP_OK) return {};
   std::string text(what);
   text += ": ";
-  text +=
-      this->text().empty() ? std::string(status_name(code)) + " (the backend sent no text)" : std::string(this->text());
+  text += this->text().empty() ? status_text(code) + " (the backend sent no text)" : std::string(this->text());
   return Status(code, std::move(text))
       .with_node(error_.node)
       .with_vendor_code(error_.vendor_code)

@@ -8,6 +8,7 @@
 
 #include "base/abi.h"
 #include "base/release.h"
+#include "base/status_text.h"
 #include "cli/printable.h"
 #include "discover/call.h"
 #include "discover/library.h"
@@ -63,7 +64,7 @@ Refusal check_agreement(const bp_plugin_t& plugin, const bp_host_offer_t& offer,
     return {BP_REFUSED_BY_PLUGIN,
             fmt::format("{} refuses this host: {} ({})", file,
                         plugin.refusal_text.size ? quoted(plugin.refusal_text) : "without a reason",
-                        status_name(plugin.refusal))};
+                        status_text(plugin.refusal))};
   if (plugin.version < std::max(offer.version_min, plugin.version_min) ||
       plugin.version > std::min(offer.version_max, plugin.version_max))
     return {BP_REFUSED_VERSION, fmt::format("{}, but it chose {}", speaks, version_text(plugin.version))};

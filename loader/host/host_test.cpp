@@ -2,11 +2,13 @@
 // The host's services, mostly through the table that backends use.
 #include "host/host.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <oneapi/tbb/global_control.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -15,6 +17,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <new>
 #include <nlohmann/json.hpp>
@@ -77,6 +80,26 @@ TEST(Logging, LevelsAreOfAllCategoriesOrOfOne) {
   EXPECT_THAT(parse_log_levels("info,discover=debug,backend=error"), ElementsAre(3, 4, 1));
   EXPECT_THAT(parse_log_levels("discover=debug,warning"), ElementsAre(2, 2, 2)) << "later ones win";
   EXPECT_THAT(parse_log_levels("loud,run=debug,=,loader=,,loader=info"), ElementsAre(3, 2, 2));
+}
+
+TEST(Logging, FileThatCannotBeUsedIsReportedOnce) {
+  std::string name = ::testing::TempDir() + "log-XXXXXX";
+  ASSERT_NE(::mkdtemp(name.data()), nullptr);
+  const std::string pipe = name + "/pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  ::setenv("BACKPLANE_LOG_FILE", pipe.c_str(), 1);
+  ::testing::internal::CaptureStderr();
+  Log(BP_LOG_ERROR, nullptr, nullptr).error("first");
+  Log(0, nullptr, nullptr).error("second");
+  ::close(reader);  // without a reader, opening a pipe to write to it would wait
+  Log(0, nullptr, nullptr).error("third");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "backplane: error: first\nbackplane: warning: BACKPLANE_LOG_FILE is \"" + pipe +
+                "\" and is ignored: it is a pipe or socket, not a file; lines go to standard error\n"
+                "backplane: error: second\nbackplane: error: third\n");
+  ::unsetenv("BACKPLANE_LOG_FILE");
+  std::filesystem::remove_all(name);
 }
 
 TEST(Logging, GoesToAFileAsLinesOrAsJson) {

@@ -3,12 +3,17 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <iterator>
+#include <system_error>
+#include <utility>
 
 #include "base/abi.h"
 #include "cli/printable.h"
@@ -32,17 +37,31 @@ std::string_view setting(const char* name) {
   return value ? value : "";
 }
 
-// Opens a log file. Returns null if `path` is empty or cannot be opened. Does not follow a link, which another user may
-// have created.
-std::shared_ptr<const int> open_file(std::string_view path) {
-  if (path.empty()) return nullptr;
+struct LogFile {
+  std::shared_ptr<const int> descriptor;  // null: there is none
+  std::string fault;                      // why it cannot be used
+};
+
+// Opens a log file. Never blocks. Does not follow a link, which another user may have created.
+LogFile open_file(const std::string& path) {
   const int file =
-      ::open(std::string(path).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
-  if (file < 0) return nullptr;
-  return {new int(file), [](const int* descriptor) {
-            ::close(*descriptor);
-            delete descriptor;
-          }};
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
+  const int error = errno;
+  struct stat seen {};
+  // A pipe that no process reads cannot be opened, and one that is read stops the framework when it is full.
+  const bool is_seen = file < 0 ? ::lstat(path.c_str(), &seen) == 0 : ::fstat(file, &seen) == 0;
+  const bool is_usable = is_seen && (S_ISREG(seen.st_mode) || S_ISCHR(seen.st_mode));
+  if (file >= 0 && is_usable)
+    return {{new int(file),
+             [](const int* descriptor) {
+               ::close(*descriptor);
+               delete descriptor;
+             }},
+            {}};
+  if (file >= 0) ::close(file);
+  if (!is_seen || is_usable) return {nullptr, "cannot be opened: " + std::generic_category().message(error)};
+  if (S_ISLNK(seen.st_mode)) return {nullptr, "is a symbolic link, which is not followed"};
+  return {nullptr, std::string("is ") + (S_ISDIR(seen.st_mode) ? "a folder" : "a pipe or socket") + ", not a file"};
 }
 
 // Quotes text for JSON. The text must not contain control characters.
@@ -90,7 +109,17 @@ Log::Log(uint32_t level, Sink sink, void* self) : sink_(sink), self_(self) {
   if (level) levels_.fill(std::min(level, BP_LOG_DEBUG));
   if (sink) return;
   json_ = setting("BACKPLANE_LOG_FORMAT") == "json";
-  file_ = open_file(setting("BACKPLANE_LOG_FILE"));
+  const std::string path(setting("BACKPLANE_LOG_FILE"));
+  if (path.empty()) return;
+  LogFile file = open_file(path);
+  file_ = std::move(file.descriptor);
+  if (file_) return;
+  // Once: a process may create any number of environments.
+  static std::atomic_flag is_reported;
+  if (enabled(BP_LOG_WARNING) && !is_reported.test_and_set())
+    write(BP_LOG_WARNING, {},
+          fmt::format("BACKPLANE_LOG_FILE is \"{}\" and is ignored: it {}; lines go to standard error", path,
+                      file.fault));
 }
 
 Log Log::about(LogCategory category) const {

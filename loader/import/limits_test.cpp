@@ -5,7 +5,10 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 
+#include <chrono>
 #include <functional>
+#include <thread>
+#include <utility>
 
 #include "base/budget.h"
 #include "import/import.h"
@@ -113,6 +116,20 @@ TEST(ImportLimits, TimeIsBounded) {
   EXPECT_THAT(text_of(result), HasSubstr("loader.import_seconds"));
   limits.seconds = 0;
   EXPECT_EQ(text_of(read(folding_model(3000), limits)), "imported");
+}
+
+TEST(ImportLimits, ErrorsNameTheTimeThatWasGiven) {
+  for (const auto& [seconds, text] :
+       {std::pair(1e-7, "limit of 1e-07 s has"), std::pair(0.0005, "limit of 0.0005 s has")}) {
+    const Budget budget({.bytes = 0, .seconds = seconds}, 0);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    try {
+      budget.look("testing");
+      FAIL();
+    } catch (const Budget::Exhausted& error) {
+      EXPECT_THAT(error.status.text(), HasSubstr(text));
+    }
+  }
 }
 
 TEST(ImportLimits, MemoryThatIsFreeAgainCanBeChargedAgain) {

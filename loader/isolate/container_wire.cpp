@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/dtype.h"
+#include "base/status_text.h"
 
 namespace backplane::isolate {
 namespace {
@@ -15,8 +16,7 @@ Status corrupt() {
 }
 
 Status check(bp_status_t code) {
-  return code == BP_OK ? Status()
-                       : Status(code, "a function of a container returned " + std::string(status_name(code)));
+  return code == BP_OK ? Status() : Status(code, "a function of a container returned " + status_text(code));
 }
 
 uint64_t bytes_of(const bp_tensor_t& tensor, const char* data) {

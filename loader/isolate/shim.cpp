@@ -61,7 +61,7 @@ void start() {
       rest.remove_prefix(std::min(end + 1, rest.size()));
     }
   for (char** entry = environ; entry && *entry; ++entry) settings.program.environment.emplace_back(*entry);
-  const isolate::Descriptor file(::open(settings.library.c_str(), O_RDONLY | O_CLOEXEC));
+  const isolate::Descriptor file(::open(settings.library.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (!file)
     return refuse(std::string(name) +
                   " cannot be opened: " + std::error_code(errno, std::generic_category()).message());
