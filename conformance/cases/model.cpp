@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <climits>
-#include <fstream>
 #include <stdexcept>
 #include <string_view>
 
+#include "cli/whole_file.h"
 #include "judge/error_propagation.h"
 #include "onnx/wire.h"
 
@@ -229,13 +229,12 @@ std::vector<ModelFile> find_models(const std::vector<std::string>& folders) {
 Model read_model(const fs::path& file) {
   std::error_code error;
   const uint64_t bytes = fs::file_size(file, error);
-  if (error) throw std::runtime_error(fmt::format("'{}' cannot be read: {}", file.string(), error.message()));
-  if (bytes > kLargestFile)
+  if (!error && bytes > kLargestFile)
     throw std::runtime_error(fmt::format("'{}' has {} MiB; cases can be cut from models of at most {} MiB",
                                          file.string(), bytes >> 20, kLargestFile >> 20));
   onnx::ModelProto proto;
-  std::ifstream stream(file, std::ios::binary);
-  if (!proto.ParseFromIstream(&stream)) throw std::runtime_error(fmt::format("'{}' is not ONNX", file.string()));
+  if (!proto.ParseFromString(cli::read_file(file, kLargestFile)))
+    throw std::runtime_error(fmt::format("'{}' is not ONNX", file.string()));
   uint32_t opset = 1;
   for (const auto& one : proto.opset_import()) {
     if (one.domain().empty() || one.domain() == "ai.onnx") opset = static_cast<uint32_t>(one.version());

@@ -58,7 +58,7 @@ std::vector<LoadedFile> LoadedFiles::hashed() const {
     if (path == own) continue;
     std::string digest;
     try {
-      digest = sha256_of_file(path);
+      digest = sha256_of_file(path, kMaxMapped);
     } catch (const std::runtime_error&) {  // the file was removed or is not readable
     }
     files.push_back({path, std::move(digest)});

@@ -4,12 +4,16 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <mutex>
 #include <set>
 #include <string>
 #include <vector>
 
 namespace backplane::conform {
+
+// The most that is hashed of a file that a plugin maps, such as its weights.
+inline constexpr uint64_t kMaxMapped = uint64_t{64} << 30;
 
 struct LoadedFile {
   std::string path, sha256;  // SHA-256 of the file when hashed() read it; empty if it could not be read

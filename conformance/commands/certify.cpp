@@ -9,6 +9,7 @@
 #include "certify/bundle.h"
 #include "certify/machine.h"
 #include "certify/rerun.h"
+#include "cli/overwrite.h"
 #include "cli/printable.h"
 #include "commands/verb.h"
 #include "journal/digest.h"
@@ -65,6 +66,12 @@ void wait_past(const std::string& time) {
   while (utc_now() <= time) std::this_thread::sleep_for(std::chrono::milliseconds(20));
 }
 
+// Throws Usage if a part of the bundle that is about to be written is a file that the command reads.
+void keep_files(const Options& options, std::initializer_list<const char*> parts) {
+  for (const char* part : parts)
+    cli::keep_inputs("certify", fs::path(options.bundle) / part, {options.key, options.manifest, options.run.plugin});
+}
+
 int commit(const Options& options) {
   check_plugin(options.run);
   const fs::path file = fs::path(options.bundle) / kCommitment;
@@ -83,7 +90,7 @@ int commit(const Options& options) {
 void check_unchanged(const Commitment& made, Commitment now) {
   for (const LoadedFile& file : made.files) {
     if (file.sha256.empty()) continue;
-    const std::string digest = sha256_of_file(file.path);
+    const std::string digest = sha256_of_file(file.path, kMaxMapped);
     if (digest != file.sha256)
       throw std::runtime_error(
           fmt::format("files: '{}', which the plugin loads, had the SHA-256 {} when it was committed, and now has {}",
@@ -114,6 +121,7 @@ int run(Options options) {
   check_plugin(options.run);
   if (const std::string fault = nonce_fault(options.nonce); !fault.empty())
     throw Usage(fmt::format("--nonce: {}; the certifier draws it, as with `openssl rand -hex 16`", fault));
+  keep_files(options, {kCases, kWaivers, kWaiverSignature, kExpected, kStatement, kVendorSignature});
   const fs::path folder = options.bundle;
   const Key key = read_key(options.key);
   const std::string commitment_text = read_file(folder / kCommitment);
@@ -157,6 +165,7 @@ int run(Options options) {
 
 // Verifies the bundle, runs a sample of its cases again, and signs the result.
 int countersign(const Options& options) {
+  keep_files(options, {kLabReport, kLabSignature});
   const fs::path folder = options.bundle;
   Parts parts = read_parts(folder);
   if (parts.count(kLabSignature) != 0)
@@ -187,6 +196,7 @@ int countersign(const Options& options) {
 
 // Signs a file of waivers as the certifier. The signature goes to FILE.sig.
 int accept_waivers(const Options& options) {
+  cli::keep_inputs("accept-waivers", options.file + ".sig", {options.file, options.key});
   const std::string text = read_file(options.file, 1 << 20);
   Exceptions().add_waivers(text, options.file);
   write_file(options.file + ".sig", sign(read_key(options.key), "certifier", {{kWaivers, sha256(text)}}));

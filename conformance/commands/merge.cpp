@@ -2,6 +2,7 @@
 // `backplane-conform merge`: merges the journals of all shards.
 #include "journal/merge.h"
 
+#include "cli/overwrite.h"
 #include "commands/verb.h"
 #include "run/plugin_run.h"
 #include "run/print_report.h"
@@ -22,6 +23,9 @@ std::function<int()> declare(cli::Command command) {
       .one_of({"L0", "L1", "L2", "L3"});
   command.add_flag("--json", options->json, "Print the summary as JSON on standard output");
   return [options] {
+    std::vector<std::string> journals;
+    for (const std::string& name : options->parts) journals.push_back(journal_file(name));
+    if (!options->out.empty()) cli::keep_inputs("--out", journal_file(options->out), journals);
     std::vector<std::pair<std::string, Record>> parts;
     for (const std::string& name : options->parts) parts.emplace_back(name, read_journal(name));
     const Record whole = merge(parts);

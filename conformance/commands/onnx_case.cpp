@@ -5,10 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <optional>
 
+#include "cli/whole_file.h"
 #include "commands/statistics.h"
 #include "onnx/exchange.h"
 #include "onnx/number.h"
@@ -26,11 +25,14 @@ using onnx::Value;
 constexpr size_t kGuard = 64;
 constexpr std::byte kPoison{0xcd};
 
-std::string read_file(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string bytes(std::istreambuf_iterator<char>(file), {});
-  if (!file) throw Malformed(fmt::format("'{}' cannot be read", path.string()));
-  return bytes;
+constexpr uint64_t kMaxData = uint64_t{2} << 30;  // the most that a message of ONNX can have
+
+std::string read_data(const fs::path& path) {
+  try {
+    return cli::read_file(path, kMaxData);
+  } catch (const cli::FileError& error) {
+    throw Malformed(error.what());
+  }
 }
 
 // The files STEM_0.pb, STEM_1.pb, … up to the first missing number.
@@ -104,7 +106,7 @@ struct Run {
   void bind_input(uint32_t number, const fs::path& file) {
     uint32_t kind = number < graph.input_count() ? graph.input(number).type().kind : BP_KIND_TENSOR;
     std::string name;
-    Value read = onnx::parse_value(read_file(file), kind, &name);
+    Value read = onnx::parse_value(read_data(file), kind, &name);
     const uint32_t named = graph.find_input(name);
     const uint32_t input = named == BP_NONE ? number : named;
     if (input >= graph.input_count()) {
@@ -145,7 +147,7 @@ std::vector<Value> read_expected(const Run& run, const std::vector<fs::path>& fi
   std::vector<Value> expected;
   for (uint32_t i = 0; i < files.size(); ++i) {
     const view::Value declared = run.graph.output(i);
-    expected.push_back(as_declared(onnx::parse_value(read_file(files[i]), declared.type().kind), declared));
+    expected.push_back(as_declared(onnx::parse_value(read_data(files[i]), declared.type().kind), declared));
   }
   return expected;
 }

@@ -5,7 +5,9 @@
 #include <memory>
 #include <optional>
 
+#include "cli/overwrite.h"
 #include "commands/verb.h"
+#include "journal/journal.h"
 #include "report/write.h"
 
 namespace backplane::conform {
@@ -20,10 +22,9 @@ int report(const Options& options) {
   const Run run = read_run(options.run);
   std::optional<RunComparison> comparison;
   if (!options.before.empty()) comparison = compare_runs(read_run(options.before), run);
-  const std::filesystem::path journal(options.run);
-  const std::filesystem::path folder = !options.out.empty()                     ? std::filesystem::path(options.out)
-                                       : std::filesystem::is_directory(journal) ? journal
-                                                                                : journal.parent_path();
+  const std::filesystem::path journal = journal_file(options.run);
+  const std::filesystem::path folder = options.out.empty() ? journal.parent_path() : std::filesystem::path(options.out);
+  for (const char* name : kReports) cli::keep_inputs("report", folder / name, {journal, journal_file(options.before)});
   write_reports(run, comparison ? &*comparison : nullptr, folder);
   if (options.json)
     fmt::print("{}", summary_json(run));

@@ -2,6 +2,8 @@
 // `backplane-conform repro CASE`: runs one case again.
 #include <fmt/format.h>
 
+#include "cases/model.h"
+#include "cli/overwrite.h"
 #include "cli/printable.h"
 #include "commands/verb.h"
 #include "minimize/case.h"
@@ -44,6 +46,8 @@ std::function<int()> declare(cli::Command command) {
     if (!options->minimise.empty()) {
       const RunOptions& run = options->run;
       check_plugin(run);
+      for (const ModelFile& model : find_models(options->case_options.models))
+        cli::keep_inputs("--minimise", std::filesystem::path(options->minimise) / "model.onnx", {model.path});
       const std::chrono::milliseconds deadline(static_cast<int64_t>(run.timeout * 1000));
       return minimize_and_report(options->name, {run.plugin, run.device, run.seeds.of_cases(), deadline},
                                  options->minimise);

@@ -7,6 +7,7 @@
 #include "certify/page.h"
 #include "certify/rerun.h"
 #include "certify/trust.h"
+#include "cli/overwrite.h"
 #include "cli/printable.h"
 #include "commands/verb.h"
 #include "journal/digest.h"
@@ -85,7 +86,19 @@ void check_asked(const Options& options, const Proof& proof, const Parts& parts,
   out.is_commitment_compared = true;
 }
 
+// The files that the command reads.
+std::vector<std::string> files_read(const Options& options) {
+  std::vector<std::string> files = {options.trust, options.vendor_key, options.lab_key, options.commitment,
+                                    options.run.plugin};
+  for (const std::string& folder : {options.bundle, options.trust}) {
+    std::error_code ignored;  // reading the folder will report it
+    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) files.push_back(entry.path());
+  }
+  return files;
+}
+
 int verify_bundle(const Options& options) {
+  cli::keep_inputs("--html", options.html, files_read(options));
   const Parts parts = read_parts(options.bundle);
   Certificate certificate{.proof = verify(parts)};
   const Proof& proof = certificate.proof;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SHA-256 in hexadecimal, and functions that read and write whole files.
+// SHA-256 in hexadecimal.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +8,22 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/whole_file.h"
+
 namespace backplane::conform {
 
 std::string sha256(std::string_view bytes);
-// The digest of a file of any size. Throws std::runtime_error if the file cannot be read.
-std::string sha256_of_file(const std::filesystem::path& file);
+// The most that is hashed: as much as the loader accepts of a library.
+inline constexpr uint64_t kMaxHashed = uint64_t{8} << 30;
+// The digest of a regular file. Throws cli::FileError if it cannot be read or has more than `most` bytes.
+std::string sha256_of_file(const std::filesystem::path& file, uint64_t most = kMaxHashed);
 // The digest of the names, sorted by bytes and each followed by a line feed. Lists of the same names have the same
 // digest.
 std::string sha256_of_list(std::vector<std::string> names);
 
-inline constexpr uint64_t kMaxFile = uint64_t{1} << 30;
-// Reads a whole file. Throws std::runtime_error if it cannot be read or has more than `most` bytes.
-std::string read_file(const std::filesystem::path& file, uint64_t most = kMaxFile);
-// Like read_file, for an untrusted file: refuses symbolic links and everything except regular files.
-std::string read_untrusted_file(const std::filesystem::path& file, uint64_t most);
-// Throws std::runtime_error if the file cannot be written.
-void write_file(const std::filesystem::path& file, std::string_view bytes);
+using cli::kMaxFile;
+using cli::read_file;
+using cli::read_untrusted_file;
+using cli::write_file;
 
 }  // namespace backplane::conform

@@ -25,8 +25,12 @@ void sort_by_name(std::vector<Result>& results) {
 
 }  // namespace
 
+fs::path journal_file(const fs::path& path) {
+  return fs::is_directory(path) ? file_in(path) : path;
+}
+
 Record read_journal(const fs::path& path) {
-  const fs::path file = fs::is_directory(path) ? file_in(path) : path;
+  const fs::path file = journal_file(path);
   return parse_journal(read_file(file), file.string());
 }
 
@@ -53,9 +57,7 @@ void write_journal(const fs::path& folder, const Record& record) {
   fs::create_directories(folder, ignored);
   std::string text = to_json_line(record.header) + '\n';
   for (const Result& result : record.results) text += to_json_line(result) + '\n';
-  const fs::path next = folder / "journal.jsonl.next";
-  write_file(next, text);
-  fs::rename(next, file_in(folder));
+  write_file(file_in(folder), text);
 }
 
 Journal::Journal(const fs::path& folder, Header header, bool resume) {

@@ -19,8 +19,10 @@ struct Record {
   uint64_t bytes = 0;           // the size of all complete lines; an interrupted write may follow them
 };
 
-// `path` is a journal, or a folder with journal.jsonl; `whose` is the name of the file for messages. Both functions
-// throw std::runtime_error, which names the file and, for a bad result, the line.
+// `path` is a journal, or a folder with journal.jsonl: returns the journal.
+std::filesystem::path journal_file(const std::filesystem::path& path);
+// `path` is as above; `whose` is the name of the file for messages. Both functions throw std::runtime_error, which
+// names the file and, for a bad result, the line.
 Record read_journal(const std::filesystem::path& path);
 Record parse_journal(const std::string& text, const std::string& whose);
 // Writes a new journal. Creates the folder, or replaces the journal in it. Throws std::runtime_error.

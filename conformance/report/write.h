@@ -21,7 +21,8 @@ std::string coverage_csv(const Run& run);
 // One self-contained page. If `comparison` is not NULL, the page also lists what changed.
 std::string html_page(const Run& run, const RunComparison* comparison);
 
-// Writes summary.json, junit.xml, coverage.csv and report.html to `folder`. Throws std::runtime_error.
+inline constexpr const char* kReports[] = {"summary.json", "junit.xml", "coverage.csv", "report.html"};
+// Writes kReports to `folder`. Throws std::runtime_error.
 void write_reports(const Run& run, const RunComparison* comparison, const std::filesystem::path& folder);
 
 }  // namespace backplane::conform

@@ -155,6 +155,7 @@ grep -q "compute 3" "$work"/cache/backplane/profile/* || complain "no measuremen
 XDG_CACHE_HOME=$work/cache right 0 "Relu.* 1.0 us$" explain "$model" --costs reported
 for file in "$work"/cache/backplane/profile/*; do head -c 300 /dev/urandom >"$file"; done
 XDG_CACHE_HOME=$work/cache right 0 "Relu.* 1.0 us$" explain "$model"
+wrong 1 "the time limit of 1e-07 s has passed" info "$model" --set loader.import_seconds=0.0000001
 wrong 1 "missing.onnx" profile "$work/missing.onnx"
 # A model with a named dimension: y = Relu(x) over float[n], which the null backend refuses.
 printf '\010\010:\064\012\014\012\001x\022\001y"\004Relu\022\000Z\020\012\001x\022\013\012\011\010\001\022\005\012\003\022\001nb\020\012\001y\022\013\012\011\010\001\022\005\012\003\022\001nB\004\012\000\020\015' >"$work/named.onnx"
@@ -208,6 +209,66 @@ perl -e 'sub f { my ($n, $b) = @_; my ($l, $v) = (length $b, ""); while ($l > 12
     my $y = "y" x 300; my $t = f(1, "\x08\x01" . f(2, f(1, "\x08\x01")));
     print "\x08\x08" . f(7, f(1, f(1, "x") . f(2, $y) . f(4, "Relu")) . f(2, "g") . f(11, f(1, "x") . f(2, $t)) . f(12, f(1, $y) . f(2, $t))) . f(8, f(1, "") . "\x10\x0d")' >"$work/long.onnx"
 right 0 "written to" run "$work/long.onnx" --input x=1xf32=1 --output "$work/long"
+
+# ---- files that are none, or have no end ----
+mkfifo "$work/pipe" "$work"/pipe.{npy,npz,pb}
+truncate -s 1T "$work"/large.{npy,npz,pb}
+patient=$program
+in_time() { timeout 20 "$patient" "$@"; }
+program=in_time
+for type in npy npz pb; do
+    wrong 1 "pipe.$type' is a pipe, not a regular file" run "$model" --input a="$work/pipe.$type"
+    wrong 1 "large.$type' has 1099511627776 bytes, more than the" run "$model" --input a="$work/large.$type"
+    wrong 1 "pipe.$type' is a pipe" run "$model" --expect y="$work/pipe.$type"
+done
+wrong 1 "results' is a folder, not a regular file\|the extension" run "$model" --input a="$work/results"
+logs_to() { # WHAT FILE: a warning that names the file, and the command works
+    BACKPLANE_LOG_FILE=$2 right 0 "null" list
+    [ "$(grep -c "warning: BACKPLANE_LOG_FILE is .* and is ignored: it $1" "$work/err")" -eq 1 ] || complain "no warning: BACKPLANE_LOG_FILE=$2"
+}
+logs_to "is a pipe or socket, not a file" "$work/pipe"
+logs_to "is a folder" "$work"
+logs_to "is a symbolic link" /proc/self/exe
+logs_to "cannot be opened: File name too long" "$(printf 'a%.0s' {1..300})"
+logs_to "cannot be opened: No such file" "$work/none/log"
+BACKPLANE_LOG_FILE=/dev/null right 0 "null" list
+[ ! -s "$work/err" ] || complain "a word on a log that works"
+program=$patient
+
+# ---- what is read is not overwritten ----
+# keeps FILE TEXT WORD…: wrong usage, and the file stays as it is.
+keeps() {
+    local file=$1 before
+    before=$(sha256sum "$file")
+    wrong 2 "$2" "${@:3}"
+    [ "$(sha256sum "$file")" = "$before" ] || complain "overwritten: ${*:3}"
+}
+cp "$model" "$work/own.onnx"
+ln -s own.onnx "$work/link.html"
+ln "$work/own.onnx" "$work/hard.json"
+cp "$work/right.npy" "$work/y.npy"
+overwrites="which the command reads: name another file"
+keeps "$work/own.onnx" "--out would overwrite '.*own.onnx', $overwrites" trace "$work/own.onnx" --out "$work/own.onnx"
+keeps "$work/own.onnx" "hard.json', the same file as '.*own.onnx', $overwrites" trace "$work/own.onnx" --out "$work/hard.json"
+keeps "$work/own.onnx" "--html would overwrite '.*link.html', the same" explain "$work/own.onnx" --html "$work/link.html"
+keeps "$work/right.npy" "--out would overwrite" trace "$model" --input a="$work/right.npy" --out "$work/right.npy"
+cp "$BACKPLANE_BACKEND_FILES" "$work/backend.json"
+keeps "$work/backend.json" "--html would overwrite" list --backend "$work/backend.json" --html "$work/backend.json"
+keeps "$work/y.npy" "--output would overwrite '.*y.npy'" run "$model" --input a="$work/y.npy" --output "$work"
+keeps "$work/y.npy" "--output would overwrite '.*y.npy'" run "$model" --expect y="$work/y.npy" --output "$work"
+right 0 "written to" run "$model" --output "$work/kept.npz"
+keeps "$work/kept.npz" "--output would overwrite '.*kept.npz'" run "$model" --expect "$work/kept.npz" --output "$work/kept.npz"
+
+# ---- a file that cannot be replaced keeps its content, and its permissions ----
+printf 'precious' >"$work/precious.html"
+chmod 604 "$work/precious.html"
+(trap '' XFSZ; ulimit -f 1; "$program" explain "$model" --html "$work/precious.html") >"$work/out" 2>"$work/err"
+grep -q "precious.html' cannot be written: File too large" "$work/err" || complain "no error for a file that does not fit"
+[ "$(cat "$work/precious.html")" = precious ] || complain "a file that does not fit took the place of another"
+right 0 "precious.html written" explain "$model" --html "$work/precious.html"
+[ "$(stat -c %a "$work/precious.html")" = 604 ] || complain "other permissions"
+[ -z "$(find "$work" -name '.backplane-*')" ] || complain "a file was left"
+"$program" trace "$model" --out /dev/stdout 2>/dev/null | grep -q '"traceEvents"' || complain "no timeline on standard output"
 
 # ---- values on the command line, archives, conversion ----
 both=(--input "a=2x3xf32=-1,0,1,2,3,4" --input b=2x3xf32=1)

@@ -112,6 +112,12 @@ void SessionFlags::declare(cli::Command command) {
       .one_of({"tf32", "bf16", "fp16", "fp16_accumulate", "fp8"});
 }
 
+std::vector<std::string> SessionFlags::files() const {
+  std::vector<std::string> names = environment.backends;
+  names.push_back(model);
+  return names;
+}
+
 Device find_device(const Environment& env, const std::string& name) {
   std::vector<std::string> names;
   for (Device& each : env.devices()) {

@@ -64,6 +64,8 @@ struct SessionFlags {
   // Returns the options, with devices named as `list` prints them, even if the command line uses another form. Throws
   // Usage if a device does not exist, if a pin is not PATTERN=DEVICE, or if its device is not among `devices`.
   SessionOptions options(const Environment& env) const;
+  // The files that the command reads because of these options.
+  std::vector<std::string> files() const;
 };
 
 // Prints a line on standard error about something that is not an error.

@@ -2,12 +2,11 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <set>
 
 #include "cli/progress.h"
+#include "cli/whole_file.h"
 #include "command.h"
 #include "compare.h"
 #include "inputs.h"
@@ -26,10 +25,9 @@ struct Flags {
 };
 
 onnx::ModelProto read_model(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string bytes(std::istreambuf_iterator<char>(file), {});
+  constexpr uint64_t kMaxModel = uint64_t{2} << 30;  // the most that a message of ONNX can have
   onnx::ModelProto model;
-  if (!file || !model.ParseFromString(bytes))
+  if (!model.ParseFromString(cli::read_file(path, kMaxModel)))
     throw Failure(fmt::format("'{}' cannot be read a second time: was it changed or removed meanwhile?", path));
   return model;
 }

@@ -6,9 +6,10 @@
 #include <algorithm>
 #include <map>
 
+#include "cli/overwrite.h"
+#include "cli/whole_file.h"
 #include "explain_page.h"
 #include "inputs.h"
-#include "whole_file.h"
 
 namespace backplane::tools {
 namespace {
@@ -163,6 +164,7 @@ Action declare(cli::Command command) {
       .shown_as("FILE")
       .not_empty();
   return [flags, page, dims] {
+    cli::keep_inputs("--html", *page, flags->files());
     flags->environment.compiles_verbosely = true;
     const Environment env = flags->environment.make();
     SessionOptions options = flags->options(env);
@@ -178,7 +180,7 @@ Action declare(cli::Command command) {
     }
     outcome.text = render(outcome.json);
     if (!page->empty()) {
-      write_file(*page, explain_page(flags->model, outcome.json, model.graph()));
+      cli::write_file(*page, explain_page(flags->model, outcome.json, model.graph()));
       outcome.text += fmt::format("{} written: open it in a browser\n", *page);
     }
     return outcome;

@@ -223,6 +223,15 @@ void InputFlags::declare(cli::Command command) {
   command.add_option("--seed", seed, "The seed of the random numbers for inputs without a value");
 }
 
+std::vector<std::string> InputFlags::files() const {
+  std::vector<std::string> names = {array};
+  for (const std::string& value : values) {
+    names.push_back(value);                              // FILE.npz
+    names.push_back(value.substr(value.find('=') + 1));  // NAME=FILE
+  }
+  return names;
+}
+
 void declare_dims(cli::Command command, std::vector<std::string>& dims) {
   command.add_option("--dim", dims, "The extent of a named dimension, as batch=2").one_each().shown_as("NAME=EXTENT");
 }

@@ -26,6 +26,8 @@ struct InputFlags {
   uint64_t seed = 0;
 
   void declare(cli::Command command);
+  // The files that the command reads because of these options.
+  std::vector<std::string> files() const;
 };
 
 struct Input {

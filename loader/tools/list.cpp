@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "cli/overwrite.h"
+#include "cli/whole_file.h"
 #include "command.h"
 #include "list_page.h"
-#include "whole_file.h"
 
 namespace backplane::tools {
 namespace {
@@ -64,11 +65,12 @@ Action declare(cli::Command command) {
   command.add_flag("--summary", flags->summary, "One line for each device");
   command.add_option("--html", flags->html, "Also write the list as a page").shown_as("FILE").not_empty();
   return [flags] {
+    cli::keep_inputs("--html", flags->html, flags->environment.backends);
     Outcome outcome;
     outcome.json = parse_json(flags->environment.make(true).report());
     outcome.text = flags->summary ? summary(outcome.json) : render(outcome.json);
     if (!flags->html.empty()) {
-      write_file(flags->html, list_page(outcome.json));
+      cli::write_file(flags->html, list_page(outcome.json));
       outcome.text += fmt::format("{} written\n", flags->html);
     }
     outcome.is_positive = !outcome.json["devices"].empty();

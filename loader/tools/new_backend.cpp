@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <span>
 
+#include "cli/whole_file.h"
 #include "command.h"
 #include "embedded_files.h"
-#include "whole_file.h"
 
 namespace backplane::tools {
 namespace {
@@ -109,7 +109,7 @@ Outcome new_backend(const std::string& id, const std::string& folder, bool with_
       text += readme.substr(std::min(readme.find(kSteps), readme.size()));
     }
     const fs::path path = fs::path(folder) / adapt(std::string(file.to), id);
-    write_file(path, adapt(std::move(text), id));
+    cli::write_file(path, adapt(std::move(text), id));
     outcome.json["files"].push_back(path.string());
   }
   outcome.text = fmt::format(

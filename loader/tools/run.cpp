@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "cli/overwrite.h"
 #include "command.h"
 #include "compare.h"
 #include "convert.h"
@@ -174,7 +175,20 @@ Json compare_outputs(const std::map<std::string, onnx::Value>& outputs, const st
   return entries;
 }
 
+// The files that the command reads.
+std::vector<std::string> files_read(const Flags& flags) {
+  std::vector<std::string> names = flags.session.files();
+  for (const std::string& name : flags.inputs.files()) names.push_back(name);
+  for (const std::string& expected : flags.expected) {
+    names.push_back(expected);
+    names.push_back(expected.substr(expected.find('=') + 1));
+  }
+  return names;
+}
+
 Outcome run(const Flags& flags) {
+  const std::vector<std::string> read = files_read(flags);
+  if (is_archive(flags.output)) cli::keep_inputs("--output", flags.output, read);
   const Environment env = flags.session.environment.make();
   const SessionOptions options = flags.session.options(env);
   const Model model = env.open(flags.session.model);
@@ -202,7 +216,8 @@ Outcome run(const Flags& flags) {
   }
   std::map<std::string, onnx::Value> outputs;
   NamedTensors archive;
-  std::set<std::string> used;  // names of files in the folder that this run wrote
+  std::vector<TensorFile> files;
+  std::set<std::string> used;  // names of files in the folder that this run writes
   outcome.json["outputs"] = Json::array();
   for (uint32_t i = 0; i < model.graph().output_count(); ++i) {
     const std::string name(model.graph().output(i).name());
@@ -214,12 +229,19 @@ Outcome run(const Flags& flags) {
             fmt::format("'{}' cannot contain '{}', which is not a tensor: name a folder", flags.output, name));
       described["files"] = {flags.output};
       archive.emplace_back(name, value.tensor);
-    } else if (!flags.output.empty()) {
-      described["files"] = write_value(flags.output, name, value, used);
+    }
+    const onnx::Value& kept = outputs.emplace(name, std::move(value)).first->second;
+    if (!flags.output.empty() && !is_archive(flags.output)) {
+      described["files"] = Json::array();
+      for (const TensorFile& file : files_of(flags.output, name, kept, used)) {
+        cli::keep_inputs("--output", file.path, read);
+        described["files"].push_back(file.path);
+        files.push_back(file);
+      }
     }
     outcome.json["outputs"].push_back(std::move(described));
-    outputs.emplace(name, std::move(value));
   }
+  for (const TensorFile& file : files) write_tensor(file);
   if (is_archive(flags.output)) write_arrays(flags.output, archive);
   if (!flags.expected.empty()) {
     outcome.json["expected"] = compare_outputs(outputs, flags.expected, flags.tolerance, flags.inputs.cast);

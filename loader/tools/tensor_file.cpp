@@ -6,23 +6,17 @@
 #include <algorithm>
 #include <cctype>
 
+#include "cli/whole_file.h"
 #include "command.h"
 #include "npy.h"
 #include "npz.h"
 #include "onnx/wire.h"
-#include "whole_file.h"
+#include "value_memory.h"
 
 namespace backplane::tools {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string write_tensor(const fs::path& stem, const std::string& name, const onnx::Tensor& tensor) {
-  const bool as_npy = fits_npy(tensor);
-  const std::string path = stem.string() + (as_npy ? ".npy" : ".pb");
-  write_file(path, as_npy ? write_npy(tensor) : onnx::to_message(tensor, name).SerializeAsString());
-  return path;
-}
 
 std::string file_name(const std::string& name) {
   std::string safe = name.empty() ? "_" : name;
@@ -38,7 +32,7 @@ std::string file_name(const std::string& name) {
 }  // namespace
 
 NamedTensors read_arrays(const fs::path& file) {
-  const std::string bytes = read_file(file);
+  const std::string bytes = cli::read_file(file, most_value_bytes());
   try {
     return read_npz(bytes);
   } catch (const onnx::Malformed& error) {
@@ -54,7 +48,7 @@ void write_arrays(const fs::path& file, const NamedTensors& arrays) {
     }
   }
   try {
-    write_file(file, write_npz(arrays));
+    cli::write_file(file, write_npz(arrays));
   } catch (const onnx::Malformed& error) {
     throw Failure(fmt::format("'{}': {}", file.string(), error.what()));
   }
@@ -71,7 +65,7 @@ onnx::Value read_value(const fs::path& file, uint32_t kind, const std::string& n
   const bool is_message = file.extension() == ".pb";
   if (!is_message && file.extension() != ".npy")
     throw Failure(fmt::format("'{}': the extension must be .npy, .npz or .pb", file.string()));
-  const std::string bytes = read_file(file);
+  const std::string bytes = cli::read_file(file, most_value_bytes());
   try {
     if (is_message) return onnx::parse_value(bytes, kind);
     return {BP_KIND_TENSOR, read_npy(bytes), {}, {}};
@@ -80,20 +74,25 @@ onnx::Value read_value(const fs::path& file, uint32_t kind, const std::string& n
   }
 }
 
-std::vector<std::string> write_value(const fs::path& folder, const std::string& name, const onnx::Value& value,
-                                     std::set<std::string>& used) {
+std::vector<TensorFile> files_of(const fs::path& folder, const std::string& name, const onnx::Value& value,
+                                 std::set<std::string>& used) {
   if (value.kind == BP_KIND_TENSOR) {
     const std::string wanted = file_name(name);
     std::string stem = wanted;
     for (int next = 2; !used.insert(stem).second; ++next) stem = fmt::format("{}-{}", wanted, next);
-    return {write_tensor(folder / stem, name, value.tensor)};
+    return {{(folder / stem).string() + (fits_npy(value.tensor) ? ".npy" : ".pb"), name, &value.tensor}};
   }
-  std::vector<std::string> files;
+  std::vector<TensorFile> files;
   for (size_t i = 0; i < value.elements.size(); ++i) {
-    for (std::string& file : write_value(folder, fmt::format("{}.{}", name, i), value.elements[i], used))
+    for (TensorFile& file : files_of(folder, fmt::format("{}.{}", name, i), value.elements[i], used))
       files.push_back(std::move(file));
   }
   return files;
+}
+
+void write_tensor(const TensorFile& file) {
+  cli::write_file(file.path, fits_npy(*file.tensor) ? write_npy(*file.tensor)
+                                                    : onnx::to_message(*file.tensor, file.name).SerializeAsString());
 }
 
 }  // namespace backplane::tools

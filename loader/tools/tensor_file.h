@@ -23,10 +23,18 @@ NamedTensors read_arrays(const std::filesystem::path& file);
 // Writes a .npz. Throws Failure, for example if numpy cannot represent an array.
 void write_arrays(const std::filesystem::path& file, const NamedTensors& arrays);
 
-// Writes `folder`/`name`.npy, or .pb if numpy cannot represent the value. Writes the elements of a container as
-// name.0.npy, name.1.npy, … Characters that are unsafe in file names become '_'. A name that is in `used` gets a
-// number: name-2.npy; adds the names of the files, without extensions, to `used`. Returns the paths. Throws Failure.
-std::vector<std::string> write_value(const std::filesystem::path& folder, const std::string& name,
-                                     const onnx::Value& value, std::set<std::string>& used);
+// A file to be written, of a tensor that is owned by the caller.
+struct TensorFile {
+  std::string path, name;
+  const onnx::Tensor* tensor;
+};
+
+// Names the files of a value: `folder`/`name`.npy, or .pb if numpy cannot represent the value. The elements of a
+// container are name.0.npy, name.1.npy, … Characters that are unsafe in file names become '_'. A name that is in `used`
+// gets a number: name-2.npy; adds the names of the files, without extensions, to `used`.
+std::vector<TensorFile> files_of(const std::filesystem::path& folder, const std::string& name, const onnx::Value& value,
+                                 std::set<std::string>& used);
+// Throws cli::FileError.
+void write_tensor(const TensorFile& file);
 
 }  // namespace backplane::tools

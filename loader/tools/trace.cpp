@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "cli/overwrite.h"
+#include "cli/whole_file.h"
 #include "command.h"
 #include "inputs.h"
-#include "whole_file.h"
 
 namespace backplane::tools {
 namespace {
@@ -16,6 +17,8 @@ struct Flags {
 };
 
 Outcome trace(const Flags& flags) {
+  cli::keep_inputs("--out", flags.out, flags.session.files());
+  cli::keep_inputs("--out", flags.out, flags.inputs.files());
   const Environment env = flags.session.environment.make();
   const SessionOptions options = flags.session.options(env);
   const Model model = env.open(flags.session.model);
@@ -26,7 +29,7 @@ Outcome trace(const Flags& flags) {
   for (uint32_t i = 0; i < flags.runs; ++i) bound.exec.run();
   const std::string timeline = env.stop_trace();
 
-  write_file(flags.out, timeline);
+  cli::write_file(flags.out, timeline);
   note_random(inputs, flags.inputs.seed);
   Outcome outcome;
   outcome.json = {

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/overwrite.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include "cli/usage.h"
+
+namespace backplane::cli {
+
+void keep_inputs(std::string_view option, const std::filesystem::path& output, const std::vector<std::string>& inputs) {
+  struct stat written = {}, read = {};
+  if (stat(output.c_str(), &written) != 0 || !S_ISREG(written.st_mode)) return;
+  for (const std::string& input : inputs) {
+    if (stat(input.c_str(), &read) != 0 || read.st_dev != written.st_dev || read.st_ino != written.st_ino) continue;
+    throw Usage(fmt::format("{} would overwrite '{}', which the command reads: name another file", option,
+                            input == output.string() ? input : output.string() + "', the same file as '" + input));
+  }
+}
+
+}  // namespace backplane::cli
