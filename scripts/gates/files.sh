@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # files.sh [--root DIR] [FILE…]: every file that may have a comment names the license in its first three lines, no file has a name that a shell
-# would split or expand, every option of CMake is read somewhere, no source has more than 600 lines, the runtime of the CPU backend names no
-# operator, and its kernels have at most 24 families of at most 30 files.
+# would split or expand, every option of CMake is read somewhere, no source has more than 600 lines, no file is opened in a way that can wait or
+# read without end, the runtime of the CPU backend names no operator, and its kernels have at most 24 families of at most 30 files.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 read_arguments "$@"
 mapfile -t names < <(tracked '*')
@@ -43,6 +43,29 @@ mapfile -t sources < <(printf '%s\n' "${names[@]}" | grep -E '\.(c|h|cc|cpp|hpp|
 if [[ ${#sources[@]} -gt 0 ]]; then
     while read -r name count; do finding "$name: has $count lines, more than 600: move one of the things that it defines into a file of its own"; done < <(
         printf '%s\0' "${sources[@]}" | xargs -0 awk 'FNR > 600 { lines[FILENAME] = FNR } END { for (name in lines) print name, lines[name] }')
+fi
+
+# Opening a named pipe waits, and a device or a sparse file has no end. So the programs read files through cli/whole_file.h, the loader through
+# discover/file.h, and other descriptors for reading have O_NONBLOCK. Files of the system may be read as streams: those whose names are
+# literals, and those that these sources read, as listed. Tests and samples may do as they like.
+streams='api/cpp/backplane/sdk/file_cache.hpp   a regular file that no other user can write to or replace
+backends/onnxifi/search.cpp            /etc/ld.so.conf, and what it includes
+conformance/certify/machine.cpp         /proc/cpuinfo, /etc/os-release
+conformance/sandbox/cpu_starvation.cpp  /proc/PID/task/*/schedstat
+loader/host/cgroup.cpp                  /sys/fs/cgroup
+loader/tools/command_limits.cpp         /proc/self/task/*/children'
+mapfile -t readers < <(printf '%s\n' "${names[@]}" | grep -E '\.(c|h|cpp|hpp)$' | grep -vE '^samples/|(^|/)testing(/|\.h$)|_(test|fuzz|bench)\.' || true)
+if [[ ${#readers[@]} -gt 0 ]]; then
+    found=$(printf '%s\0' "${readers[@]}" | xargs -0 grep -HnE '\b(ifstream|fstream|filebuf|fopen|freopen)\b|\bO_RD(ONLY|WR)\b' |
+        grep -vE '# *include|"/(dev/null|proc/|sys/|etc/)|O_(NONBLOCK|PATH|DIRECTORY|CREAT)\b|: *//' || true)
+    while IFS=: read -r name line _; do
+        [[ -z $name ]] || grep -q "^$name " <<<"$streams" ||
+            finding "$name:$line: opens a file in a way that can wait or read without end: use cli/whole_file.h or loader/discover/file.h"
+    done <<<"$found"
+    while read -r name _; do
+        [[ ! -f $name || ${#files[@]} -gt 0 ]] || grep -q "^$name:" <<<"$found" ||
+            finding "$name: reads no stream any more: delete it from the list in scripts/gates/files.sh"
+    done <<<"$streams"
 fi
 
 # The runtime of the CPU backend works with rows, kernels and steps of any operators. Names of operators that are also other words there: classes

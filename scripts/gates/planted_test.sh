@@ -44,6 +44,10 @@ plants files CMakeLists.txt $'# SPDX-License-Identifier: Apache-2.0\noption(BACK
     $'# SPDX-License-Identifier: Apache-2.0\noption(BACKPLANE_X "dead" ON)' "$here/files.sh" --root "$work/tree"
 plants files planted.cpp $'// SPDX-License-Identifier: Apache-2.0\n'"$(yes 'int x;' | head -n 599)" \
     $'// SPDX-License-Identifier: Apache-2.0\n'"$(yes 'int x;' | head -n 600)" "$here/files.sh" --root "$work/tree"
+plants files planted.cpp $'// SPDX-License-Identifier: Apache-2.0\nstd::ifstream maps("/proc/self/maps");' \
+    $'// SPDX-License-Identifier: Apache-2.0\nstd::ifstream file(name);' "$here/files.sh" --root "$work/tree"
+plants files planted.h $'// SPDX-License-Identifier: Apache-2.0\nint file = open(name, O_RDONLY | O_NONBLOCK);' \
+    $'// SPDX-License-Identifier: Apache-2.0\nint file = open(name, O_RDONLY);' "$here/files.sh" --root "$work/tree"
 plants spelling planted.js 'the right word' 'teh wrong word' "$here/spelling.sh" --root "$work/tree"
 plants spelling planted.md 'the right word' 'teh wrong word' "$here/spelling.sh" --root "$work/tree"
 plants backends CMakeLists.txt $'cmake_minimum_required(VERSION 3.25)\nproject(planted NONE)\nadd_custom_target(test)' \
