@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <fstream>
+
 #include "cli/usage.h"
 
 namespace backplane::cli {
@@ -16,6 +18,17 @@ void keep_inputs(std::string_view option, const std::filesystem::path& output, c
     throw Usage(fmt::format("{} would overwrite '{}', which the command reads: name another file", option,
                             input == output.string() ? input : output.string() + "', the same file as '" + input));
   }
+}
+
+std::vector<std::string> mapped_files() {
+  std::vector<std::string> files;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    const size_t path = line.find('/');  // address, permissions, offset, device and inode have none
+    if (path == std::string::npos || (!files.empty() && files.back() == line.substr(path))) continue;
+    files.push_back(line.substr(path));
+  }
+  return files;
 }
 
 }  // namespace backplane::cli

@@ -13,4 +13,7 @@ namespace backplane::cli {
 // or link. Names without a file are ignored.
 void keep_inputs(std::string_view option, const std::filesystem::path& output, const std::vector<std::string>& inputs);
 
+// The files that this process has mapped, such as the weights of models that store them in other files.
+std::vector<std::string> mapped_files();
+
 }  // namespace backplane::cli

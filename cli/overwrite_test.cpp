@@ -2,6 +2,8 @@
 #include "cli/overwrite.h"
 
 #include <gmock/gmock.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -36,6 +38,20 @@ TEST(Overwrite, AnInputIsKeptByAnyName) {
     EXPECT_THAT(error.what(), HasSubstr("--out would overwrite '" + model + "', which the command reads"));
   }
   fs::remove_all(folder);
+}
+
+TEST(Overwrite, MappedFilesAreKnown) {
+  std::string name = (fs::temp_directory_path() / "overwrite mapped.XXXXXX").string();
+  const int file = mkstemp(name.data());
+  ASSERT_EQ(write(file, "text", 4), 4);
+  void* const mapped = mmap(nullptr, 4, PROT_READ, MAP_PRIVATE, file, 0);
+  ASSERT_NE(mapped, MAP_FAILED);
+  EXPECT_THAT(mapped_files(), testing::Contains(name));
+  EXPECT_THROW(keep_inputs("--out", name, mapped_files()), Usage);
+  munmap(mapped, 4);
+  EXPECT_THAT(mapped_files(), testing::Not(testing::Contains(name)));
+  close(file);
+  fs::remove(name);
 }
 
 }  // namespace

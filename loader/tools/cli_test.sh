@@ -256,6 +256,15 @@ cp "$BACKPLANE_BACKEND_FILES" "$work/backend.json"
 keeps "$work/backend.json" "--html would overwrite" list --backend "$work/backend.json" --html "$work/backend.json"
 keeps "$work/y.npy" "--output would overwrite '.*y.npy'" run "$model" --input a="$work/y.npy" --output "$work"
 keeps "$work/y.npy" "--output would overwrite '.*y.npy'" run "$model" --expect y="$work/y.npy" --output "$work"
+# y = Add(x, w) over float[1], with w in the file weights.npz
+perl -e 'sub f { my ($n, $b) = @_; chr($n << 3 | 2) . chr(length $b) . $b } my $t = f(1, "\x08\x01" . f(2, f(1, "\x08\x01")));
+    print "\x08\x08" . f(7, f(1, f(1, "x") . f(1, "w") . f(2, "y") . f(4, "Add")) . f(2, "g")
+    . f(5, "\x08\x01\x10\x01" . f(8, "w") . f(13, f(1, "location") . f(2, "weights.npz")) . "\x70\x01")
+    . f(11, f(1, "x") . f(2, $t)) . f(12, f(1, "y") . f(2, $t))) . f(8, f(1, "") . "\x10\x0d")' >"$work/weights.onnx"
+head -c 4 /dev/zero >"$work/weights.npz"
+keeps "$work/weights.npz" "--out would overwrite '.*weights.npz'" trace "$work/weights.onnx" --out "$work/weights.npz" --input x=1xf32=1
+keeps "$work/weights.npz" "--html would overwrite '.*weights.npz'" explain "$work/weights.onnx" --html "$work/weights.npz"
+keeps "$work/weights.npz" "--output would overwrite '.*weights.npz'" run "$work/weights.onnx" --output "$work/weights.npz" --input x=1xf32=1
 right 0 "written to" run "$model" --output "$work/kept.npz"
 keeps "$work/kept.npz" "--output would overwrite '.*kept.npz'" run "$model" --expect "$work/kept.npz" --output "$work/kept.npz"
 

@@ -180,6 +180,7 @@ Action declare(cli::Command command) {
     }
     outcome.text = render(outcome.json);
     if (!page->empty()) {
+      cli::keep_inputs("--html", *page, cli::mapped_files());
       cli::write_file(*page, explain_page(flags->model, outcome.json, model.graph()));
       outcome.text += fmt::format("{} written: open it in a browser\n", *page);
     }

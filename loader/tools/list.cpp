@@ -70,6 +70,7 @@ Action declare(cli::Command command) {
     outcome.json = parse_json(flags->environment.make(true).report());
     outcome.text = flags->summary ? summary(outcome.json) : render(outcome.json);
     if (!flags->html.empty()) {
+      cli::keep_inputs("--html", flags->html, cli::mapped_files());
       cli::write_file(flags->html, list_page(outcome.json));
       outcome.text += fmt::format("{} written\n", flags->html);
     }

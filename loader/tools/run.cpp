@@ -187,11 +187,13 @@ std::vector<std::string> files_read(const Flags& flags) {
 }
 
 Outcome run(const Flags& flags) {
-  const std::vector<std::string> read = files_read(flags);
+  std::vector<std::string> read = files_read(flags);
   if (is_archive(flags.output)) cli::keep_inputs("--output", flags.output, read);
   const Environment env = flags.session.environment.make();
   const SessionOptions options = flags.session.options(env);
   const Model model = env.open(flags.session.model);
+  for (std::string& mapped : cli::mapped_files()) read.push_back(std::move(mapped));
+  if (is_archive(flags.output)) cli::keep_inputs("--output", flags.output, read);
   const std::vector<Input> inputs = make_inputs(model.graph(), flags.inputs);
   if (!flags.output.empty() && !is_archive(flags.output)) create_folder(flags.output);
 

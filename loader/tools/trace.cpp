@@ -29,6 +29,7 @@ Outcome trace(const Flags& flags) {
   for (uint32_t i = 0; i < flags.runs; ++i) bound.exec.run();
   const std::string timeline = env.stop_trace();
 
+  cli::keep_inputs("--out", flags.out, cli::mapped_files());
   cli::write_file(flags.out, timeline);
   note_random(inputs, flags.inputs.seed);
   Outcome outcome;
