@@ -35,6 +35,7 @@ class Log {
   // Returns a log with another category and the same destination.
   Log about(LogCategory category) const;
 
+  bool enabled(uint32_t level) const { return level != 0 && level <= levels_[static_cast<size_t>(category_)]; }
   // Writes one line, such as "cpu: text". `who` is the backend that logs, or empty. Unprintable characters are
   // replaced, so that a backend cannot forge lines or colors.
   void write(uint32_t level, std::string_view who, std::string_view text) const;
