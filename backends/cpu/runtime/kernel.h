@@ -77,6 +77,7 @@ inline Plan fail(std::string error, bp_status_t status = BP_TYPE_MISMATCH) {
 using MakeReorder = std::unique_ptr<Step> (*)(const Shape& shape, Format from, Format to);
 
 class Choices;
+class TableAllowance;
 
 // Everything that a plan depends on, apart from the inputs.
 struct PlanContext {
@@ -87,7 +88,9 @@ struct PlanContext {
   // The implementations that are requested by name; null: none are, and the choices are not logged.
   const Choices* choices = nullptr;
   int64_t max_bytes = INT64_MAX;  // limit for one tensor
-  bool bf16 = false;              // whether products may round their operands to bf16; sums stay in fp32
+  TableAllowance* tables =
+      nullptr;        // for the tables of all plans of a schedule (runtime/tables.h); null: for this plan
+  bool bf16 = false;  // whether products may round their operands to bf16; sums stay in fp32
 };
 
 // A node whose attributes have been read.

@@ -122,7 +122,9 @@ Planner::Planner(const PlanContext& context, std::span<const Call> calls, std::s
       known(known),
       context_(context),
       calls_(calls),
-      allowance_(allowance) {}
+      allowance_(allowance) {
+  context_.tables = &tables_;
+}
 
 void Planner::set_extents(uint32_t value, const Shape& shape) {
   if (!countable(shape)) throw_uncountable(shape);
@@ -131,7 +133,6 @@ void Planner::set_extents(uint32_t value, const Shape& shape) {
 }
 
 void Planner::walk() {
-  const UseTables tables;
   for (uint32_t i = 0; i < calls_.size(); ++i) {
     if (!calls_[i].skipped && !plan(i)) deferred.push_back(i);
   }

@@ -9,6 +9,7 @@
 #include "runtime/at_node.h"
 #include "runtime/call.h"
 #include "runtime/memory.h"
+#include "runtime/tables.h"
 
 namespace backplane::cpu {
 
@@ -70,7 +71,8 @@ class Planner {
   uint32_t in_format(uint32_t value, Format format, uint32_t call);
   bool fold(uint32_t index, const Step& step, std::span<const Tensor> inputs, std::span<Tensor> outputs);
 
-  PlanContext context_;
+  TableAllowance tables_;
+  PlanContext context_;  // with tables_
   std::span<const Call> calls_;
   FoldAllowance& allowance_;
   // By value: the same value in the other format, or BP_NONE; a copy refers to its original.

@@ -9,28 +9,29 @@
 #include <memory>
 #include <mutex>
 
+#include "runtime/kernel.h"
+
 namespace backplane::cpu {
 
 // The bytes that the tables of one schedule may take. Computing them takes less than a second.
 inline constexpr int64_t kTableBytes = int64_t{64} << 20;
 
-// Whether a plan may build tables of `bytes` bytes. If the calling thread has a UseTables, it holds the bytes that are
-// left: `bytes` are deducted from them, or refused if they are more. Otherwise, as in a run, up to kTableBytes are
-// granted to every call.
-bool may_build_tables(int64_t bytes);
-
-// During its lifetime, the tables that the calling thread's plans build have at most kTableBytes in total.
-class UseTables {
+// What is left of that.
+class TableAllowance {
  public:
-  UseTables();
-  ~UseTables();
-  UseTables(const UseTables&) = delete;
-  UseTables& operator=(const UseTables&) = delete;
+  // Takes the bytes from what is left, and returns true, if that many are left.
+  bool take(int64_t bytes) {
+    if (bytes > left_) return false;
+    left_ -= bytes;
+    return true;
+  }
 
  private:
   int64_t left_ = kTableBytes;
-  int64_t* before_;
 };
+
+// Whether a plan may build tables of `bytes` bytes. Takes them from the context's allowance.
+bool may_build_tables(const PlanContext& context, int64_t bytes);
 
 // An object with tables, made by the constructor or by the first run that needs it. Copies of a Lazy share the object.
 template <class T>

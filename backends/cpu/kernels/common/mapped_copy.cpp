@@ -17,7 +17,7 @@ constexpr int64_t kPart = int64_t{1} << 16;  // elements of a part of a row, who
 
 }  // namespace
 
-MappedCopy::MappedCopy(const Shape& from, std::vector<Map> maps, int64_t element_size)
+MappedCopy::MappedCopy(const PlanContext& context, const Shape& from, std::vector<Map> maps, int64_t element_size)
     : from_(from), maps_(std::move(maps)), element_size_(element_size) {
   while (!maps_.empty() && !maps_.back().position) maps_.pop_back();
   if (maps_.empty()) {  // the whole tensor is one block
@@ -34,7 +34,7 @@ MappedCopy::MappedCopy(const Shape& from, std::vector<Map> maps, int64_t element
   }
   part_ = std::max<int64_t>(1, to_[inner]);
   // Growing vectors take up to twice their size, and a run is as large as two positions.
-  if (!may_build_tables(product({positions, 4 * int64_t{sizeof(int64_t)}}))) {
+  if (!may_build_tables(context, product({positions, 4 * int64_t{sizeof(int64_t)}}))) {
     part_ = std::clamp<int64_t>(kPart / std::max<int64_t>(1, block_), 1, part_);
     return;
   }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <vector>
 
+#include "runtime/kernel.h"
 #include "runtime/shape.h"
 
 namespace backplane::cpu {
@@ -18,7 +19,7 @@ class MappedCopy {
   };
   // `maps` has one map per axis of `from`. They are tabulated if the plan may build tables of this size
   // (runtime/tables.h); otherwise each run computes them part by part.
-  MappedCopy(const Shape& from, std::vector<Map> maps, int64_t element_size);
+  MappedCopy(const PlanContext& context, const Shape& from, std::vector<Map> maps, int64_t element_size);
 
   // `fill` points to one element; null fills with zeros.
   void operator()(const void* source, void* target, const void* fill) const;

@@ -489,7 +489,7 @@ std::optional<std::string> read_axes(Tensors inputs, const Attributes& a, std::v
   return std::nullopt;
 }
 
-Plan plan_resize(Tensors inputs, const Attributes& a) {
+Plan plan_resize(const PlanContext& context, Tensors inputs, const Attributes& a) {
   for (const Tensor& input : inputs.subspan(1))
     if (input.present() && !known(input)) return deferred();
   const Shape from = inputs[0].shape;
@@ -518,18 +518,18 @@ Plan plan_resize(Tensors inputs, const Attributes& a) {
     for (const Resampled& axis : resampled)
       maps[static_cast<size_t>(axis.dimension)] = {to[axis.dimension],
                                                    [axis](int64_t i) { return axis.filtering.nearest_index(i); }};
-    return make_plan({to},
-                     [copy = MappedCopy(from, std::move(maps), bytes_of(dtype, 1)), finish](Tensors in, Tensors out) {
-                       copy(in[0].data, out[0].data, nullptr);
-                       finish(out[0]);
-                     });
+    return make_plan(
+        {to}, [copy = MappedCopy(context, from, std::move(maps), bytes_of(dtype, 1)), finish](Tensors in, Tensors out) {
+          copy(in[0].data, out[0].data, nullptr);
+          finish(out[0]);
+        });
   }
   std::vector<Pass> passes;  // innermost axis first
   Shape now = from;
   int64_t half = 0;  // elements of the largest result of a pass: the size of each of the two scratch buffers
   for (const auto& [d, filtering] : resampled) {
     Pass pass{filtering, std::nullopt, now.elements(0, d), now[d], to[d], now.elements(d + 1, now.rank())};
-    if (may_build_tables(product({to[d], filtering.count(), int64_t{sizeof(int64_t) + sizeof(float)}})))
+    if (may_build_tables(context, product({to[d], filtering.count(), int64_t{sizeof(int64_t) + sizeof(float)}})))
       pass.taps = taps_of(filtering, to[d]);
     passes.push_back(std::move(pass));
     now[d] = to[d];
@@ -565,7 +565,8 @@ Verdict supports(const Node& node) {
 }
 
 std::unique_ptr<Kernel> create(const Node& node) {
-  return make_kernel([a = Attributes(node)](Tensors inputs) { return plan_resize(inputs, a); });
+  return make_kernel(
+      [a = Attributes(node)](const PlanContext& context, Tensors inputs) { return plan_resize(context, inputs, a); });
 }
 
 }  // namespace

@@ -36,8 +36,8 @@ int64_t source_of(int64_t i, int64_t n, Mode mode) {
 
 // `before`, `after`: the number of elements added at each end of an axis; negative numbers remove elements, before
 // others are added.
-Plan plan_pad(const Tensor& data, std::span<const int64_t> before, std::span<const int64_t> after, Mode mode,
-              size_t fill_slot) {
+Plan plan_pad(const PlanContext& context, const Tensor& data, std::span<const int64_t> before,
+              std::span<const int64_t> after, Mode mode, size_t fill_slot) {
   const Shape from = data.shape;
   Shape to = from;
   for (int d = 0; d < from.rank(); ++d) {
@@ -63,7 +63,7 @@ Plan plan_pad(const Tensor& data, std::span<const int64_t> before, std::span<con
                                       return source < 0 ? source : first + source;
                                     }};
   }
-  return make_plan({to}, [copy = MappedCopy(from, std::move(maps), bytes_of(data.dtype, 1)), fill_slot](
+  return make_plan({to}, [copy = MappedCopy(context, from, std::move(maps), bytes_of(data.dtype, 1)), fill_slot](
                              Tensors in, Tensors out) { copy(in[0].data, out[0].data, at(in, fill_slot).data); });
 }
 
@@ -81,7 +81,7 @@ std::unique_ptr<Kernel> create_pad(const Node& node) {
                     : name == "edge"  ? Mode::kEdge
                     : name == "wrap"  ? Mode::kWrap
                                       : Mode::kConstant;
-  return make_kernel([mode](Tensors inputs) -> Plan {
+  return make_kernel([mode](const PlanContext& context, Tensors inputs) -> Plan {
     const Tensor axes_input = at(inputs, 3);
     if (!known(inputs[1]) || (axes_input.present() && !known(axes_input))) return deferred();
     const int rank = inputs[0].shape.rank();
@@ -103,7 +103,7 @@ std::unique_ptr<Kernel> create_pad(const Node& node) {
       before[axis] = pads[i];
       after[axis] = pads[i + axes.size()];
     }
-    return plan_pad(inputs[0], before, after, mode, 2);
+    return plan_pad(context, inputs[0], before, after, mode, 2);
   });
 }
 
@@ -112,7 +112,7 @@ Verdict supports_center(const Node& node) {
 }
 
 std::unique_ptr<Kernel> create_center(const Node& node) {
-  return make_kernel([axes_attribute = node.ints("axes")](Tensors inputs) -> Plan {
+  return make_kernel([axes_attribute = node.ints("axes")](const PlanContext& context, Tensors inputs) -> Plan {
     if (!known(inputs[1])) return deferred();
     const Shape& from = inputs[0].shape;
     const std::vector<int64_t> wanted = integers(inputs[1]);
@@ -132,7 +132,7 @@ std::unique_ptr<Kernel> create_center(const Node& node) {
       before[static_cast<size_t>(axis)] = more / 2;  // if `more` is odd, the end gets the larger part
       after[static_cast<size_t>(axis)] = more - more / 2;
     }
-    return plan_pad(inputs[0], before, after, Mode::kConstant, SIZE_MAX);
+    return plan_pad(context, inputs[0], before, after, Mode::kConstant, SIZE_MAX);
   });
 }
 

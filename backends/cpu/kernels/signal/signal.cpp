@@ -95,7 +95,7 @@ Plan plan_dft(const PlanContext& context, Tensors inputs, Dft dft, int64_t axis_
                     : dft.inverse               ? Kind::kInverse
                     : parts == 1 && length >= 2 ? Kind::kReal
                                                 : Kind::kComplex;
-  Lazy<Spectrum> spectrum = Spectrum::planned(kind, length, lines);
+  Lazy<Spectrum> spectrum = Spectrum::planned(context, kind, length, lines);
   const int64_t scratch = Spectrum::scratch_bytes(kind, length, lines, context.threads);
   return make_plan(
       {to},
@@ -193,7 +193,7 @@ std::unique_ptr<Kernel> create_stft(const Node& node) {
     if (Plan plain = make_plan({to}, [](Tensors, Tensors) {}); !plain.step || to.elements() == 0) return plain;
     const bool real = parts == 1 && length >= 2;
     const Spectrum::Kind kind = real ? Spectrum::Kind::kReal : Spectrum::Kind::kComplex;
-    Lazy<Spectrum> spectrum = Spectrum::planned(kind, length, batch * frames);
+    Lazy<Spectrum> spectrum = Spectrum::planned(context, kind, length, batch * frames);
     const int64_t scratch = Spectrum::scratch_bytes(kind, length, batch * frames, context.threads);
     return make_plan({to},
                      [=, spectrum = std::move(spectrum)](Tensors in, Tensors out, void* memory) {

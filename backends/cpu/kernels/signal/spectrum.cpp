@@ -40,12 +40,13 @@ Spectrum::Spectrum(Kind kind, int64_t length, int64_t lines)
   each(0, half, [&](int64_t i) { std::tie(turns[2 * i], turns[2 * i + 1]) = Fft::root(i, length); });
 }
 
-Lazy<Spectrum> Spectrum::planned(Kind kind, int64_t length, int64_t lines) {
+Lazy<Spectrum> Spectrum::planned(const PlanContext& context, Kind kind, int64_t length, int64_t lines) {
   const Layout layout(kind, length, lines);
   const int64_t bytes = Fft::table_bytes(layout.fft_length, layout.bins) +
                         (layout.halved ? product({length, int64_t{sizeof(double)}}) : 0);
   require_memory(bytes, 1);
-  return Lazy<Spectrum>(may_build_tables(bytes), [=] { return std::make_shared<const Spectrum>(kind, length, lines); });
+  return Lazy<Spectrum>(may_build_tables(context, bytes),
+                        [=] { return std::make_shared<const Spectrum>(kind, length, lines); });
 }
 
 }  // namespace backplane::cpu

@@ -30,7 +30,7 @@ class Spectrum {
   Spectrum(Kind kind, int64_t length, int64_t lines);
   // Makes the spectrum, unless its tables are too large for planning: then the first run makes it. Throws
   // sdk::Error if they do not fit in memory.
-  static Lazy<Spectrum> planned(Kind kind, int64_t length, int64_t lines);
+  static Lazy<Spectrum> planned(const PlanContext& context, Kind kind, int64_t length, int64_t lines);
 
   int64_t bins() const { return bins_; }  // number of stored bins per line
   // Returns the scratch memory that `run` needs.
