@@ -14,8 +14,7 @@ namespace {
 
 void check(bp_status_t status, const char* what) {
   if (status == BP_RESOURCE_EXHAUSTED)
-    throw sdk::Error(status,
-                     std::string("the host has no memory for the copy of a container, or nests no deeper: ") + what);
+    throw sdk::Error(status, std::string("the host has no memory for its copy of a container: ") + what);
   if (status != BP_OK) throw sdk::Error(status, std::string("the host's container: ") + what);
 }
 
