@@ -146,8 +146,12 @@ Status check_array(const T* array, uint32_t count, uint32_t stride, std::string_
 template <class T>
 T element(const T* array, uint32_t i, uint32_t stride) {
   T known{};
-  std::memcpy(static_cast<void*>(&known), reinterpret_cast<const char*>(array) + static_cast<size_t>(i) * stride,
-              std::min<size_t>(stride, sizeof(T)));
+  const char* from = reinterpret_cast<const char*>(array) + static_cast<size_t>(i) * stride;
+  if (stride >= sizeof(T)) {
+    std::memcpy(static_cast<void*>(&known), from, sizeof(T));  // a constant size: a few instructions, not a loop
+  } else {
+    std::memcpy(static_cast<void*>(&known), from, stride);
+  }
   return known;
 }
 

@@ -227,8 +227,12 @@ void check_array(const T* array, uint32_t count, uint32_t stride, const char* na
 template <class T>
 T element(const T* array, uint32_t i, uint32_t stride) {
   T copy{};
-  std::memcpy(static_cast<void*>(&copy), reinterpret_cast<const char*>(array) + uint64_t{i} * stride,
-              std::min<size_t>(stride, sizeof copy));
+  const char* from = reinterpret_cast<const char*>(array) + uint64_t{i} * stride;
+  if (stride >= sizeof copy) {
+    std::memcpy(static_cast<void*>(&copy), from, sizeof copy);  // a constant size: a few instructions, not a loop
+  } else {
+    std::memcpy(static_cast<void*>(&copy), from, stride);
+  }
   return copy;
 }
 
