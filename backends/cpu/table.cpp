@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "table.h"
 
-#include "kernels/conv/conv.h"
 #include "kernels/float16/compute_in_fp32.h"
-#include "kernels/matmul/gemm.h"
-#include "kernels/matmul/matmul.h"
 #include "kernels/onednn/reorder.h"
-#include "kernels/pool/pool.h"
 #include "kernels/q8/q8_conv.h"
 #include "kernels/text/text_movement.h"
 #include "operator_rows.h"
@@ -23,8 +19,7 @@ Operators::Parts all_parts() {
                          .make_reorder = make_reorder,
                          .early_passes = {fuse_quantized},
                          .late_passes = {fuse},
-                         .implementations = {conv_implementations(), matmul_implementations(), gemm_implementations(),
-                                             pool_implementations(), q8_implementations()}};
+                         .implementations = {q8_implementations()}};
   for (auto rows : kOperatorRows) {
     const std::span<const Row> family = rows();
     parts.rows.insert(parts.rows.end(), family.begin(), family.end());

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 #include <utility>
 
 namespace backplane::cpu {
@@ -28,6 +29,11 @@ bool is_16_bit_float(const bp_type_t& type) {
 }  // namespace
 
 Operators::Operators(Parts parts) : parts_(std::move(parts)) {
+  std::set<ImplementationNames (*)()> seen;
+  for (const Row& row : parts_.rows) {
+    if (row.implementations != nullptr && seen.insert(row.implementations).second)
+      parts_.implementations.push_back(row.implementations());
+  }
   for (auto row = parts_.rows.rbegin(); row != parts_.rows.rend(); ++row) by_op_type_[row->op_type].push_back(&*row);
   for (auto& [op_type, rows] : by_op_type_) std::ranges::stable_sort(rows, std::greater(), &Row::since_version);
 }

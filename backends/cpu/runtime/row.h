@@ -67,6 +67,8 @@ enum class HalfRule : uint8_t {
   kFp32Elements,
 };
 
+struct ImplementationNames;  // runtime/choices.h
+
 // Describes an operator from its since version up to the next row of the same operator. Written as
 //   Row{kDomain, kName, 1, supports, create}.in_fp32(0b010).costing(operations)
 struct Row {
@@ -83,6 +85,8 @@ struct Row {
   std::span<const Update> updates = {};
   // Returns the operations per element of the outputs; a multiply-add counts as two. Null: one operation.
   double (*operations)(const Node& node) = nullptr;
+  // Returns the list from which the kernel chooses for each call (runtime/implementations.h). Null: there is none.
+  ImplementationNames (*implementations)() = nullptr;
 
   constexpr Row in_fp32(uint32_t kept = 0) const {
     Row row = *this;
@@ -108,6 +112,11 @@ struct Row {
   constexpr Row costing(double (*count)(const Node& node)) const {
     Row row = *this;
     row.operations = count;
+    return row;
+  }
+  constexpr Row choosing(ImplementationNames (*names)()) const {
+    Row row = *this;
+    row.implementations = names;
     return row;
   }
 };

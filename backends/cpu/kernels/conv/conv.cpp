@@ -116,6 +116,9 @@ constexpr std::array kConvs = {
     Implementation<ConvProblem>{"onednn", refuse_onednn, plan_onednn},
     Implementation<ConvProblem>{"direct", nullptr, plan_direct},
 };
+ImplementationNames implementations() {
+  return names_of("conv", kConvs);
+}
 
 class Conv final : public Kernel {
  public:
@@ -188,13 +191,9 @@ bool skip_shuffle(Kernel& kernel, int64_t groups, bool through) {
   return conv != nullptr;
 }
 
-ImplementationNames conv_implementations() {
-  return names_of("conv", kConvs);
-}
-
 [[gnu::cold]] std::span<const Row> conv_rows() {
   static constexpr Row kRows[] = {
-      Row{"", "Conv", 1, supports, create_conv}.in_fp32(0b010).costing(conv_operations<1>),
+      Row{"", "Conv", 1, supports, create_conv}.in_fp32(0b010).costing(conv_operations<1>).choosing(implementations),
   };
   return kRows;
 }

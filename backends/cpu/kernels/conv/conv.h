@@ -2,7 +2,6 @@
 // Conv's kernel, for operators that extend it and for passes.
 #pragma once
 
-#include "runtime/choices.h"
 #include "runtime/kernel.h"
 #include "runtime/node.h"
 
@@ -17,7 +16,5 @@ std::unique_ptr<Kernel> create_conv(const Node& node);
 // Call this while compiling, and with `through` only after the last Kernel::append. Returns false, without effect, if
 // the kernel is not that of a Conv.
 bool skip_shuffle(Kernel& kernel, int64_t groups, bool through);
-
-ImplementationNames conv_implementations();
 
 }  // namespace backplane::cpu

@@ -160,6 +160,9 @@ constexpr std::array kGemms = {
     Implementation<GemmProblem>{"sgemm", refuse_floats, plan_floats},
     Implementation<GemmProblem>{"direct", nullptr, plan_direct},
 };
+ImplementationNames implementations() {
+  return names_of("gemm", kGemms);
+}
 
 Plan plan_gemm(const PlanContext& context, Gemm g, std::span<const PostOp> post_ops, PackedWeights& packed,
                Tensors inputs) {
@@ -224,13 +227,13 @@ std::unique_ptr<Kernel> create_gemm(const Node& node) {
   return std::make_unique<GemmKernel>(node);
 }
 
-ImplementationNames gemm_implementations() {
-  return names_of("gemm", kGemms);
-}
-
 [[gnu::cold]] std::span<const Row> gemm_rows() {
   static constexpr Row kRows[] = {
-      Row{"", "Gemm", 7, supports, create_gemm}.in_fp32(0b010).with(kMultipliesInBf16).costing(product_operations),
+      Row{"", "Gemm", 7, supports, create_gemm}
+          .in_fp32(0b010)
+          .with(kMultipliesInBf16)
+          .costing(product_operations)
+          .choosing(implementations),
   };
   return kRows;
 }

@@ -2,14 +2,11 @@
 // The kernel of Gemm, for operators that extend it.
 #pragma once
 
-#include "runtime/choices.h"
 #include "runtime/kernel.h"
 #include "runtime/node.h"
 
 namespace backplane::cpu {
 
 std::unique_ptr<Kernel> create_gemm(const Node& node);
-
-ImplementationNames gemm_implementations();
 
 }  // namespace backplane::cpu

@@ -211,6 +211,9 @@ constexpr std::array kMatMuls = {
     Implementation<MatMulProblem>{"wide", refuse_wide, plan_wide},
     Implementation<MatMulProblem>{"direct", nullptr, plan_direct},
 };
+ImplementationNames implementations() {
+  return names_of("matmul", kMatMuls);
+}
 
 Verdict supports(const Node& node) {
   if (Verdict v = accepts(node, 2, {set_of(Numbers{}), set_of(Numbers{})}); !v) return v;
@@ -248,13 +251,13 @@ std::unique_ptr<Kernel> create(const Node&) {
 
 }  // namespace
 
-ImplementationNames matmul_implementations() {
-  return names_of("matmul", kMatMuls);
-}
-
 [[gnu::cold]] std::span<const Row> matmul_rows() {
   static constexpr Row kRows[] = {
-      Row{"", "MatMul", 1, supports, create}.in_fp32(0b010).with(kMultipliesInBf16).costing(product_operations),
+      Row{"", "MatMul", 1, supports, create}
+          .in_fp32(0b010)
+          .with(kMultipliesInBf16)
+          .costing(product_operations)
+          .choosing(implementations),
   };
   return kRows;
 }

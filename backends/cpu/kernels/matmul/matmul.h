@@ -5,7 +5,6 @@
 #include <optional>
 #include <vector>
 
-#include "runtime/choices.h"
 #include "runtime/kernel.h"
 #include "runtime/parallel.h"
 #include "runtime/shape.h"
@@ -73,7 +72,5 @@ void multiply(int64_t m, int64_t n, int64_t k, const A& a, const B& b, const C& 
     }
   });
 }
-
-ImplementationNames matmul_implementations();
 
 }  // namespace backplane::cpu

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // MaxPool, AveragePool, LpPool and their global forms.
-#include "kernels/pool/pool.h"
-
 #include <array>
 #include <cmath>
 #include <limits>
@@ -207,6 +205,9 @@ constexpr std::array kPools = {
     Implementation<PoolProblem>{"dense", refuse_dense<kPool>, plan_dense<kPool>},
     Implementation<PoolProblem>{"direct", nullptr, plan_direct<kPool>},
 };
+ImplementationNames implementations() {
+  return names_of("pool", kPools<Pool::kMax>);
+}
 
 template <Pool kPool>
 std::unique_ptr<Kernel> create_with(const std::optional<WindowAttributes>& attributes, int64_t parameter,
@@ -258,18 +259,15 @@ std::unique_ptr<Kernel> create_global(const Node& node) {
 
 }  // namespace
 
-ImplementationNames pool_implementations() {
-  return names_of("pool", kPools<Pool::kMax>);
-}
-
 [[gnu::cold]] std::span<const Row> pool_rows() {
   static constexpr Row kRows[] = {
-      Row{"", "MaxPool", 1, supports<Pool::kMax>, create<Pool::kMax>}.in_fp32(),
-      Row{"", "AveragePool", 1, supports<Pool::kAverage>, create<Pool::kAverage>}.in_fp32(),
-      Row{"", "LpPool", 2, supports<Pool::kLp>, create<Pool::kLp>}.in_fp32(),
-      Row{"", "GlobalMaxPool", 1, supports<Pool::kMax>, create_global<Pool::kMax>}.in_fp32(),
-      Row{"", "GlobalAveragePool", 1, supports<Pool::kAverage>, create_global<Pool::kAverage>}.in_fp32(),
-      Row{"", "GlobalLpPool", 2, supports<Pool::kLp>, create_global<Pool::kLp>}.in_fp32(),
+      Row{"", "MaxPool", 1, supports<Pool::kMax>, create<Pool::kMax>}.in_fp32().choosing(implementations),
+      Row{"", "AveragePool", 1, supports<Pool::kAverage>, create<Pool::kAverage>}.in_fp32().choosing(implementations),
+      Row{"", "LpPool", 2, supports<Pool::kLp>, create<Pool::kLp>}.in_fp32().choosing(implementations),
+      Row{"", "GlobalMaxPool", 1, supports<Pool::kMax>, create_global<Pool::kMax>}.in_fp32().choosing(implementations),
+      Row{"", "GlobalAveragePool", 1, supports<Pool::kAverage>, create_global<Pool::kAverage>}.in_fp32().choosing(
+          implementations),
+      Row{"", "GlobalLpPool", 2, supports<Pool::kLp>, create_global<Pool::kLp>}.in_fp32().choosing(implementations),
   };
   return kRows;
 }
