@@ -114,6 +114,31 @@ std::function<void(GraphBuilder&)> q8(const Extents& weights, int64_t groups, in
   };
 }
 
+std::function<void(GraphBuilder&)> einsum(const std::string& equation, const Extents& b) {
+  return [=](GraphBuilder& g) {
+    if (!b.empty()) weight(g, "b", b);
+    g.node("Einsum", 12, b.empty() ? std::vector<std::string>{"x"} : std::vector<std::string>{"x", "b"}, {"y"},
+           BP_DTYPE_FLOAT, {{"equation", equation}});
+  };
+}
+
+void top_five(GraphBuilder& g) {
+  g.weight<int64_t>("k", BP_DTYPE_INT64, {1}, {5});
+  g.node("TopK", 11, {"x", "k"}, {"y"});
+}
+
+void layer_norm(GraphBuilder& g) {
+  weight(g, "scale", {32});
+  weight(g, "bias", {32});
+  g.node("LayerNormalization", 17, {"x", "scale", "bias"}, {"y"});
+}
+
+void lstm(GraphBuilder& g) {
+  weight(g, "w", {1, 16, 3});
+  weight(g, "r", {1, 16, 4});
+  g.node("LSTM", 22, {"x", "w", "r"}, {"y"}, BP_DTYPE_FLOAT, {{"hidden_size", int64_t{4}}});
+}
+
 // A case of a further shape.
 Case shaped(std::string shape, Case test) {
   test.shape = std::move(shape);
@@ -169,6 +194,15 @@ std::vector<Case> all_cases() {
       {"q8", "onednn", {1, 128, 8, 8}, q8({32, 128, 3, 3}, 1, 1, 1), BP_DTYPE_FLOAT, 0.101, true},
       {"q8", "integer", {1, 128, 8, 8}, q8({32, 128, 3, 3}, 1, 1, 1), BP_DTYPE_FLOAT, 0.101, true},
       {"q8", "direct", {1, 128, 8, 8}, q8({32, 128, 3, 3}, 1, 1, 1), BP_DTYPE_FLOAT, 0.101, true},
+      {"einsum", "copy", {5, 6, 7}, einsum("aij->jai", {})},
+      {"einsum", "products", {5, 6}, einsum("ij,jk->ki", {6, 7})},
+      {"einsum", "direct", {5, 6}, einsum("ij,jk->ki", {6, 7})},
+      {"topk", "rows", {4, 200}, top_five},
+      {"topk", "direct", {4, 200}, top_five},
+      {"layernorm", "rows", {6, 32}, layer_norm},
+      {"layernorm", "direct", {6, 32}, layer_norm},
+      {"recurrent", "steps", {5, 2, 3}, lstm},
+      {"recurrent", "direct", {5, 2, 3}, lstm},
   };
 }
 
@@ -370,7 +404,7 @@ TEST(Implementations, LeaveNoTileRegistersInUse) {
 
 // Fails if a list has an implementation without a case.
 TEST(Implementations, EachHasACase) {
-  for (const char* family : {"conv", "matmul", "gemm", "pool", "q8"}) {
+  for (const char* family : {"conv", "matmul", "gemm", "pool", "q8", "einsum", "topk", "layernorm", "recurrent"}) {
     const Plugin plugin("2", {{"implementation", std::string(family) + "=?"}});
     std::string wanted = std::string("the implementations of ") + family + " are ";
     bool first = true;

@@ -7,6 +7,7 @@
 #include "kernels/common/odometer.h"
 #include "kernels/common/support.h"
 #include "kernels/matmul/contraction.h"
+#include "runtime/implementations.h"
 #include "runtime/memory.h"
 #include "runtime/parallel.h"
 #include "runtime/watch.h"
@@ -240,61 +241,98 @@ Verdict supports(const Node& node) {
   return yes();
 }
 
-std::unique_ptr<Kernel> create(const Node& node) {
-  return make_kernel([equation = *parse(node.attr("equation", ""))](const PlanContext& context,
-                                                                    Tensors inputs) -> Plan {
-    std::array<Label, 128> letters;
-    std::vector<Label> ellipsis;
-    if (auto error = bind(equation, inputs, letters, ellipsis)) return fail(*error);
-    Shape to;
-    std::vector<Dimensions> kept(inputs.size()), summed(inputs.size());  // for each operand
-    std::vector<Label> labels;                                           // those of the result first
-    const auto place = [&](const Label& label, bool keep) {
-      labels.push_back(label);
-      if (keep && to.rank() < BP_MAX_RANK) to.push_back(label.extent);
-      for (size_t k = 0; k < inputs.size(); ++k) (keep ? kept : summed)[k].add(label.extent, label.strides[k]);
-    };
-    const bool keep_ellipsis = equation.result.find(kEllipsis) != std::string::npos;
-    const size_t rank = equation.result.size() + (keep_ellipsis ? ellipsis.size() : 0) - (keep_ellipsis ? 1 : 0);
-    if (rank > BP_MAX_RANK) return fail("the result has rank " + std::to_string(rank) + "; the maximum is 32");
-    for (char c : equation.result) {
-      if (c != kEllipsis)
-        place(letters[static_cast<unsigned char>(c)], true);
-      else
-        for (const Label& label : ellipsis) place(label, true);
-    }
-    for (int c = 'A'; c <= 'z'; ++c)
-      if (equation.result.find(static_cast<char>(c)) == std::string::npos &&
-          letters[static_cast<unsigned char>(c)].extent != 1)
-        place(letters[static_cast<unsigned char>(c)], false);
-    for (const Label& label : ellipsis)
-      if (!keep_ellipsis) place(label, false);
-    const bool empty = kept[0].positions() == 0 || summed[0].positions() == 0;
-    if (!empty && !context.reference && inputs.size() == 1 && summed[0].positions() == 1)
-      return make_plan({to}, [copy = StridedCopy(kept[0].extents, kept[0].strides, 0, bytes_of(inputs[0].dtype, 1))](
-                                 Tensors in, Tensors out) { copy(in[0].data, out[0].data); });
-    if (!empty && !context.reference && inputs[0].dtype == BP_DTYPE_FLOAT) {
-      Contractions contractions(labels, kept[0].extents.size(), inputs.size());
-      const int64_t scratch = contractions.scratch_bytes();
-      return make_plan({to},
-                       [c = std::move(contractions)](Tensors in, Tensors out, void* memory) {
-                         c.run(in, out[0].as<float>(), static_cast<float*>(memory));
-                       },
-                       {.scratch_bytes = scratch});
-    }
-    return make_plan({to}, [=](Tensors in, Tensors out) {
-      dispatch<Numbers>(in[0].dtype, [&](auto tag) {
-        using T = typename decltype(tag)::type;
-        contract<T>(in, out[0].as<T>(), kept, summed);
-      });
+// Input to the implementations in kEinsums: an equation for one set of extents.
+struct EinsumProblem {
+  Tensors inputs;
+  Shape to;
+  std::vector<Dimensions> kept, summed;  // for each operand
+  std::vector<Label> labels;             // those of the result first
+};
+
+const char* refuse_empty(const EinsumProblem& p) {
+  return p.kept[0].positions() == 0 || p.summed[0].positions() == 0 ? "the result is empty, or a sum of nothing"
+                                                                    : nullptr;
+}
+
+const char* refuse_copy(const PlanContext&, EinsumProblem& p) {
+  if (p.inputs.size() != 1) return "it has several operands";
+  return p.summed[0].positions() > 1 ? "it sums" : refuse_empty(p);
+}
+Plan plan_copy(const PlanContext&, EinsumProblem& p) {
+  return make_plan({p.to},
+                   [copy = StridedCopy(p.kept[0].extents, p.kept[0].strides, 0, bytes_of(p.inputs[0].dtype, 1))](
+                       Tensors in, Tensors out) { copy(in[0].data, out[0].data); });
+}
+
+const char* refuse_products(const PlanContext&, EinsumProblem& p) {
+  return p.inputs[0].dtype != BP_DTYPE_FLOAT ? "the operands are not fp32" : refuse_empty(p);
+}
+Plan plan_products(const PlanContext&, EinsumProblem& p) {
+  Contractions contractions(p.labels, p.kept[0].extents.size(), p.inputs.size());
+  const int64_t scratch = contractions.scratch_bytes();
+  return make_plan({p.to},
+                   [c = std::move(contractions)](Tensors in, Tensors out, void* memory) {
+                     c.run(in, out[0].as<float>(), static_cast<float*>(memory));
+                   },
+                   {.scratch_bytes = scratch});
+}
+
+Plan plan_direct(const PlanContext&, EinsumProblem& p) {
+  return make_plan({p.to}, [kept = std::move(p.kept), summed = std::move(p.summed)](Tensors in, Tensors out) {
+    dispatch<Numbers>(in[0].dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      contract<T>(in, out[0].as<T>(), kept, summed);
     });
   });
+}
+
+constexpr std::array kEinsums = {
+    Implementation<EinsumProblem>{"copy", refuse_copy, plan_copy},
+    Implementation<EinsumProblem>{"products", refuse_products, plan_products},
+    Implementation<EinsumProblem>{"direct", nullptr, plan_direct},
+};
+ImplementationNames implementations() {
+  return names_of("einsum", kEinsums);
+}
+
+std::unique_ptr<Kernel> create(const Node& node) {
+  return make_kernel(
+      [equation = *parse(node.attr("equation", ""))](const PlanContext& context, Tensors inputs) -> Plan {
+        std::array<Label, 128> letters;
+        std::vector<Label> ellipsis;
+        if (auto error = bind(equation, inputs, letters, ellipsis)) return fail(*error);
+        Shape to;
+        std::vector<Dimensions> kept(inputs.size()), summed(inputs.size());  // for each operand
+        std::vector<Label> labels;                                           // those of the result first
+        const auto place = [&](const Label& label, bool keep) {
+          labels.push_back(label);
+          if (keep && to.rank() < BP_MAX_RANK) to.push_back(label.extent);
+          for (size_t k = 0; k < inputs.size(); ++k) (keep ? kept : summed)[k].add(label.extent, label.strides[k]);
+        };
+        const bool keep_ellipsis = equation.result.find(kEllipsis) != std::string::npos;
+        const size_t rank = equation.result.size() + (keep_ellipsis ? ellipsis.size() : 0) - (keep_ellipsis ? 1 : 0);
+        if (rank > BP_MAX_RANK) return fail("the result has rank " + std::to_string(rank) + "; the maximum is 32");
+        for (char c : equation.result) {
+          if (c != kEllipsis)
+            place(letters[static_cast<unsigned char>(c)], true);
+          else
+            for (const Label& label : ellipsis) place(label, true);
+        }
+        for (int c = 'A'; c <= 'z'; ++c)
+          if (equation.result.find(static_cast<char>(c)) == std::string::npos &&
+              letters[static_cast<unsigned char>(c)].extent != 1)
+            place(letters[static_cast<unsigned char>(c)], false);
+        for (const Label& label : ellipsis)
+          if (!keep_ellipsis) place(label, false);
+        EinsumProblem problem{inputs, to, std::move(kept), std::move(summed), std::move(labels)};
+        return plan_best(context, "einsum", kEinsums, problem);
+      });
 }
 
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> einsum_rows() {
-  static constexpr Row kRows[] = {Row{"", "Einsum", 12, supports, create}.in_fp32()};
+  static constexpr Row kRows[] = {Row{"", "Einsum", 12, supports, create}.in_fp32().choosing(implementations)};
   return kRows;
 }
 

@@ -8,6 +8,7 @@
 #include "kernels/common/support.h"
 #include "kernels/movement/order.h"
 #include "kernels/simd/clones.h"
+#include "runtime/implementations.h"
 #include "runtime/memory.h"
 #include "runtime/parallel.h"
 #include "runtime/watch.h"
@@ -119,6 +120,42 @@ void top_k_floats(const float* x, float* values, int64_t* indices, int64_t rows,
   });
 }
 
+// Input to the implementations in kTopKs: a TopK for one set of extents. X is seen as [outer, n, inner].
+struct TopKProblem {
+  bp_dtype_t dtype;
+  Shape to;
+  int64_t outer, n, inner, k;
+  bool largest;
+};
+
+const char* refuse_rows(const PlanContext&, TopKProblem& p) {
+  if (p.dtype != BP_DTYPE_FLOAT) return "the elements are not fp32";
+  if (p.inner != 1) return "the axis is not the last one";
+  return p.k == 0 || p.n > INT32_MAX ? "K is 0, or a row has over 2^31 elements" : nullptr;
+}
+Plan plan_rows(const PlanContext&, TopKProblem& p) {
+  return make_plan({p.to, p.to}, [p](Tensors in, Tensors out) {
+    top_k_floats(in[0].as<float>(), out[0].as<float>(), at(out, 1).as<int64_t>(), p.outer, p.n, p.k, p.largest);
+  });
+}
+
+Plan plan_direct(const PlanContext&, TopKProblem& p) {
+  return make_plan({p.to, p.to}, [p](Tensors in, Tensors out) {
+    dispatch<Numbers>(in[0].dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      top_k(in[0].as<T>(), out[0].as<T>(), at(out, 1).as<int64_t>(), p.outer, p.n, p.inner, p.k, p.largest);
+    });
+  });
+}
+
+constexpr std::array kTopKs = {
+    Implementation<TopKProblem>{"rows", refuse_rows, plan_rows},
+    Implementation<TopKProblem>{"direct", nullptr, plan_direct},
+};
+ImplementationNames implementations() {
+  return names_of("topk", kTopKs);
+}
+
 std::unique_ptr<Kernel> create(const Node& node) {
   return make_kernel([axis_attribute = node.attr("axis", int64_t{-1}), largest = node.attr("largest", int64_t{1}) != 0](
                          const PlanContext& context, Tensors inputs) -> Plan {
@@ -132,27 +169,20 @@ std::unique_ptr<Kernel> create(const Node& node) {
     if (k < 0 || k > shape[axis])
       return fail("K is " + std::to_string(k) + ", but axis " + std::to_string(axis) + " has " +
                   std::to_string(shape[axis]) + " elements");
-    const int64_t outer = shape.elements(0, axis), n = shape[axis], inner = shape.elements(axis + 1, shape.rank());
-    Shape to = shape;
-    to[axis] = k;
-    if (to.elements() > 0) require_memory(n, context.threads * int64_t{sizeof(int64_t)});
-    if (inputs[0].dtype == BP_DTYPE_FLOAT && inner == 1 && k > 0 && n <= INT32_MAX && !context.reference)
-      return make_plan({to, to}, [=](Tensors in, Tensors out) {
-        top_k_floats(in[0].as<float>(), out[0].as<float>(), at(out, 1).as<int64_t>(), outer, n, k, largest);
-      });
-    return make_plan({to, to}, [=](Tensors in, Tensors out) {
-      dispatch<Numbers>(in[0].dtype, [&](auto tag) {
-        using T = typename decltype(tag)::type;
-        top_k(in[0].as<T>(), out[0].as<T>(), at(out, 1).as<int64_t>(), outer, n, inner, k, largest);
-      });
-    });
+    TopKProblem problem{
+        inputs[0].dtype, shape, shape.elements(0, axis), shape[axis], shape.elements(axis + 1, shape.rank()), k,
+        largest};
+    problem.to[axis] = k;
+    if (problem.to.elements() > 0) require_memory(problem.n, context.threads * int64_t{sizeof(int64_t)});
+    return plan_best(context, "topk", kTopKs, problem);
   });
 }
 
 }  // namespace
 
 [[gnu::cold]] std::span<const Row> top_k_rows() {
-  static constexpr Row kRows[] = {Row{"", "TopK", 11, supports, create}.in_fp32().with(kOmitsOutput0)};
+  static constexpr Row kRows[] = {
+      Row{"", "TopK", 11, supports, create}.in_fp32().with(kOmitsOutput0).choosing(implementations)};
   return kRows;
 }
 

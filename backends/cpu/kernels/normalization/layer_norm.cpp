@@ -4,6 +4,7 @@
 // vectorized loops in fp32.
 #include "kernels/normalization/layer_norm.h"
 
+#include <array>
 #include <cmath>
 
 #include "kernels/common/broadcast.h"
@@ -12,6 +13,7 @@
 #include "kernels/common/support.h"
 #include "kernels/simd/clones.h"
 #include "kernels/simd/vector_math.h"
+#include "runtime/implementations.h"
 #include "runtime/parallel.h"
 
 namespace backplane::cpu {
@@ -120,6 +122,66 @@ void layer_norm_rows_of_floats(Tensors in, Tensors out, int64_t rows, int64_t n,
   });
 }
 
+// Input to the implementations in kLayerNorms: a normalization for one set of extents, as `rows` rows of `n` elements.
+struct LayerNormProblem {
+  Tensors inputs;
+  Shape shape, stashed;  // of the result and of the statistics
+  int axis;
+  int64_t rows, n;
+  float epsilon;
+  Broadcast<2> walk;
+};
+
+// Whether there is one number for each element of a row, the same for all rows. ([3, 1] has one per row instead.)
+bool is_per_element(const LayerNormProblem& p, const Tensor& t) {
+  if (!t.present()) return true;
+  const int before = std::max(0, p.axis - p.shape.rank() + t.shape.rank());
+  return t.dtype == BP_DTYPE_FLOAT && t.shape.elements() == p.n && t.shape.elements(0, before) == 1;
+}
+
+const char* refuse_rows(const PlanContext&, LayerNormProblem& p) {
+  if (p.inputs[0].dtype != BP_DTYPE_FLOAT) return "the elements are not fp32";
+  if (p.n == 0) return "the rows are empty";
+  return is_per_element(p, p.inputs[1]) && is_per_element(p, at(p.inputs, 2))
+             ? nullptr
+             : "scale or bias do not have one fp32 number for each element of a row";
+}
+template <bool kCentred>
+Plan plan_rows(const PlanContext&, LayerNormProblem& p) {
+  return make_plan({p.shape, p.stashed, p.stashed},
+                   [rows = p.rows, n = p.n, epsilon = p.epsilon](Tensors in, Tensors out) {
+                     layer_norm_rows_of_floats<kCentred>(in, out, rows, n, epsilon);
+                   },
+                   {.inplace = 0});
+}
+
+template <bool kCentred>
+Plan plan_direct(const PlanContext&, LayerNormProblem& p) {
+  return make_plan({p.shape, p.stashed, p.stashed},
+                   [rows = p.rows, n = p.n, epsilon = p.epsilon, walk = p.walk](Tensors in, Tensors out) {
+                     if (n == 0) return write_empty_statistics(out);
+                     dispatch<Floats>(in[0].dtype, [&](auto tag) {
+                       using T = typename decltype(tag)::type;
+                       if constexpr (kCentred) {
+                         layer_norm<T, T, true>(in, out, rows, n, epsilon, walk);
+                       } else {
+                         dispatch<Floats>(in[1].dtype, [&](auto scale_tag) {
+                           layer_norm<T, typename decltype(scale_tag)::type, false>(in, out, rows, n, epsilon, walk);
+                         });
+                       }
+                     });
+                   });
+}
+
+template <bool kCentred>
+constexpr std::array kLayerNorms = {
+    Implementation<LayerNormProblem>{"rows", refuse_rows, plan_rows<kCentred>},
+    Implementation<LayerNormProblem>{"direct", nullptr, plan_direct<kCentred>},
+};
+ImplementationNames implementations() {
+  return names_of("layernorm", kLayerNorms<true>);
+}
+
 template <bool kCentred>
 std::unique_ptr<Kernel> layer_norm_kernel(int64_t axis_attribute, float epsilon) {
   return make_kernel([axis_attribute, epsilon](const PlanContext& context, Tensors inputs) -> Plan {
@@ -136,29 +198,8 @@ std::unique_ptr<Kernel> layer_norm_kernel(int64_t axis_attribute, float epsilon)
     for (int d = axis; d < shape.rank(); ++d) stashed[d] = 1;
     const int64_t rows = shape.elements(0, axis), n = shape.elements(axis, shape.rank());
     const Broadcast<2> walk(shape, {scale, bias.present() ? bias.shape : scale});
-    // Whether there is one number for each element of a row, the same for all rows. ([3, 1] has one per row instead.)
-    const auto per_element = [&](const Tensor& t) {
-      if (!t.present()) return true;
-      const int before = std::max(0, axis - shape.rank() + t.shape.rank());
-      return t.dtype == BP_DTYPE_FLOAT && t.shape.elements() == n && t.shape.elements(0, before) == 1;
-    };
-    if (inputs[0].dtype == BP_DTYPE_FLOAT && n > 0 && per_element(inputs[1]) && per_element(bias) && !context.reference)
-      return make_plan({shape, stashed, stashed},
-                       [=](Tensors in, Tensors out) { layer_norm_rows_of_floats<kCentred>(in, out, rows, n, epsilon); },
-                       {.inplace = 0});
-    return make_plan({shape, stashed, stashed}, [=](Tensors in, Tensors out) {
-      if (n == 0) return write_empty_statistics(out);
-      dispatch<Floats>(in[0].dtype, [&](auto tag) {
-        using T = typename decltype(tag)::type;
-        if constexpr (kCentred) {
-          layer_norm<T, T, true>(in, out, rows, n, epsilon, walk);
-        } else {
-          dispatch<Floats>(in[1].dtype, [&](auto scale_tag) {
-            layer_norm<T, typename decltype(scale_tag)::type, false>(in, out, rows, n, epsilon, walk);
-          });
-        }
-      });
-    });
+    LayerNormProblem problem{inputs, shape, stashed, axis, rows, n, epsilon, walk};
+    return plan_best(context, "layernorm", kLayerNorms<kCentred>, problem);
   });
 }
 
@@ -409,8 +450,10 @@ float rms_row(const float* x, const float* gain, float epsilon, float* y, int64_
 
 [[gnu::cold]] std::span<const Row> layer_norm_rows() {
   static constexpr Row kRows[] = {
-      Row{"", "LayerNormalization", 17, supports_layer_norm<true>, create_layer_norm<true>}.in_fp32(),
-      Row{"", "RMSNormalization", 23, supports_layer_norm<false>, create_layer_norm<false>}.in_fp32(),
+      Row{"", "LayerNormalization", 17, supports_layer_norm<true>, create_layer_norm<true>}.in_fp32().choosing(
+          implementations),
+      Row{"", "RMSNormalization", 23, supports_layer_norm<false>, create_layer_norm<false>}.in_fp32().choosing(
+          implementations),
       Row{"", "InstanceNormalization", 6, supports_group_norm, create_instance_norm}.in_fp32(),
       Row{"", "GroupNormalization", 21, supports_group_norm, create_group_norm}.in_fp32(),
       Row{"", "MeanVarianceNormalization", 9, supports_one, create_mean_variance}.in_fp32(),

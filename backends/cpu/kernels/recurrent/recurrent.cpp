@@ -3,11 +3,13 @@
 // which computes the next state from the gates. The fast implementation is in kernels/recurrent/recurrent_step.cpp.
 #include "kernels/recurrent/recurrent.h"
 
+#include <array>
 #include <cmath>
 
 #include "kernels/common/function_kernel.h"
 #include "kernels/common/support.h"
 #include "kernels/recurrent/recurrent_step.h"
+#include "runtime/implementations.h"
 #include "runtime/parallel.h"
 #include "runtime/watch.h"
 
@@ -275,6 +277,48 @@ void run_layer(const Layer& layer, RecurrentExtents e, Tensors in, Tensors out) 
   }
 }
 
+// Input to the implementations in kRecurrents: a layer for one set of extents.
+struct RecurrentProblem {
+  const Layer& layer;
+  RecurrentExtents e;
+  std::vector<Shape> shapes;  // of the results
+  Tensors inputs;
+  PackedWeights& packed;
+};
+
+const char* refuse_steps(const PlanContext&, RecurrentProblem& p) {
+  return p.inputs[0].dtype != BP_DTYPE_FLOAT ? "the elements are not fp32" : nullptr;
+}
+Plan plan_steps(const PlanContext& context, RecurrentProblem& p) {
+  std::shared_ptr<const Step> step = make_recurrent(context, p.layer, p.e, p.inputs, p.packed);
+  const int64_t scratch = step->scratch_bytes();
+  Plan plan = make_plan(std::move(p.shapes),
+                        [step, e = p.e](Tensors in, Tensors out, void* memory) {
+                          std::optional<std::string> wrong = wrong_length(at(in, 4), e);
+                          return wrong ? wrong : step->run(in, out, memory);
+                        },
+                        {.scratch_bytes = scratch});
+  if (p.inputs[1].data != nullptr) plan.packed = 1;
+  return plan;
+}
+
+Plan plan_direct(const PlanContext&, RecurrentProblem& p) {
+  return make_plan(std::move(p.shapes), [layer = p.layer, e = p.e](Tensors in, Tensors out) {
+    std::optional<std::string> wrong = wrong_length(at(in, 4), e);
+    if (!wrong)
+      dispatch<Floats>(in[0].dtype, [&](auto tag) { run_layer<typename decltype(tag)::type>(layer, e, in, out); });
+    return wrong;
+  });
+}
+
+constexpr std::array kRecurrents = {
+    Implementation<RecurrentProblem>{"steps", refuse_steps, plan_steps},
+    Implementation<RecurrentProblem>{"direct", nullptr, plan_direct},
+};
+ImplementationNames implementations() {
+  return names_of("recurrent", kRecurrents);
+}
+
 class Recurrent final : public Kernel {
  public:
   explicit Recurrent(Layer layer) : layer_(std::move(layer)) {}
@@ -301,23 +345,8 @@ class Recurrent final : public Kernel {
         batch_first ? Shape{e.batch, e.times, directions, hidden} : Shape{e.times, directions, e.batch, hidden};
     std::vector<Shape> shapes{sequence, state};
     if (layer.cell == Cell::kLstm) shapes.push_back(state);
-    if (inputs[0].dtype != BP_DTYPE_FLOAT || context.reference)
-      return make_plan(shapes, [layer, e](Tensors in, Tensors out) {
-        std::optional<std::string> wrong = wrong_length(at(in, 4), e);
-        if (!wrong)
-          dispatch<Floats>(in[0].dtype, [&](auto tag) { run_layer<typename decltype(tag)::type>(layer, e, in, out); });
-        return wrong;
-      });
-    std::shared_ptr<const Step> step = make_recurrent(context, layer, e, inputs, packed_);
-    const int64_t scratch = step->scratch_bytes();
-    Plan plan = make_plan(shapes,
-                          [step, e](Tensors in, Tensors out, void* memory) {
-                            std::optional<std::string> wrong = wrong_length(at(in, 4), e);
-                            return wrong ? wrong : step->run(in, out, memory);
-                          },
-                          {.scratch_bytes = scratch});
-    if (inputs[1].data != nullptr) plan.packed = 1;
-    return plan;
+    RecurrentProblem problem{layer, e, std::move(shapes), inputs, packed_};
+    return plan_best(context, "recurrent", kRecurrents, problem);
   }
 
   bool packs(size_t input) const override { return input == 1; }
@@ -369,9 +398,18 @@ std::optional<std::string> wrong_length(const Tensor& tensor, RecurrentExtents e
 
 [[gnu::cold]] std::span<const Row> recurrent_rows() {
   static constexpr Row kRows[] = {
-      Row{"", "RNN", 7, supports<Cell::kRnn>, create<Cell::kRnn>}.in_fp32(0b110).with(kOmitsOutput0),
-      Row{"", "GRU", 7, supports<Cell::kGru>, create<Cell::kGru>}.in_fp32(0b110).with(kOmitsOutput0),
-      Row{"", "LSTM", 7, supports<Cell::kLstm>, create<Cell::kLstm>}.in_fp32(0b110).with(kOmitsOutput0),
+      Row{"", "RNN", 7, supports<Cell::kRnn>, create<Cell::kRnn>}
+          .in_fp32(0b110)
+          .with(kOmitsOutput0)
+          .choosing(implementations),
+      Row{"", "GRU", 7, supports<Cell::kGru>, create<Cell::kGru>}
+          .in_fp32(0b110)
+          .with(kOmitsOutput0)
+          .choosing(implementations),
+      Row{"", "LSTM", 7, supports<Cell::kLstm>, create<Cell::kLstm>}
+          .in_fp32(0b110)
+          .with(kOmitsOutput0)
+          .choosing(implementations),
   };
   return kRows;
 }
