@@ -248,7 +248,7 @@ def test_refit(env: backplane.Environment) -> None:
 
 
 def long_to_profile() -> onnx.ModelProto:
-    count = 60
+    count = 24
     shapes = [[900 + i, 1024] for i in range(count)]  # no two products are alike, so that each is measured
     products = [helper.make_node("MatMul", [f"x{i}", "weight"], [f"y{i}"]) for i in range(count)]
     inputs, outputs = ([models.value(f"{name}{i}", shape=shapes[i]) for i in range(count)] for name in "xy")
