@@ -5,7 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
+#include <map>
+#include <random>
 
 #include "abi/testing/plugin_under_test.h"
 
@@ -185,6 +188,51 @@ TEST(Arena, TensorsThatNeverLiveAtOnceShareMemory) {
   EXPECT_EQ(pack(tensors, 64), 192u);
   EXPECT_EQ(tensors[0].offset, tensors[2].offset);
   EXPECT_EQ(tensors[1].offset, 128u);
+}
+
+// Whether no two tensors that are live in one step overlap in memory, and all lie within `bytes`.
+::testing::AssertionResult is_legal(std::vector<ArenaTensor> tensors, uint64_t bytes) {
+  std::erase_if(tensors, [](const ArenaTensor& tensor) { return !tensor.touched(); });
+  std::ranges::sort(tensors, {}, &ArenaTensor::first);
+  std::map<uint64_t, const ArenaTensor*> live;  // by offset
+  for (const ArenaTensor& tensor : tensors) {
+    std::erase_if(live, [&](const auto& other) { return other.second->last < tensor.first; });
+    const auto after = live.upper_bound(tensor.offset);
+    const bool fits = after == live.end() || tensor.offset + tensor.bytes <= after->first;
+    const bool clear =
+        after == live.begin() || std::prev(after)->first + std::prev(after)->second->bytes <= tensor.offset;
+    if (!fits || !clear || tensor.offset + tensor.bytes > bytes)
+      return ::testing::AssertionFailure() << "at offset " << tensor.offset << ", " << tensor.bytes << " bytes";
+    live[tensor.offset] = &tensor;
+  }
+  return ::testing::AssertionSuccess();
+}
+
+TEST(Arena, IsLegalForTensorsOfAnyLifetimes) {
+  std::minstd_rand random(1);
+  for (const size_t longest : {2, 50, 5000}) {  // the last ones overlap in over 2,000,000 pairs
+    std::vector<ArenaTensor> tensors(4000);
+    uint64_t all = 0;
+    for (ArenaTensor& tensor : tensors) {
+      tensor.bytes = 1 + random() % 1000;
+      tensor.first = random() % 5000;
+      tensor.last = tensor.first + random() % longest;
+      all += rounded_up(tensor.bytes, 64);
+    }
+    const uint64_t bytes = pack(tensors, 64);
+    EXPECT_TRUE(is_legal(tensors, bytes)) << longest;
+    EXPECT_LE(bytes, all);
+  }
+}
+
+TEST(Arena, OfAChainHoldsTwoTensors) {
+  std::vector<ArenaTensor> tensors(100000);
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    tensors[i].bytes = 64;
+    tensors[i].touch(i);
+    tensors[i].touch(i + 1);
+  }
+  EXPECT_EQ(pack(tensors, 64), 128u);
 }
 
 }  // namespace
