@@ -34,6 +34,7 @@ Operators::Operators(Parts parts) : parts_(std::move(parts)) {
     if (row.implementations != nullptr && seen.insert(row.implementations).second)
       parts_.implementations.push_back(row.implementations());
   }
+  std::ranges::sort(parts_.implementations, {}, &ImplementationNames::family);
   for (auto row = parts_.rows.rbegin(); row != parts_.rows.rend(); ++row) by_op_type_[row->op_type].push_back(&*row);
   for (auto& [op_type, rows] : by_op_type_) std::ranges::stable_sort(rows, std::greater(), &Row::since_version);
 }

@@ -33,13 +33,18 @@ namespace arena {
 
 using Tensors = std::vector<ArenaTensor*>;
 
+template <class Test>
+void drop_if(Tensors& tensors, Test test) {
+  tensors.erase(std::remove_if(tensors.begin(), tensors.end(), test), tensors.end());
+}
+
 // Calls `meet(a, b)` for every pair of tensors that are live at the same time, until it returns false. `by_start` is
 // sorted by first step.
 template <class Meet>
 void each_overlap(const Tensors& by_start, Meet meet) {
   Tensors live;
   for (ArenaTensor* tensor : by_start) {
-    std::erase_if(live, [&](const ArenaTensor* other) { return other->last < tensor->first; });
+    drop_if(live, [&](const ArenaTensor* other) { return other->last < tensor->first; });
     for (ArenaTensor* other : live) {
       if (!meet(tensor, other)) return;
     }
@@ -66,7 +71,7 @@ uint64_t place_by_size(std::vector<ArenaTensor>& tensors, const Tensors& by_star
   uint64_t whole = 0;
   for (ArenaTensor* tensor : order) {
     Tensors& placed = neighbours[index(tensor)];
-    std::erase_if(placed, [&](const ArenaTensor* other) { return !is_placed[index(other)]; });
+    drop_if(placed, [&](const ArenaTensor* other) { return !is_placed[index(other)]; });
     std::sort(placed.begin(), placed.end(),
               [](const ArenaTensor* a, const ArenaTensor* b) { return a->offset < b->offset; });
     tensor->offset = 0;
