@@ -300,7 +300,8 @@ TEST(Implementations, OfAConvPadADepthOfOne) {
 TEST(Implementations, UnknownNamesAreRefusedWithThoseThatExist) {
   const Plugin family("2", {{"implementation", "pol=direct"}});
   EXPECT_EQ(family.status, BP_INVALID_ARGUMENT);
-  EXPECT_THAT(family.error, ::testing::HasSubstr("the families are conv, einsum, gemm, layernorm, matmul, pool, q8, recurrent, topk"));
+  EXPECT_THAT(family.error, ::testing::HasSubstr(
+                                "the families are conv, einsum, gemm, layernorm, matmul, pool, q8, recurrent, topk"));
   const Plugin name("2", {{"implementation", "pool=fast"}});
   EXPECT_EQ(name.status, BP_INVALID_ARGUMENT);
   EXPECT_THAT(name.error, ::testing::HasSubstr("the implementations of pool are blocked, dense, direct"));
