@@ -27,7 +27,10 @@ Constant Device::constant(const std::string& key) {
 
 Constant Device::share(const std::string& key, Buffer buffer) {
   const std::lock_guard lock(mutex_);
-  std::erase_if(constants_, [](const auto& entry) { return entry.second.expired(); });
+  if (constants_.size() >= next_sweep_) {
+    std::erase_if(constants_, [](const auto& entry) { return entry.second.expired(); });
+    next_sweep_ = 2 * constants_.size() + 16;  // doubled, so that a constant costs the same however many there are
+  }
   std::weak_ptr<const DeviceMemory>& known = constants_[key];
   Constant constant = known.lock();  // not null if another thread has stored it meanwhile
   if (constant == nullptr) known = constant = std::move(buffer);

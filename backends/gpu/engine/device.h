@@ -99,6 +99,7 @@ class Device final : public sdk::Device, public sdk::Memory, public sdk::Sync {
   sdk::Once measured_, tuned_;
   std::mutex mutex_;
   std::map<std::string, std::weak_ptr<const DeviceMemory>> constants_;
+  size_t next_sweep_ = 0;  // the number of constants at which those that no program has any more are removed
 };
 
 // For buffers in the device's own space, bp_buffer_t.memory points to an Allocation.

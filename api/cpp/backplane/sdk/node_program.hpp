@@ -7,9 +7,12 @@
 //   compile(what):  std::make_unique<Program>(*this, what, [](const Node& node) { return kOps.create(node); });
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 #include <shared_mutex>
+#include <utility>
+#include <vector>
 
 #include "backplane/sdk/arena.hpp"
 #include "backplane/sdk/backend.hpp"
@@ -86,10 +89,12 @@ class NodeProgram : public Program, public Refit {
       : Program(device, what), refits_(what.refit()), places_(graph().raw()->value_count) {
     for (uint32_t i = 0; i < graph().input_count(); ++i)
       places_[graph().input(i).index()] = {Place::kInput, i, bytes_of(graph().input(i))};
+    std::vector<uint32_t> outputs(places_.size(), BP_NONE);  // by value: the first output that it is
+    for (uint32_t i = graph().output_count(); i-- > 0;) outputs[graph().output(i).index()] = i;
     for (uint32_t i = 0; i < graph().node_count(); ++i) {
       what.check_cancelled();
       kernels_.push_back(create(graph().node(i)));
-      place_operands(i);
+      place_operands(i, outputs);
       what.progress(i + 1, graph().node_count());
     }
     for (uint32_t i = 0; i < graph().output_count(); ++i) place_output(i);
@@ -145,13 +150,13 @@ class NodeProgram : public Program, public Refit {
                                     "' must be a tensor of a known shape and of a type with a fixed width");
   }
 
-  void place_operands(uint32_t step) {
+  void place_operands(uint32_t step, const std::vector<uint32_t>& outputs) {
     const Node node = graph().node(step);
     for (uint32_t i = 0; i < node.input_count(); ++i) {
       if (const Value value = node.input(i)) read(value, step);
     }
     for (uint32_t i = 0; i < node.output_count(); ++i) {
-      if (const Value value = node.output(i)) write(value, step);
+      if (const Value value = node.output(i)) write(value, step, outputs[value.index()]);
     }
   }
   void read(const Value& value, uint32_t step) {
@@ -163,11 +168,11 @@ class NodeProgram : public Program, public Refit {
     place = {Place::kWeight, 0, bytes_of(value), weight_bytes_};
     weight_bytes_ += rounded_up(place.bytes, HostBlock::kAlignment);
   }
-  void write(const Value& value, uint32_t step) {
+  // `output`: the first output that the value is, or BP_NONE.
+  void write(const Value& value, uint32_t step, uint32_t output) {
     Place& place = places_[value.index()];
-    place = {Place::kOutput, 0, bytes_of(value)};
-    while (place.slot < graph().output_count() && graph().output(place.slot).index() != value.index()) ++place.slot;
-    if (place.slot < graph().output_count()) return;  // kernels write to the bound memory and read it from there
+    place = {Place::kOutput, output, bytes_of(value)};
+    if (output != BP_NONE) return;  // kernels write to the bound memory and read it from there
     place.kind = Place::kArena;
     place.slot = static_cast<uint32_t>(arena_tensors_.size());
     arena_tensors_.push_back({place.bytes});
@@ -188,16 +193,17 @@ class NodeProgram : public Program, public Refit {
       const uint32_t weight = graph().value(i).raw().weight;
       if (places_[i].bytes != 0) std::memcpy(weights_.at(places_[i].offset), what.weight(weight), places_[i].bytes);
       what.weight_consumed(weight);
+      if (places_[i].bytes != 0) weight_values_.emplace_back(weight, i);
     }
+    std::sort(weight_values_.begin(), weight_values_.end());
   }
 
   // Calls `use` for every copy of a weight. Each value that refers to the weight has its own copy.
   template <class F>
   void each_copy(uint32_t weight, const F& use) const {
-    for (uint32_t i = 0; i < places_.size(); ++i) {
-      if (places_[i].kind == Place::kWeight && places_[i].bytes != 0 && graph().value(i).raw().weight == weight)
-        use(weights_.at(places_[i].offset), places_[i].bytes);
-    }
+    auto at = std::lower_bound(weight_values_.begin(), weight_values_.end(), std::pair(weight, uint32_t{0}));
+    for (; at != weight_values_.end() && at->first == weight; ++at)
+      use(weights_.at(places_[at->second].offset), places_[at->second].bytes);
   }
   // Throws unless the weight exists, and the tensor is dense, in host memory and has the weight's type and extents.
   void check_fits(uint32_t weight, const bp_tensor_t& tensor) const {
@@ -224,6 +230,8 @@ class NodeProgram : public Program, public Refit {
   std::vector<Place> places_;                     // by value
   std::vector<ArenaTensor> arena_tensors_;
   std::vector<Copy> copies_;
+  // Each weight with the values that are copies of it, sorted.
+  std::vector<std::pair<uint32_t, uint32_t>> weight_values_;
   HostBlock weights_;
   uint64_t weight_bytes_ = 0, arena_bytes_ = 0;
 };
