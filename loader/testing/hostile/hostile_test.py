@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""hostile_test.py BACKPLANE MANIFEST [--only REGEX] [--keep FOLDER] [--sanitizer]
+"""hostile_test.py BACKPLANE MANIFESTS [--only REGEX] [--keep FOLDER] [--sanitizer]
 
-Runs `backplane` on every case of corpus.py with a stack of 256 KB for every thread. Each must end by itself, with a documented exit
-status, within 5 s of processor time and 1 GB, and write only printable text, in which an error names its cause. Prints a table by class,
-and the cases that failed.
+Runs `backplane` with the backends of MANIFESTS (those of cpu and null, separated by a colon) on every case of corpus.py, with a stack of
+256 KB for every thread. Each must end by itself, with a documented exit status, within 5 s of processor time and 1 GB, and write only
+printable text, in which an error names its cause. Prints a table by class, and the cases that failed.
 With --sanitizer the limits and the stack are 4 times as large, because a sanitizer's stack frames, shadow memory and quarantine need more.
 """
 import argparse
@@ -110,7 +110,7 @@ def cases(folder, only, room):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
-    parser.add_argument("manifest")
+    parser.add_argument("manifests")
     parser.add_argument("--only", default="")
     parser.add_argument("--sanitizer", action="store_true")
     parser.add_argument("--keep", help="where the files of the cases that fail are left")
@@ -123,7 +123,7 @@ def main():
             del os.environ[name]
     work = arguments.keep or tempfile.mkdtemp()
     os.makedirs(work, exist_ok=True)
-    os.environ.update(BACKPLANE_BACKEND_FILES=arguments.manifest, XDG_CACHE_HOME=os.path.join(work, "cache"))
+    os.environ.update(BACKPLANE_BACKEND_FILES=arguments.manifests, XDG_CACHE_HOME=os.path.join(work, "cache"))
     subprocess.run([arguments.program, "list"], stdout=subprocess.DEVNULL, check=True)  # probes the backend now, not during the first cases
 
     results, room = [], threading.Semaphore(6)  # number of cases that are written ahead
