@@ -158,10 +158,10 @@ void check_header(const Header& header, const Commitment& commitment, const Seed
     throw Refused(kJournal, fmt::format("its waivers are not those in {} and {}", kWaivers, kExpected));
 }
 
-void check_results(const Record& record, const Plan& plan, const Seeds& seeds, const Exceptions& exceptions) {
+void check_results(const Record& record, const Plan& plan, const Seeds& seeds, const Exceptions& all_exceptions) {
+  const Exceptions exceptions = all_exceptions.on(record.header.identity, record.header.started.substr(0, 10));
   std::map<std::string_view, const Case*> left;
   for (const Case& one : plan.cases) left[one.name] = &one;
-  const std::string day = record.header.started.substr(0, 10);
   size_t ends = 0;
   for (const Result& result : record.results) {
     const auto refuse = [&](const char* what) {
@@ -179,7 +179,10 @@ void check_results(const Record& record, const Plan& plan, const Seeds& seeds, c
     before.state = result.was.value_or(result.state);
     before.was.reset();
     before.exception.clear();
-    const Result after = exceptions.apply(before, record.header.identity, day);
+    constexpr State kEnds[] = {State::kFail, State::kCrash, State::kTimeout};
+    if (!is_of_list(result) && std::ranges::find(kEnds, before.state) == std::end(kEnds))
+      refuse("is no end of a process: its state is neither fail nor crash nor timeout");
+    const Result after = exceptions.apply(before);
     if (after.state != result.state || after.exception != result.exception)
       refuse("has a state that no waiver or expectation sets");
     if (!is_of_list(result)) continue;
@@ -355,6 +358,7 @@ Proof verify(const Parts& parts) {
 
 RunOutcome outcome_on(const Proof& proof, const std::string& day, bool accepts_waivers) {
   Record record = proof.record;
+  const Exceptions exceptions = proof.exceptions.on(record.header.identity, day);
   size_t uncovered = 0;
   for (Result& result : record.results) {
     if (!result.was) continue;
@@ -362,7 +366,7 @@ RunOutcome outcome_on(const Proof& proof, const std::string& day, bool accepts_w
     before.state = *result.was;
     before.was.reset();
     before.exception.clear();
-    Result after = proof.exceptions.apply(before, record.header.identity, day);
+    Result after = exceptions.apply(before);
     if (after.state != result.state) result = std::move(after);  // its waiver has expired since the run
     uncovered += result.state == State::kWaived && !is_excused(result, accepts_waivers);
   }

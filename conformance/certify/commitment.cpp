@@ -44,6 +44,8 @@ Commitment commitment_of(const std::string& text) {
     for (const Json& file : json.at("files")) files.push_back({file.at("path"), file.at("sha256")});
     if (const std::string made = json.at("made"); !is_time(made))
       throw std::runtime_error(fmt::format("'made' is '{}', not a time such as 2026-11-20T12:00:00Z", made));
+    if (const std::string selection = json.at("selection"); selection != "quick" && selection != "full")
+      throw std::runtime_error(fmt::format("'selection' is '{}', neither 'quick' nor 'full'", selection));
     return {.plugin = json.at("plugin_sha256"),
             .manifest = json.at("manifest_sha256"),
             .loader = json.at("loader_sha256"),

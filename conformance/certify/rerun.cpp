@@ -5,6 +5,7 @@
 #include <sodium.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "journal/digest.h"
 
@@ -22,8 +23,19 @@ Plan drawn(const Plan& all, size_t count) {
   return sample;
 }
 
-// Compares only the libraries and data that the vendor delivers, because the system's own files differ between
-// machines.
+// Whether a file belongs to the machine: to its system and its drivers, or to the user's caches, in which drivers keep
+// compiled kernels.
+bool is_of_machine(const std::string& path) {
+  const char* const home = std::getenv("HOME");
+  const char* const cache = std::getenv("XDG_CACHE_HOME");
+  std::vector<std::string> folders = {"/usr/", "/lib", "/opt/", "/etc/", "/var/", "/nix/", "/gnu/"};
+  if (cache != nullptr && *cache == '/') folders.push_back(std::string(cache) + '/');
+  if (home != nullptr && *home == '/') folders.push_back(std::string(home) + "/.cache/");
+  return std::ranges::any_of(folders, [&](const std::string& folder) { return path.starts_with(folder); });
+}
+
+// Compares the libraries and data that the vendor delivers: those below the plugin's folder by path, and those
+// elsewhere by content. Leaves out the machine's own files, because these differ between machines.
 void check_delivered(const Proof& proof, const LoadedFiles& loaded) {
   const std::vector<LoadedFile> stated = delivered(proof.statement.files, proof.commitment.plugin);
   const std::vector<LoadedFile> seen = delivered(loaded.hashed(), proof.commitment.plugin);
@@ -37,6 +49,12 @@ void check_delivered(const Proof& proof, const LoadedFiles& loaded) {
       throw Refused(kStatement,
                     fmt::format("the SHA-256 of '{}', which the plugin loads, is {} in the statement and {} here",
                                 file.path, found->sha256, file.sha256));
+  }
+  const std::vector<LoadedFile>& all = proof.statement.files;
+  for (const LoadedFile& file : loaded.hashed()) {
+    if (is_of_machine(file.path) || std::ranges::find(all, file.sha256, &LoadedFile::sha256) != all.end()) continue;
+    throw Refused(kStatement, fmt::format("the plugin loads '{}', and no file in the statement has its SHA-256 '{}'",
+                                          file.path, file.sha256));
   }
 }
 

@@ -52,6 +52,17 @@ TEST(Result, SurvivesALineOfJson) {
   EXPECT_FALSE(from_json_line("nonsense", read));
 }
 
+TEST(Result, AStateAfterAnExceptionComesWithTheStateBefore) {
+  Result read;
+  for (const State state : {State::kWaived, State::kExpectedFail, State::kUnexpectedPass}) {
+    EXPECT_FALSE(from_json_line(to_json_line({.name = "ops/Add/float/row/0", .state = state}), read));
+    EXPECT_TRUE(
+        from_json_line(to_json_line({.name = "ops/Add/float/row/0", .state = state, .was = State::kFail}), read));
+  }
+  EXPECT_FALSE(
+      from_json_line(to_json_line({.name = "ops/Add/float/row/0", .state = State::kPass, .was = State::kFail}), read));
+}
+
 TEST(Result, ErrorsAreCountedUpToTheirBound) {
   EXPECT_EQ(bucket_of(0), 0u);
   EXPECT_EQ(bucket_of(1e-9), 1u);

@@ -133,12 +133,19 @@ void Exceptions::add_expectations(const std::string& json, const std::string& wh
   text_ += "expectations\n" + json;
 }
 
-Result Exceptions::apply(Result result, const Identity& identity, const std::string& day) const {
+Exceptions Exceptions::on(const Identity& identity, const std::string& day) const {
+  Exceptions left = *this;
+  std::erase_if(left.waivers_, [&](const Waiver& waiver) {
+    const bool is_device = matches(waiver.device, identity.backend) || matches(waiver.device, identity.device);
+    return !is_device || !is_between(waiver.from, identity.version, waiver.to) || waiver.expires < day;
+  });
+  return left;
+}
+
+Result Exceptions::apply(Result result) const {
   if (is_bad(result.state)) {
     for (const Waiver& waiver : waivers_) {
-      const bool is_device = matches(waiver.device, identity.backend) || matches(waiver.device, identity.device);
-      if (is_device && is_between(waiver.from, identity.version, waiver.to) && matches(waiver.cases, result.name) &&
-          day <= waiver.expires)
+      if (matches(waiver.cases, result.name))
         return changed(std::move(result), State::kWaived, waiver.cases,
                        fmt::format("{} ({})", waiver.reason, waiver.link));
     }

@@ -38,10 +38,12 @@ class Exceptions {
   void add_waivers(const std::string& json, const std::string& whose);
   void add_expectations(const std::string& json, const std::string& whose);
 
-  // Applies waivers and expectations to a result. A failure becomes waived or, if no waiver applies, expected_fail. A
-  // pass becomes unexpected_pass if a failure is expected. Waivers that expired before `day`, such as
-  // "2026-11-20", do not apply.
-  Result apply(Result result, const Identity& identity, const std::string& day) const;
+  // Returns the exceptions that hold for a backend and device on a day, such as "2026-11-20": without the waivers for
+  // other devices and versions, and without those that expired before that day.
+  Exceptions on(const Identity& identity, const std::string& day) const;
+  // Applies waivers and expectations to a result. A failure becomes waived or, if no waiver is for the case,
+  // expected_fail. A pass becomes unexpected_pass if a failure is expected.
+  Result apply(Result result) const;
   // The digest of all files added; empty if none was added.
   std::string digest() const;
 

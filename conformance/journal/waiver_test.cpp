@@ -19,7 +19,7 @@ Result seen(const std::string& name, State state, const std::string& version = "
   Exceptions exceptions;
   exceptions.add_waivers(kWaivers, "w.json");
   exceptions.add_expectations(kExpected, "conformance.json");
-  return exceptions.apply({name, state, "off by two"}, {.backend = backend, .version = version}, day);
+  return exceptions.on({.backend = backend, .version = version}, day).apply({name, state, "off by two"});
 }
 
 TEST(Waiver, ExcusesWhatItNames) {

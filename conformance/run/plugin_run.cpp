@@ -147,7 +147,8 @@ Journal run_plugin(const RunOptions& options, const CaseOptions& case_options, c
                cli::printable(unusable));
   }
   Journal journal(options.out, std::move(header), options.resume);
-  const std::string day = journal.header().started.substr(0, 10);  // a resumed run keeps the day on which it began
+  // A resumed run keeps the day on which it began.
+  const Exceptions holding = exceptions.on(journal.header().identity, journal.header().started.substr(0, 10));
   std::map<std::string_view, std::string_view> profiles;
   for (const Case& one : plan.cases) profiles[one.name] = one.profile;
   std::vector<Case> cases = left_over(plan, journal, unusable);
@@ -156,7 +157,7 @@ Journal run_plugin(const RunOptions& options, const CaseOptions& case_options, c
     const auto profile = profiles.find(result.name);
     if (profile != profiles.end()) result.profile = profile->second;
     result.seed = options.seeds.of_cases();
-    result = exceptions.apply(std::move(result), journal.header().identity, day);
+    result = holding.apply(std::move(result));
     if (result.state != State::kPass && is_of_list(result)) result.repro = repro_line(options, case_options, result);
     const State state = result.state;
     journal.add(std::move(result));

@@ -9,6 +9,7 @@
 
 #include "journal/case_name.h"
 #include "journal/digest.h"
+#include "journal/record.h"
 
 namespace backplane::conform {
 namespace {
@@ -40,8 +41,12 @@ Tolerances Tolerances::read(const std::filesystem::path& data) {
   Tolerances tolerances;
   if (std::error_code error; !std::filesystem::exists(file, error)) return tolerances;
   const std::string where = fmt::format("'{}'", file.string());
-  const Json json = Json::parse(read_file(file), nullptr, false);
-  if (json.is_discarded()) throw Usage(where + " is not valid JSON");
+  Json json;
+  try {
+    json = parse_settings(read_file(file));
+  } catch (const Json::exception& error) {
+    throw Usage(fmt::format("{} is not valid JSON: {}", where, error.what()));
+  }
   tolerances.all_ = parse(json, where, "cases", {});
   const Json cases = json.value("cases", Json::object());
   if (!cases.is_object()) throw Usage(fmt::format("{}: 'cases' is {}: it must be an object", where, cases.dump()));

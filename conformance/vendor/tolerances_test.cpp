@@ -55,6 +55,8 @@ TEST(Tolerances, WithoutAFileTheyAreThoseOfOnnx) {
 
 TEST(Tolerances, ErrorsNameTheEntry) {
   EXPECT_THAT(refusal_of("nonsense"), HasSubstr("not valid JSON"));
+  const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
+  EXPECT_THAT(refusal_of("{\"cases\": " + deep + "}"), HasSubstr("nested too deeply"));
   EXPECT_THAT(refusal_of("[]"), HasSubstr("must be an object"));
   EXPECT_THAT(refusal_of(R"({"relativ": 1})"), HasSubstr("'relativ'"));
   EXPECT_THAT(refusal_of(R"({"relative": -1})"), HasSubstr("'relative' is -1"));
