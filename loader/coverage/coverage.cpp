@@ -285,6 +285,15 @@ Result<DeviceCoverage> query_one(const std::shared_ptr<const model::Model>& mode
     verdicts[i].detail = view->why_too_new(i);
   }
   BP_TRY(query.run(sink));
+  // A call stands for all nodes of its body, so a small answer may become a large one.
+  uint64_t expanded = 0;
+  const auto expand = [&](uint64_t bytes) -> Status {
+    if ((expanded += bytes) <= kMaxAnswerBytes) return {};
+    return {BP_INTERNAL,
+            fmt::format(
+                "device '{}': its plugin returned an answer of more than {} MiB, with the bodies of the calls in it",
+                device.name(), kMaxAnswerBytes >> 20)};
+  };
   if (!coverage.calls.empty()) coverage.nodes.resize(model->graph.nodes.size());
   for (uint32_t i = 0; i < graph.node_count; ++i) {
     const bp_node_t& node = *bp_graph_node(&graph, i);
@@ -299,7 +308,9 @@ Result<DeviceCoverage> query_one(const std::shared_ptr<const model::Model>& mode
       }
     }
     explain(node, verdict);
-    if (!coverage.calls.empty()) note(model->graph, node, view->graph_nodes(i), verdict, coverage);
+    if (coverage.calls.empty()) continue;
+    BP_TRY(expand(uint64_t{view->graph_nodes(i).count} * verdict.detail.size()));
+    note(model->graph, node, view->graph_nodes(i), verdict, coverage);
   }
   if (coverage.calls.empty())
     coverage.nodes = std::move(verdicts);  // without calls, the view's nodes are the graph's nodes
@@ -307,6 +318,7 @@ Result<DeviceCoverage> query_one(const std::shared_ptr<const model::Model>& mode
     std::vector<uint32_t> in_graph;
     for (const uint32_t i : group.nodes) {
       const auto [first, count] = view->graph_nodes(i);
+      BP_TRY(expand(uint64_t{count} * sizeof(uint32_t)));
       for (uint32_t n = first; n < first + count; ++n) in_graph.push_back(n);
     }
     group.nodes = std::move(in_graph);

@@ -108,8 +108,16 @@ Refusal probe_library(const fs::path& path, const File& library, const std::stri
   // child.
   const ProbeProgress progress = read_probe_report(key, child->output);
   const bool complete = !child->timed_out && !progress.disturbed;
-  if (complete && progress.last == ProbeStep::kNotLoaded)
-    return {};  // load_library will say why, and may succeed later
+  // No verdict is kept: what is missing may be there next time. The framework may have a symbol that its helper lacks,
+  // but a library that was not tried is not loaded.
+  if (complete && progress.last == ProbeStep::kNotLoaded) {
+    if (settings.policy == ProbePolicy::kIfPossible) return untried(progress.reason.text);
+    const bool is_symbol = progress.reason.text.find("undefined symbol") != std::string::npos;
+    return {
+        progress.reason.code,
+        progress.reason.text +
+            (is_symbol ? "; if the framework has it, loader.probe=if_possible loads the plugin without a trial" : "")};
+  }
   if (complete && progress.last == ProbeStep::kEnded && progress.before == ProbeStep::kDone) {
     // Without a device the probe skipped steps: in a situation in which there may be one, the plugin is probed again.
     remember_verdict(content, {true, {}, progress.closed ? std::string() : situation({})});

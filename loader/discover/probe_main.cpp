@@ -166,14 +166,14 @@ int main(int argc, char** argv) {
   const Steps steps(reporter);
   const std::string library = argv[1];
   bp_plugin_query_t query = nullptr;
-  const uint32_t refusal = load_library(library, file, {}, query).code;
-  if (refusal == BP_REFUSED_LINK || refusal == BP_REFUSED_UNTRUSTED) {
-    say(reporter, ProbeStep::kNotLoaded);
+  const Refusal refusal = load_library(library, file, {}, query);
+  if (refusal.code == BP_REFUSED_LINK || refusal.code == BP_REFUSED_UNTRUSTED) {
+    if (!reporter.report(ProbeStep::kNotLoaded, kUnchanged, refusal)) _exit(kProbeUnheard);
     _exit(0);
   }
   {
     Backend backend;
-    const bool agreed = refusal == BP_REFUSED_NONE && !negotiate(query, library, "", *backend.tables);
+    const bool agreed = refusal.code == BP_REFUSED_NONE && !negotiate(query, library, "", *backend.tables);
     steps.say(ProbeStep::kLoaded);
     if (agreed) use(backend, library.substr(0, library.rfind('/')), steps);
   }

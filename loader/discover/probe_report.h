@@ -10,14 +10,15 @@
 #include <string_view>
 
 #include "discover/process_state.h"
+#include "discover/refusal.h"
 
 namespace backplane {
 
 // The steps of a probe. Each is reported when it has ended, in this order. kStarted precedes all code of the plugin.
 // Steps after an error of the plugin are left out, except kDone and kEnded. kEnded follows the exit handlers and the
-// destructors of libraries. kNotLoaded is reported instead of all further steps if the system cannot load the library,
-// for example because another one is missing: the plugin was not tried. kChanged is reported instead of all further
-// steps if the plugin changed the state of the process.
+// destructors of libraries. kNotLoaded is reported, with the reason, instead of all further steps if the system cannot
+// load the library, for example because another one is missing: the plugin was not tried. kChanged is reported instead
+// of all further steps if the plugin changed the state of the process.
 enum class ProbeStep : uint8_t {
   kNone,
   kStarted,
@@ -39,15 +40,21 @@ using ProbeKey = std::array<unsigned char, 32>;
 inline constexpr int kProbeUnheard = 4;
 
 ProbeKey make_probe_key();
+
+// Why a library was not loaded: a code of bp_refusal_t and a text of at most kMaxReasonBytes.
+inline constexpr size_t kMaxReasonBytes = 3000;  // run_child keeps about 4 KB of reports
+
 // Builds the report of `step`. `index` counts the reports of this probe, from 0. `part` is the changed part, for
-// kChanged.
-std::string probe_message(const ProbeKey& key, uint32_t index, ProbeStep step, ProcessPart part = kUnchanged);
+// kChanged. For kNotLoaded, `reason` is why.
+std::string probe_message(const ProbeKey& key, uint32_t index, ProbeStep step, ProcessPart part = kUnchanged,
+                          const Refusal& reason = {});
 
 struct ProbeProgress {
   ProbeStep last = ProbeStep::kNone;
   ProbeStep before = ProbeStep::kNone;  // the step that was reported before `last`
   bool closed = false;                  // kClosed was reported: no step was left out
   ProcessPart part = kUnchanged;        // of `last`
+  Refusal reason;                       // if `last` is kNotLoaded
   bool disturbed = false;               // after `last` there are bytes that are not the next authentic report
 };
 
@@ -63,7 +70,7 @@ class ProbeReporter {
   ProbeReporter(const ProbeReporter&) = delete;
 
   // Returns false if the report cannot be written: the plugin closed the descriptor, or the loader has exited.
-  bool report(ProbeStep step, ProcessPart part = kUnchanged);
+  bool report(ProbeStep step, ProcessPart part = kUnchanged, const Refusal& reason = {});
 
  private:
   int output_;

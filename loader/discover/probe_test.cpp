@@ -176,7 +176,10 @@ TEST(Probe, AHelperThatFailsByItselfSaysNothingAboutThePlugin) {
 TEST(Probe, ALibraryThatCannotBeLoadedHasNoVerdict) {
   const Sandbox sandbox;
   const fs::path undefined = kPlugins / "bad_undefined.so", symbol = kPlugins / "bad_no_symbol.so";
-  EXPECT_EQ(tried(undefined, "cached").refusal, BP_REFUSED_LINK);
+  const Candidate refused = tried(undefined, "cached");
+  EXPECT_EQ(refused.refusal, BP_REFUSED_LINK);
+  EXPECT_THAT(refused.text,
+              ::testing::AllOf(HasSubstr("backplane_nobody_has_this"), HasSubstr("if the framework has it")));
   EXPECT_FALSE(stored_verdict(undefined));
   EXPECT_EQ(tried(symbol, "cached").refusal, BP_REFUSED_SYMBOL);
   EXPECT_TRUE(stored_verdict(symbol));
@@ -219,6 +222,22 @@ TEST(ProbeReport, OnlyItsKeyAndOrderMakeItAuthentic) {
     const ProbeProgress progress = read_probe_report(key, forged);
     EXPECT_TRUE(progress.disturbed);
     EXPECT_NE(progress.last, ProbeStep::kDone);
+  }
+}
+
+TEST(ProbeReport, TheReasonIsAuthenticToo) {
+  const ProbeKey key = make_probe_key();
+  const Refusal why{BP_REFUSED_LINK, "no symbol"};
+  const std::string report = probe_message(key, 0, ProbeStep::kNotLoaded, kUnchanged, why);
+  const ProbeProgress progress = read_probe_report(key, report);
+  EXPECT_EQ(progress.last, ProbeStep::kNotLoaded);
+  EXPECT_EQ(progress.reason.code, BP_REFUSED_LINK);
+  EXPECT_EQ(progress.reason.text, "no symbol");
+  for (size_t i = 0; i < report.size(); ++i) {
+    std::string forged = report;
+    ++forged[i];
+    EXPECT_TRUE(read_probe_report(key, forged).disturbed) << i;
+    EXPECT_TRUE(read_probe_report(key, report.substr(0, i)).last == ProbeStep::kNone) << i;
   }
 }
 
