@@ -116,6 +116,9 @@ Statement check_parts(const Parts& parts) {
         throw Refused(name, fmt::format("{} does not name it", kStatement));
     }
     std::vector<LoadedFile> files;
+    if (json.at("files").size() > kMaxListedFiles)
+      throw Refused(kStatement, fmt::format("it lists {} files; at most {} are accepted", json.at("files").size(),
+                                            kMaxListedFiles));
     for (const Json& file : json.at("files")) files.push_back({file.at("path"), file.at("sha256")});
     return {json.at("nonce"), json.at("ended"), json.at("machine").dump(), std::move(files)};
   });

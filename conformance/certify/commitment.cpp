@@ -41,6 +41,9 @@ Commitment commitment_of(const std::string& text) {
     if (json.at("commitment") != 2)
       throw std::runtime_error(fmt::format("its commitment version is {}, not 2", json.at("commitment").dump()));
     std::vector<LoadedFile> files;
+    if (json.at("files").size() > kMaxListedFiles)
+      throw std::runtime_error(
+          fmt::format("it lists {} files; at most {} are accepted", json["files"].size(), kMaxListedFiles));
     for (const Json& file : json.at("files")) files.push_back({file.at("path"), file.at("sha256")});
     if (const std::string made = json.at("made"); !is_time(made))
       throw std::runtime_error(fmt::format("'made' is '{}', not a time such as 2026-11-20T12:00:00Z", made));

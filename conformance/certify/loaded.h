@@ -14,6 +14,8 @@ namespace backplane::conform {
 
 // The most that is hashed of a file that a plugin maps, such as its weights.
 inline constexpr uint64_t kMaxMapped = uint64_t{64} << 30;
+// The most files that a commitment or a statement lists.
+inline constexpr size_t kMaxListedFiles = 5000;
 
 struct LoadedFile {
   std::string path, sha256;  // SHA-256 of the file when hashed() read it; empty if it could not be read

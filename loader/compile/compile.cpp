@@ -10,6 +10,7 @@
 #include "base/abi.h"
 #include "base/callback.h"
 #include "base/counted.h"
+#include "base/coverage_limits.h"
 #include "base/keep.h"
 #include "compile/cache.h"
 #include "host/cancel.h"
@@ -63,6 +64,7 @@ namespace {
 struct ReviewResult {
   bp_review_t review{};
   std::vector<std::vector<uint32_t>> split;  // node numbers in the island; one list per part
+  uint64_t bytes = 0;                        // of `split`
   std::string why;                           // the backend's reason for not accepting the island; may be empty
   CallbackGuard callbacks;
 };
@@ -94,6 +96,8 @@ Result<ReviewResult> query_review(const DeviceCoverage& coverage, const Program&
   result.review.split_self = &result;
   result.review.split = [](void* self, const uint32_t* nodes, uint32_t count) {
     ReviewResult& review = *static_cast<ReviewResult*>(self);
+    review.bytes += sizeof review.split[0] + uint64_t{count} * sizeof *nodes;
+    if (review.bytes > kMaxAnswerBytes) return;
     review.callbacks.run([&] { review.split.emplace_back(nodes, nodes + (nodes ? count : 0)); });
   };
   PluginError error;
@@ -101,6 +105,10 @@ Result<ReviewResult> query_review(const DeviceCoverage& coverage, const Program&
       program.plugin->coverage->review(coverage.handle, &request.what, &result.review, error.get());
   result.callbacks.rethrow();
   BP_TRY(error.status(code, "device '" + coverage.device->name() + "': review failed"));
+  if (result.bytes > kMaxAnswerBytes)
+    return Status(BP_INTERNAL, "device '" + coverage.device->name() +
+                                   "': its plugin split an island into parts of more than " +
+                                   std::to_string(kMaxAnswerBytes >> 20) + " MiB");
   result.why = error.text();
   return result;
 }
@@ -125,11 +133,11 @@ Result<bool> review(std::vector<DeviceCoverage>& coverage, const Placement& plac
     if (result.review.answer == BP_REVIEW_ACCEPT) continue;
     accepted = false;
 
-    std::set<uint32_t> kept;
+    std::set<uint32_t> kept, named;  // `named`: nodes of the view, of which a call stands for many
     if (result.review.answer == BP_REVIEW_SPLIT && may_split) {
       for (const auto& part : result.split) {
         for (const uint32_t i : part) {
-          if (i >= program.view->abi()->node_count) continue;
+          if (i >= program.view->abi()->node_count || !named.insert(i).second) continue;
           const auto [first, count] = program.view->graph_nodes(i);
           for (uint32_t n = first; n < first + count; ++n) kept.insert(n), device.nodes[n].part = next_part;
         }

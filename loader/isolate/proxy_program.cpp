@@ -8,6 +8,7 @@
 #include "base/abi.h"
 #include "base/dtype.h"
 #include "isolate/answers.h"
+#include "isolate/device_limits.h"
 #include "isolate/proxy_call.h"
 
 namespace backplane::isolate {
@@ -55,7 +56,8 @@ Status make(Operation operation, bp_device_t* handle, const bp_compile_t* what, 
   program->inplace = in.array<bp_inplace_t>();
   info.inplace = program->inplace.data();
   info.inplace_count = static_cast<uint32_t>(program->inplace.size());
-  in.require(info.input_count == compile.graph->input_count && info.output_count == compile.graph->output_count);
+  in.require(info.inplace_count <= kMaxInplacePairs && info.input_count == compile.graph->input_count &&
+             info.output_count == compile.graph->output_count);
   if (!in.complete()) return program->remote.process->unreadable(operation);
   program->in_kinds = kinds_of(*compile.graph, compile.graph->inputs, compile.graph->input_count);
   program->out_kinds = kinds_of(*compile.graph, compile.graph->outputs, compile.graph->output_count);

@@ -6,12 +6,12 @@
 #include "base/callback.h"
 #include "base/counted.h"
 #include "discover/call.h"
+#include "isolate/device_limits.h"
 #include "isolate/serve/server.h"
 
 namespace backplane::isolate {
 namespace {
 
-constexpr uint32_t kMostInplace = 100'000;
 constexpr uint64_t kMostBlob = kMostReply - 4096;
 
 std::vector<uint32_t> kinds_of(const bp_graph_t& graph, const uint32_t* values, uint32_t count) {
@@ -119,9 +119,9 @@ Status Server::make_program(Lane& lane, Message& request, Writer& out, bool from
     return {BP_INTERNAL, "the program has " + counted(info.input_count, "input") + " and " +
                              counted(info.output_count, "output") + ", its island " +
                              std::to_string(graph.input_count) + " and " + std::to_string(graph.output_count)};
-  if (info.inplace_count > kMostInplace)
+  if (info.inplace_count > kMaxInplacePairs)
     return {BP_INTERNAL, "the program reports " + std::to_string(info.inplace_count) + " in-place pairs; at most " +
-                             std::to_string(kMostInplace) + " are accepted"};
+                             std::to_string(kMaxInplacePairs) + " are accepted"};
   made->in_kinds = kinds_of(graph, graph.inputs, graph.input_count);
   made->out_kinds = kinds_of(graph, graph.outputs, graph.output_count);
   Writer rest;
