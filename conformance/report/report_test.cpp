@@ -49,6 +49,7 @@ std::string line_of(std::string name, State state, std::string reason = "", doub
   result.opset = 14;
   if (worst > 0) ++result.errors[bucket_of(worst)];
   if (state != State::kPass) result.repro = "backplane-conform --repro " + result.name;
+  if (state == State::kWaived) result.was = State::kFail;
   return to_json_line(result);
 }
 
