@@ -28,7 +28,8 @@ Plan drawn(const Plan& all, size_t count) {
 bool is_of_machine(const std::string& path) {
   const char* const home = std::getenv("HOME");
   const char* const cache = std::getenv("XDG_CACHE_HOME");
-  std::vector<std::string> folders = {"/usr/", "/lib", "/opt/", "/etc/", "/var/", "/nix/", "/gnu/"};
+  std::vector<std::string> folders = {"/usr/", "/lib/", "/lib32/", "/lib64/", "/opt/",
+                                      "/etc/", "/var/", "/nix/",   "/gnu/"};
   if (cache != nullptr && *cache == '/') folders.push_back(std::string(cache) + '/');
   if (home != nullptr && *home == '/') folders.push_back(std::string(home) + "/.cache/");
   return std::ranges::any_of(folders, [&](const std::string& folder) { return path.starts_with(folder); });
