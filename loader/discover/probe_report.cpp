@@ -16,8 +16,7 @@ constexpr size_t kPage = 4096;
 constexpr size_t kMac = 32;
 constexpr size_t kHead = 2;  // the step and the part
 constexpr size_t kMessage = kHead + kMac;
-constexpr size_t kReasonHead =
-    3;  // after a report of kNotLoaded: the refusal's code, and the size of its text in 2 bytes
+constexpr size_t kReasonHead = 3;  // kNotLoaded is followed by the refusal's code, the text's size (2 bytes) and text
 
 struct Signed {
   char purpose[20] = "backplane probe 4";

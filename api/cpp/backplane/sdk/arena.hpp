@@ -22,7 +22,6 @@ struct ArenaTensor {
     last = std::max(last, step);
   }
   bool touched() const { return first <= last; }
-  bool overlaps(const ArenaTensor& other) const { return first <= other.last && other.first <= last; }
 };
 
 constexpr uint64_t rounded_up(uint64_t bytes, uint64_t alignment) {
@@ -56,11 +55,11 @@ void each_overlap(const Tensors& by_start, Meet meet) {
 // time in proportion to the number of pairs that overlap.
 template <class Size>
 uint64_t place_by_size(std::vector<ArenaTensor>& tensors, const Tensors& by_start, const Size& size) {
-  std::vector<Tensors> neighbours(tensors.size());
+  std::vector<Tensors> neighbors(tensors.size());
   const auto index = [&](const ArenaTensor* tensor) { return static_cast<size_t>(tensor - tensors.data()); };
   each_overlap(by_start, [&](ArenaTensor* a, ArenaTensor* b) {
-    neighbours[index(a)].push_back(b);
-    neighbours[index(b)].push_back(a);
+    neighbors[index(a)].push_back(b);
+    neighbors[index(b)].push_back(a);
     return true;
   });
   Tensors order = by_start;
@@ -70,7 +69,7 @@ uint64_t place_by_size(std::vector<ArenaTensor>& tensors, const Tensors& by_star
   std::vector<bool> is_placed(tensors.size());
   uint64_t whole = 0;
   for (ArenaTensor* tensor : order) {
-    Tensors& placed = neighbours[index(tensor)];
+    Tensors& placed = neighbors[index(tensor)];
     drop_if(placed, [&](const ArenaTensor* other) { return !is_placed[index(other)]; });
     std::sort(placed.begin(), placed.end(),
               [](const ArenaTensor* a, const ArenaTensor* b) { return a->offset < b->offset; });
