@@ -15,6 +15,18 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
+// A vector of floats in memory of the framework that has `bytes` bytes. Borrows `extent`.
+bp_tensor_t floats_at(float* values, const int64_t& extent, uint64_t bytes) {
+  bp_tensor_t tensor{};
+  tensor.size = sizeof tensor;
+  tensor.dtype = BP_DTYPE_FLOAT;
+  tensor.rank = 1;
+  tensor.extents = &extent;
+  tensor.buffer.address = values;
+  tensor.buffer.bytes = bytes;
+  return tensor;
+}
+
 TEST(Exec, UnboundMemoryIsNotUsed) {
   const Environment env = partial_environment({});
   Exec exec = env.compile(chain(2)).exec();
@@ -38,17 +50,7 @@ TEST(Exec, AnImportEndsWhenTheSlotIsBoundAgain) {
   const Environment env = streaming({{"partial.memory", "shared"}});
   Exec exec = env.compile(chain(2), pinned({{"*", "partial"}})).exec();
   alignas(64) float a[16] = {1, -2, 3}, b[16] = {4, 5, 6}, y[16] = {};
-  const int64_t extents[] = {3};
-  const auto bind = [&](uint32_t slot, float* values) {
-    bp_tensor_t tensor{};
-    tensor.size = sizeof tensor;
-    tensor.dtype = BP_DTYPE_FLOAT;
-    tensor.rank = 1;
-    tensor.extents = extents;
-    tensor.buffer.address = values;
-    tensor.buffer.bytes = sizeof a;
-    exec.bind_memory(slot, tensor);
-  };
+  const auto bind = [&](uint32_t slot, float* values) { exec.bind_memory(slot, floats_at(values, 3, sizeof a)); };
   bind(0, a);
   bind(BP_SLOT_OUTPUT, y);
   exec.run();
@@ -94,17 +96,7 @@ TEST(Exec, OnlyTheFrameworksMemoryMayBeUnaligned) {
       Exec exec = env.compile(chain(3), pinned({{"*", "partial"}})).exec();
       alignas(4096) float x[1024] = {0, 1, -2, 3};
       alignas(4096) float y[1024] = {};
-      const int64_t extents[] = {3};
-      const auto bind = [&](uint32_t slot, float* values) {
-        bp_tensor_t tensor{};
-        tensor.size = sizeof tensor;
-        tensor.dtype = BP_DTYPE_FLOAT;
-        tensor.rank = 1;
-        tensor.extents = extents;
-        tensor.buffer.address = values;
-        tensor.buffer.bytes = 12;
-        exec.bind_memory(slot, tensor);
-      };
+      const auto bind = [&](uint32_t slot, float* values) { exec.bind_memory(slot, floats_at(values, 3, 12)); };
       // Devices with memory of their own get copies.
       const bp_status_t unaligned = memory == std::string("host") ? BP_UNSUPPORTED : BP_OK;
       bind(0, x + 1);
@@ -276,6 +268,37 @@ TEST(Exec, InputsThatOutputsCopyAreNotOverwritten) {
   EXPECT_THAT(y.values<float>(), ElementsAre(-3, -4));
   EXPECT_THAT(a.values<float>(), ElementsAre(1, 2));
   EXPECT_THAT(b.values<float>(), ElementsAre(3, 4));
+}
+
+// The memory of an output may overlap that of any input, even of one that begins long before it with others in between.
+TEST(Exec, InputsThatShareMemoryWithAnOutputAreFound) {
+  Graph graph;
+  const uint32_t a = graph.input("a", BP_DTYPE_FLOAT, {8}), b = graph.input("b", BP_DTYPE_FLOAT, {1});
+  const uint32_t c = graph.input("c", BP_DTYPE_FLOAT, {2});
+  const Environment env = partial_environment({});
+  Exec exec = env.compile(graph.finish({graph.node("Neg", "y", {c}), a, b})).exec();
+  std::vector<float> memory(16);
+  memory[12] = 3;
+  memory[13] = -4;
+  const auto bind = [&](uint32_t slot, int64_t extent, size_t at) {
+    exec.bind_memory(slot, floats_at(&memory[at], extent, static_cast<uint64_t>(extent) * sizeof(float)));
+  };
+  bind(0, 8, 0);
+  bind(1, 1, 1);
+  bind(2, 2, 12);
+  for (const size_t at : {0, 1, 3, 7, 8, 10, 11, 13, 14}) {
+    bind(BP_SLOT_OUTPUT, 2, at);
+    const std::string input = at < 8 ? "a" : at == 11 || at == 13 ? "c" : "";
+    if (input.empty()) {
+      exec.run();
+      EXPECT_EQ(memory[at], -3) << at;
+      EXPECT_EQ(memory[at + 1], 4) << at;
+    } else {
+      const Error error = failure([&] { exec.run(); });
+      EXPECT_EQ(error.status(), BP_UNSUPPORTED) << at;
+      EXPECT_THAT(error.text(), HasSubstr("input '" + input + "' and output 'y' share memory")) << at;
+    }
+  }
 }
 
 // The memory in which the loader kept the last result is released.

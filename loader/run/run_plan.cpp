@@ -29,19 +29,46 @@ Use use_of(const RunValue& value, const RunState::Value& state, uint32_t memory)
   return use;
 }
 
-uint64_t begin(const bp_buffer_t& buffer) {
-  return reinterpret_cast<uintptr_t>(buffer.address) + buffer.offset;
-}
-uint64_t end(const bp_buffer_t& buffer) {
-  return begin(buffer) + buffer.bytes;
-}
+// The last users of each byte of a memory, while values occupy it one after another.
+class Occupancy {
+ public:
+  // Returns the tasks that used the buffer's bytes before, with repetitions, and records that `tasks` use them now.
+  std::vector<uint32_t> occupy(const bp_buffer_t& buffer, std::vector<uint32_t> tasks) {
+    std::vector<uint32_t> before;
+    const uint64_t first = begin_of(buffer), last = end_of(buffer);
+    if (first >= last) return before;
+    split_at({buffer.memory, first});
+    split_at({buffer.memory, last});
+    auto span = spans_.lower_bound({buffer.memory, first});
+    while (span != spans_.end() && span->first < Start{buffer.memory, last}) {
+      const std::vector<uint32_t>& users = users_[span->second.users];
+      before.insert(before.end(), users.begin(), users.end());
+      span = spans_.erase(span);
+    }
+    spans_[{buffer.memory, first}] = {last, users_.size()};
+    users_.push_back(std::move(tasks));
+    return before;
+  }
 
-bool overlap(const bp_buffer_t& a, const bp_buffer_t& b) {
-  return a.memory == b.memory && a.bytes && b.bytes && begin(a) < end(b) && begin(b) < end(a);
-}
-bool covers(const bp_buffer_t& a, const bp_buffer_t& b) {
-  return a.memory == b.memory && begin(a) <= begin(b) && end(b) <= end(a);
-}
+ private:
+  using Start = std::pair<const bp_memory_t*, uint64_t>;
+  struct Span {
+    uint64_t end = 0;
+    size_t users = 0;  // index of users_
+  };
+
+  void split_at(Start start) {
+    auto next = spans_.lower_bound(start);
+    if (next == spans_.begin()) return;
+    auto& [begin, span] = *std::prev(next);
+    if (begin.first != start.first || span.end <= start.second) return;
+    spans_.emplace_hint(next, start, span);
+    span.end = start.second;
+  }
+
+  std::map<Start, Span> spans_;  // they do not overlap
+  std::vector<std::vector<uint32_t>> users_;
+};
 
 // A device that works on host memory gets a copy of a value in its own memory if the value has at most this many bytes
 // for each of the device's islands that read it. On PoCL, 20 islands that read the same 16 KB take 92 µs with the copy
@@ -331,22 +358,13 @@ void RunPlan::make_tasks() {
 // Lets a task write a buffer only after the last use of the buffers that previously occupied the same memory.
 void RunPlan::order_buffers() {
   for (uint32_t memory = 0; memory < in_arena_.size(); ++memory) {
-    struct Occupant {
-      bp_buffer_t buffer;
-      std::vector<uint32_t> tasks;
-    };
-    std::vector<Occupant> occupants;
+    Occupancy occupancy;
     for (uint32_t index : in_arena_[memory]) {
       const RunValue& value = graph_.values[index];
-      const bp_buffer_t& buffer = state_.replica({index, value.in(memory)}).buffer;
       Use use = use_of(value, state_.value(index), memory);
-      std::erase_if(occupants, [&](const Occupant& old) {
-        if (!overlap(old.buffer, buffer)) return false;
-        for (uint32_t task : old.tasks)
-          if (task < use.first) put_after(task, use.first);
-        return covers(buffer, old.buffer);
-      });
-      occupants.push_back({buffer, std::move(use.tasks)});
+      const bp_buffer_t& buffer = state_.replica({index, value.in(memory)}).buffer;
+      for (uint32_t task : occupancy.occupy(buffer, std::move(use.tasks)))
+        if (task < use.first) put_after(task, use.first);
     }
   }
 }
@@ -372,25 +390,16 @@ std::vector<uint32_t> RunPlan::readers_of(uint32_t input) const {
   return readers;
 }
 
-// Whether the framework bound the same container, or memory that overlaps, to an input and an output.
-bool RunPlan::share_memory(uint32_t input, uint32_t output) const {
-  const RunState::Value &read = state_.value(input), &written = state_.value(output);
-  if (written.container) return read.container == written.container;
-  if (read.container || !state_.is_bound(input) || !state_.is_bound(output)) return false;
-  return overlap(read.replicas[graph_.values[input].user_replica].buffer,
-                 written.replicas[graph_.values[output].user_replica].buffer);
-}
-
 // If the framework bound an output to the memory of an input, the output may be written only after all other tasks have
 // read the input, and if the writing island reads the input itself, it must be able to update the input in place. Also
 // checks that each input that a program can only update in place has the same buffer as its output.
 Status RunPlan::check_in_place() {
   updates_inputs_ = false;
+  const BoundInputs bound(graph_, state_);
   for (uint32_t o : graph_.outputs) {
     const RunValue& output = graph_.values[o];
     if (output.producer == BP_NONE) continue;
-    for (uint32_t i : graph_.inputs) {
-      if (!share_memory(i, o)) continue;
+    for (uint32_t i : bound.sharing_with(o)) {
       const RunValue& input = graph_.values[i];
       if (output.kind != BP_KIND_TENSOR)
         return {BP_UNSUPPORTED, "input '" + graph_.name_of(input) + "' and output '" + graph_.name_of(output) +
@@ -413,14 +422,14 @@ Status RunPlan::check_in_place() {
       const auto slot = [&](const std::vector<ReplicaRef>& slots, uint32_t value) {
         return static_cast<uint32_t>(std::ranges::find(slots, value, &ReplicaRef::value) - slots.begin());
       };
-      if (begin(state_.replica({i, input.user_replica}).buffer) !=
-              begin(state_.replica({o, output.user_replica}).buffer) ||
+      if (begin_of(state_.replica({i, input.user_replica}).buffer) !=
+              begin_of(state_.replica({o, output.user_replica}).buffer) ||
           rule_of(step.program->info, slot(step.inputs, i), slot(step.outputs, o)) == BP_DONATE_NEVER)
         return {BP_UNSUPPORTED,
                 pair + "device '" + step.program->device->name() + "' does not update it in place: bind two buffers"};
     }
   }
-  BP_TRY(check_passthroughs());
+  BP_TRY(check_passthroughs(bound));
   for (const Step& step : graph_.steps) {
     const bp_program_info_t& info = step.program->info;
     for (uint32_t p = 0; info.inplace && p < info.inplace_count; ++p) {
@@ -439,17 +448,16 @@ Status RunPlan::check_in_place() {
 
 // Outputs that are copies are written one after another, after all tasks. So none of them may be bound to the memory of
 // an input from which a later one is copied.
-Status RunPlan::check_passthroughs() {
+Status RunPlan::check_passthroughs(const BoundInputs& bound) {
   for (size_t k = 0; k < graph_.passthroughs.size(); ++k) {
     const PassthroughOutput& output = graph_.passthroughs[k];
     const RunValue& copied = graph_.values[output.value];
-    for (uint32_t i : graph_.inputs) {
-      if (!share_memory(i, output.value)) continue;
+    for (uint32_t i : bound.sharing_with(output.value)) {
       const RunValue& input = graph_.values[i];
       // A copy of the input to its own memory or container changes nothing.
       if (output.source == i &&
-          (input.kind != BP_KIND_TENSOR || begin(state_.replica({i, input.user_replica}).buffer) ==
-                                               begin(state_.replica({output.value, copied.user_replica}).buffer)))
+          (input.kind != BP_KIND_TENSOR || begin_of(state_.replica({i, input.user_replica}).buffer) ==
+                                               begin_of(state_.replica({output.value, copied.user_replica}).buffer)))
         continue;
       updates_inputs_ = true;
       const auto later = graph_.passthroughs.begin() + static_cast<std::ptrdiff_t>(k) + 1;

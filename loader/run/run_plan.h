@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "run/bound_inputs.h"
 #include "run/run_graph.h"
 #include "run/run_state.h"
 #include "run/tasks.h"
@@ -64,9 +65,8 @@ class RunPlan {
   void order_buffers();
   uint32_t writer_of(uint32_t output) const;
   std::vector<uint32_t> readers_of(uint32_t input) const;
-  bool share_memory(uint32_t input, uint32_t output) const;
   Status check_in_place();
-  Status check_passthroughs();
+  Status check_passthroughs(const BoundInputs& bound);
   void make_tasks();
   void make_issues();
   bool is_dynamic(const Task& task) const;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of many nodes, values, weights and outputs. To compile them for a device may take no more than in proportion to these."""
+"""Models of many nodes, values, weights, inputs and outputs. To compile them for a device may take no more than in proportion to these."""
 from wire import *  # noqa: F403: this file uses several of its names
 
 
@@ -16,6 +16,11 @@ def long_graphs():
     yield "chain", simple(chain, inputs=x, outputs=y), on_each
     few = 60000
     yield "outputs", simple([relu("x", f"y{i}") for i in range(few)], inputs=x, outputs=[value(f"y{i}") for i in range(few)]), on_each
+    many_inputs = [value(f"x{i}", FLOAT, [1]) for i in range(few)]
+    pairs = [relu(f"x{i}", f"y{i}") for i in range(few)]
+    yield "pairs", simple(pairs, inputs=many_inputs, outputs=[value(f"y{i}") for i in range(few)]), on_each
+    passed = many_inputs[: few // 2]  # all are printed
+    yield "passed", simple([relu("x0", "y")], inputs=passed, outputs=[*passed, value("y")]), on_each
     sums = [node("Add", [f"s{i - 1}" if i else "x", f"w{i}"], [f"s{i}" if i < few - 1 else "y"]) for i in range(few)]
     yield "weights", simple(sums, inputs=x, outputs=y, initializers=[floats(f"w{i}", [1.0]) for i in range(few)]), on_each
     # All results of the first half are live until the second half has read them, in the same order and in the opposite one.
