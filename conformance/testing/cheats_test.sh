@@ -143,6 +143,15 @@ says "cases drawn at random were run again" "$program" verify-bundle loads --tru
 echo Right >delivered/plugin.so.settings # of equal size, and as harmless
 refused "had the SHA-256" "$program" certify run swapped --plugin delivered/plugin.so --nonce "$(draw)" --key vendor.key
 refused "which the plugin loads, is" "$program" verify-bundle loads --trust trust --plugin delivered/plugin.so
+# Nor is one in another folder, to which only a link is delivered.
+mkdir beside
+echo right >beside/settings
+ln -sf ../beside/settings delivered/plugin.so.settings
+certify linked delivered/plugin.so "${few[@]}"
+says "cases drawn at random were run again" "$program" verify-bundle linked --trust trust --plugin delivered/plugin.so
+[[ $status -eq 0 ]] || die "an honest plugin is refused: $(cat said)"
+echo Right >beside/settings
+refused "and no file in the statement has its SHA-256" "$program" verify-bundle linked --trust trust --plugin delivered/plugin.so
 
 # Secrets that others can read are refused, and secrets are not written through links.
 chmod 644 stranger.key

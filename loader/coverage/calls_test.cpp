@@ -94,6 +94,23 @@ TEST(Calls, ADeviceThatClaimsTheFunctionGetsTheCallAsOneNode) {
   EXPECT_THAT(session.report(), HasSubstr(R"--("call":"node 'call' (my.Pass)")--"));
 }
 
+// A group of one call stands for all nodes of its body, so groups of a few kilobytes may become hundreds of megabytes.
+TEST(Calls, GroupsAreLimitedWithTheBodiesOfCalls) {
+  Texts body = {node("Neg", {"v"}, {"t0"})};
+  for (int i = 1; i < 2000; ++i) body.push_back(node("Neg", {"t" + std::to_string(i - 1)}, {"t" + std::to_string(i)}));
+  const Texts functions = {function("my", "Long", {"v"}, {"t1999"}, body, {{"", 17}})};
+  const std::string bytes = model_bytes(
+      {{"", 17}, {"my", 1}},
+      graph({node("Long", {"x"}, {"y"}, {}, "my")}, {tensor_value("x", 1, {2})}, {tensor_value("y", 1, {2})}),
+      functions, 10);
+  for (const bool few : {true, false}) {
+    const Environment env = environment({kCpu, kFake}, {{"fake.ops", "Long"}, {"fake.grouped", few ? "8000" : "9000"}});
+    const Error error = failure([&] { env.compile(env.parse(bytes), on({"fake", "cpu"})); });
+    EXPECT_EQ(error.status(), few ? BP_OK : BP_INTERNAL);
+    EXPECT_THAT(error.text(), few ? HasSubstr("nothing was thrown") : HasSubstr("with the bodies of the calls in it"));
+  }
+}
+
 TEST(Calls, OfNestedCallsTheOuterOneIsClaimed) {
   const Environment env = environment({kCpu, kFake}, {{"fake.ops", "Pass,AbsPass"}});
   const Session session = env.compile(env.parse(calling()), on({"fake", "cpu"}));
