@@ -402,7 +402,8 @@ TEST(Isolate, FailuresInARowPauseLongerAndLonger) {
 
 TEST(Isolate, TheSandboxForbidsNetworkFilesProgramsAndOtherGroups) {
   if (testing::is_emulated()) GTEST_SKIP() << "the emulator has no sandbox";
-  for (const std::string escape : {"opens_socket", "opens_file", "starts_program", "leaves_group"}) {
+  for (const std::string escape : {"opens_socket", "opens_file", "starts_program", "leaves_group", "signals_parent",
+                                   "lets_signal_parent", "limits_parent"}) {
     SCOPED_TRACE(escape);
     EXPECT_EQ(isolated({kFault}, "fault", {{"fault.what", escape}}).devices().size(), 1u);
     const Environment open = isolated({kFault}, "fault", {{"fault.what", escape}, {"loader.isolate_sandbox", "off"}});

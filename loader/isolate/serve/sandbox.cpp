@@ -6,6 +6,7 @@
 #include <linux/filter.h>
 #include <linux/landlock.h>
 #include <linux/seccomp.h>
+#include <linux/sockios.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -20,7 +21,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
-#include <iterator>
+#include <initializer_list>
 
 #include "isolate/descriptor.h"
 
@@ -42,16 +43,18 @@ constexpr uint64_t kRead = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_
 // The access rights of Landlock's first version. The rights below are added if the kernel's version has them.
 constexpr uint64_t kFirstRights = (uint64_t{1} << 13) - 1;
 constexpr uint64_t kRefer = uint64_t{1} << 13, kTruncate = uint64_t{1} << 14, kIoctl = uint64_t{1} << 15;
+// Since Landlock's sixth version: no signals to processes outside the sandbox.
+constexpr uint64_t kSignals = uint64_t{1} << 1;
 
 class Rules {
  public:
   explicit Rules(int version) {
     handled_ =
         kFirstRights | (version >= 2 ? kRefer : 0) | (version >= 3 ? kTruncate : 0) | (version >= 5 ? kIoctl : 0);
-    landlock_ruleset_attr attributes{};
-    attributes.handled_access_fs = handled_;
-    set_ = Descriptor(
-        static_cast<int>(::syscall(SYS_landlock_create_ruleset, &attributes, sizeof attributes.handled_access_fs, 0)));
+    // The system's header may be older than the kernel.
+    const struct { uint64_t files, network, scoped; } attributes = {handled_, 0, kSignals};
+    const size_t known = version >= 6 ? sizeof attributes : sizeof attributes.files;
+    set_ = Descriptor(static_cast<int>(::syscall(SYS_landlock_create_ruleset, &attributes, known, 0)));
   }
   void allow(const std::string& path, uint64_t rights) const {
     const Descriptor file(::open(path.c_str(), O_PATH | O_CLOEXEC));
@@ -157,37 +160,52 @@ bool restrict_calls(Sandbox kind) {
                             SYS_pidfd_getfd,
                             SYS_kcmp,
                             SYS_perf_event_open,
+                            SYS_tkill,
+                            SYS_pidfd_send_signal,
                             SYS_setpgid,
                             SYS_setsid};
-  constexpr int kStrict[] = {SYS_execve, SYS_execveat};
+  constexpr int kStrict[] = {SYS_execve, SYS_execveat, SYS_socket};
+  const auto self = static_cast<uint32_t>(::getpid());
   std::vector<sock_filter> program;
   const auto load = [&](size_t offset) {
     program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(offset)));
   };
+  const auto end = [&](bool allowed) {
+    program.push_back(BPF_STMT(BPF_RET | BPF_K, allowed ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | EPERM));
+  };
   const auto refuse_if = [&](uint32_t value) {
     program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1));
-    program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
+    end(false);
+  };
+  // Allows or refuses a call with one of these values in an argument, of which the kernel reads the lower half, and
+  // decides the opposite for all other values.
+  const auto decide_by = [&](uint32_t call, size_t argument, std::initializer_list<uint32_t> values, bool allowed) {
+    auto left = static_cast<uint8_t>(values.size());
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, static_cast<uint8_t>(left + 3)));
+    load(offsetof(seccomp_data, args) + argument * sizeof(uint64_t));
+    for (const uint32_t value : values) program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, left--, 0));
+    end(!allowed);
+    end(allowed);
   };
   load(offsetof(seccomp_data, arch));
   program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kMachine, 1, 0));
-  program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
+  end(false);
   load(offsetof(seccomp_data, nr));
   if (kMachine == AUDIT_ARCH_X86_64) {
     program.push_back(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, kX32, 0, 1));
-    program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
+    end(false);
   }
   for (const int call : kNever) refuse_if(static_cast<uint32_t>(call));
   if (kind == Sandbox::kStrict)
     for (const int call : kStrict) refuse_if(static_cast<uint32_t>(call));
-  // socket(): kDrivers allows local sockets. All other sockets are refused.
-  program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 1, 0));
-  program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
-  if (kind == Sandbox::kDrivers) {
-    load(offsetof(seccomp_data, args[0]));
-    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_UNIX, 0, 1));
-    program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
-  }
-  program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
+  // Signals and limits for other processes, among them the framework, which could end it.
+  for (const int call : {SYS_kill, SYS_tgkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo})
+    decide_by(static_cast<uint32_t>(call), 0, {self}, true);
+  decide_by(SYS_prlimit64, 0, {0, self}, true);
+  decide_by(SYS_fcntl, 1, {F_SETOWN, F_SETOWN_EX}, false);
+  decide_by(SYS_ioctl, 1, {FIOSETOWN, SIOCSPGRP}, false);
+  if (kind == Sandbox::kDrivers) decide_by(SYS_socket, 0, {AF_UNIX}, true);
+  end(true);
   const sock_fprog whole{static_cast<unsigned short>(program.size()), program.data()};
   return ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &whole) == 0;
 }

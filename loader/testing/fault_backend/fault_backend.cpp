@@ -9,7 +9,7 @@
 //   lowers_limit, sets_alarm, changes_umask, ignores_children
 //                  change the state of the whole process in `create`
 //   closes_descriptors, leaks_thread, blocks_signals, frees_twice   faults during a run
-//   opens_socket, opens_file, starts_program, leaves_group
+//   opens_socket, opens_file, starts_program, leaves_group, signals_parent, lets_signal_parent, limits_parent
 //                  attempted in `create`, which fails if the sandbox allows it
 //   maps_weights   not a fault: maps all weights when compiling
 //   fails_when_open   `info` fails, with a text, once a device was opened
@@ -106,6 +106,15 @@ bool escapes() {
     return ::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
   }
   if (is("leaves_group")) return ::setpgid(0, ::getpgid(::getppid())) == 0;
+  if (is("signals_parent")) return ::kill(::getppid(), 0) == 0;
+  if (is("lets_signal_parent")) {
+    int ends[2];
+    return ::pipe(ends) == 0 && ::fcntl(ends[0], F_SETOWN, ::getppid()) == 0;
+  }
+  if (is("limits_parent")) {
+    rlimit limit{};
+    return ::prlimit(::getppid(), RLIMIT_CPU, nullptr, &limit) == 0;
+  }
   return false;
 }
 
