@@ -7,11 +7,14 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 
+limit="ulimit -v 4000000"
+($limit; "$program" --version) >/dev/null 2>&1 || limit=: # a sanitizer reserves more
+
 # refused TEXT WORD…: the command ends at once with a failure, and says TEXT.
 refused() {
     local text=$1 status=0
     shift
-    (ulimit -v 4000000; timeout 20 "$program" "$@") >out 2>&1 || status=$?
+    ($limit; timeout 20 "$program" "$@") >out 2>&1 || status=$?
     if [[ $status -ne 1 && $status -ne 2 ]] || ! grep -qF -- "$text" out; then
         echo "FAILED ($status, no '$text'): $*"
         cat out
