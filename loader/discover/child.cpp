@@ -100,6 +100,7 @@ Result<ChildResult> run_child(const ChildSetup& setup) {
     const int error = errno;
     ::kill(-child, SIGKILL);
     if (error != ESRCH) {
+      ::kill(child, SIGKILL);  // it may have joined another group
       ::waitpid(child, nullptr, 0);
       return cannot("cannot get a descriptor of the child process", error);
     }
@@ -107,8 +108,10 @@ Result<ChildResult> run_child(const ChildSetup& setup) {
     return result;
   }
   result.timed_out = !await(process.get(), read_end.get(), setup.limit, result.output);
-  // Kills the process group before its leader is reaped. After that, the kernel could reuse the group's number.
+  // Kills the process group before its leader is reaped. After that, the kernel could reuse the group's number. The
+  // leader may have joined another group.
   ::kill(-child, SIGKILL);
+  ::syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0);
   // A process that is stuck in a driver does not end even if it is killed. This function waits kDying at most.
   if (result.timed_out && !await(process.get(), read_end.get(), kDying, result.output)) return result;
   siginfo_t end{};

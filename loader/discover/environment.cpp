@@ -431,6 +431,9 @@ struct Environment::Maker {
     if (!has_manifest) seen.insert(other);
     Opening opening{library,         candidate.manifest, manifest.backend_id,
                     manifest.sha256, settings.probe,     isolation_of(manifest.backend_id, other, manifest.isolated)};
+    // Only the plugin knows its id without a manifest. It is asked in a process of its own if the id may select one.
+    if (!has_manifest && !opening.isolation && settings.isolation.selects())
+      opening.isolation = isolation_of("", other, true);
     if (settings.when_used && !found.manifest.backend_id.empty())
       if (std::optional<Refusal> known = take_known(opening, candidate)) return std::move(*known);
     auto backend = std::make_unique<Backend>();
@@ -438,10 +441,9 @@ struct Environment::Maker {
     const auto before = std::chrono::system_clock::now().time_since_epoch();
     if (Refusal refusal = opened.open(opening, log(), *backend, facts)) return refusal;
     candidate.id = backend->id;
-    // For a library without a manifest, the id is not known until it is loaded.
     seen.insert(backend->id);
     if (Refusal refusal = may_take(backend->id, found.manifest.full_id, backend->library)) return refusal;
-    if (!has_manifest && backend->id != other)
+    if (!has_manifest)
       if (auto isolation = isolation_of(backend->id, other, false); !is_same(isolation, opening.isolation)) {
         log().info(fmt::format("{}: its id is {}, and a backend with that id {} in a process of its own",
                                candidate.library, backend->id, isolation ? "runs" : "does not run"));

@@ -69,6 +69,10 @@ bool Isolation::wanted(std::string_view id, std::string_view full_id, bool by_ma
   return wanted;
 }
 
+bool Isolation::selects() const {
+  return std::ranges::any_of(patterns_, [](const std::string& pattern) { return !pattern.starts_with('!'); });
+}
+
 std::string Isolation::unmatched(const SeenNames& names) const {
   std::string list;
   for (const std::string& pattern : patterns_)

@@ -25,6 +25,8 @@ class Isolation {
   // Whether a backend runs in a separate process. The last matching pattern decides; without a match, `by_manifest`
   // does.
   bool wanted(std::string_view id, std::string_view full_id, bool by_manifest) const;
+  // Whether a pattern selects backends, so that an id must be known before it is decided where a library is loaded.
+  bool selects() const;
   // The patterns that match none of the backends, as a list; empty: none.
   std::string unmatched(const SeenNames& names) const;
 

@@ -109,6 +109,8 @@ Refusal load_library(const std::filesystem::path& path, const File& file, const 
     return Refusal{BP_REFUSED_UNTRUSTED, fmt::format("{} is not used: {}", path.string(), why)};
   };
   const std::string name = path.string();
+  if (name.find('$') != std::string::npos)
+    return untrusted("its path contains '$', which the dynamic linker would replace, and so load another file");
   Loaded* known = find_loaded(name);
   if (known && known->content != content)
     return untrusted(

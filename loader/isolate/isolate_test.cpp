@@ -402,8 +402,9 @@ TEST(Isolate, FailuresInARowPauseLongerAndLonger) {
 
 TEST(Isolate, TheSandboxForbidsNetworkFilesProgramsAndOtherGroups) {
   if (testing::is_emulated()) GTEST_SKIP() << "the emulator has no sandbox";
-  for (const std::string escape : {"opens_socket", "opens_file", "starts_program", "leaves_group", "signals_parent",
-                                   "lets_signal_parent", "limits_parent"}) {
+  for (const std::string escape :
+       {"opens_socket", "opens_file", "starts_program", "leaves_group", "signals_parent", "lets_signal_parent",
+        "limits_parent", "slows_parent", "reads_parent", "changes_mode", "shares_memory"}) {
     SCOPED_TRACE(escape);
     EXPECT_EQ(isolated({kFault}, "fault", {{"fault.what", escape}}).devices().size(), 1u);
     const Environment open = isolated({kFault}, "fault", {{"fault.what", escape}, {"loader.isolate_sandbox", "off"}});

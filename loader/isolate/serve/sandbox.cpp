@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <linux/audit.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/landlock.h>
 #include <linux/seccomp.h>
@@ -124,6 +125,8 @@ constexpr uint32_t kMachine = AUDIT_ARCH_AARCH64;
 constexpr uint32_t kMachine = 0;
 #endif
 
+constexpr int kFchmodat2 = 452;  // newer than the system's header
+
 bool restrict_calls(Sandbox kind) {
   if (kMachine == 0) return false;
   // Calls that affect other processes or the kernel itself, or that leave the process group, which the loader kills as
@@ -164,7 +167,39 @@ bool restrict_calls(Sandbox kind) {
                             SYS_pidfd_send_signal,
                             SYS_setpgid,
                             SYS_setsid};
-  constexpr int kStrict[] = {SYS_execve, SYS_execveat, SYS_socket};
+  // Also programs, sockets, shared memory and queues that outlive the process, and what changes files other than their
+  // contents, with which Landlock does not deal.
+  constexpr int kStrict[] = {
+    SYS_execve,
+    SYS_execveat,
+    SYS_socket,
+    SYS_shmget,
+    SYS_msgget,
+    SYS_semget,
+    SYS_mq_open,
+    SYS_fchmod,
+    SYS_fchmodat,
+    SYS_fchown,
+    SYS_fchownat,
+    SYS_utimensat,
+    SYS_setxattr,
+    SYS_lsetxattr,
+    SYS_fsetxattr,
+    SYS_removexattr,
+    SYS_lremovexattr,
+    SYS_fremovexattr,
+    kFchmodat2,
+    SYS_setpriority,
+    SYS_ioprio_set,
+#if defined(__x86_64__)
+    SYS_chmod,
+    SYS_chown,
+    SYS_lchown,
+    SYS_utime,
+    SYS_utimes,
+    SYS_futimesat,
+#endif
+  };
   const auto self = static_cast<uint32_t>(::getpid());
   std::vector<sock_filter> program;
   const auto load = [&](size_t offset) {
@@ -202,12 +237,26 @@ bool restrict_calls(Sandbox kind) {
   for (const int call : {SYS_kill, SYS_tgkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo})
     decide_by(static_cast<uint32_t>(call), 0, {self}, true);
   decide_by(SYS_prlimit64, 0, {0, self}, true);
+  if (kind == Sandbox::kStrict) {
+    // The numbers of threads are not known here, so a thread sets its own scheduling only as number 0. Its processors
+    // (SYS_sched_setaffinity) are often set by another thread, so they may be set for other processes too.
+    for (const int call : {SYS_sched_setscheduler, SYS_sched_setparam, SYS_sched_setattr})
+      decide_by(static_cast<uint32_t>(call), 0, {0, self}, true);
+  }
   decide_by(SYS_fcntl, 1, {F_SETOWN, F_SETOWN_EX}, false);
   decide_by(SYS_ioctl, 1, {FIOSETOWN, SIOCSPGRP}, false);
   if (kind == Sandbox::kDrivers) decide_by(SYS_socket, 0, {AF_UNIX}, true);
   end(true);
   const sock_fprog whole{static_cast<unsigned short>(program.size()), program.data()};
   return ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &whole) == 0;
+}
+
+// Gives up the rights of root, with which a process can read and change others in spite of Landlock.
+bool drop_capabilities() {
+  __user_cap_header_struct header{};
+  header.version = _LINUX_CAPABILITY_VERSION_3;
+  const __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {};
+  return ::syscall(SYS_capset, &header, none) == 0;
 }
 
 }  // namespace
@@ -226,6 +275,7 @@ Restrictions enter_sandbox(const SandboxSettings& settings) {
     limit(RLIMIT_DATA, rlim_t{memory.totalram} * memory.mem_unit);
   note(restrict_files(settings), "files (Landlock)");
   note(restrict_calls(settings.kind), "system calls (seccomp)");
+  if (settings.kind == Sandbox::kStrict) note(drop_capabilities(), "no capabilities");
   return result;
 }
 

@@ -9,7 +9,8 @@
 //   lowers_limit, sets_alarm, changes_umask, ignores_children
 //                  change the state of the whole process in `create`
 //   closes_descriptors, leaks_thread, blocks_signals, frees_twice   faults during a run
-//   opens_socket, opens_file, starts_program, leaves_group, signals_parent, lets_signal_parent, limits_parent
+//   opens_socket, opens_file, starts_program, leaves_group, signals_parent, lets_signal_parent, limits_parent,
+//   slows_parent, reads_parent, changes_mode, shares_memory
 //                  attempted in `create`, which fails if the sandbox allows it
 //   maps_weights   not a fault: maps all weights when compiling
 //   fails_when_open   `info` fails, with a text, once a device was opened
@@ -19,7 +20,9 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/ipc.h>
 #include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -114,6 +117,22 @@ bool escapes() {
   if (is("limits_parent")) {
     rlimit limit{};
     return ::prlimit(::getppid(), RLIMIT_CPU, nullptr, &limit) == 0;
+  }
+  if (is("slows_parent")) return ::setpriority(PRIO_PROCESS, static_cast<id_t>(::getppid()), 0) == 0;
+  if (is("reads_parent")) {
+    char byte;
+    const int file = ::open(("/proc/" + std::to_string(::getppid()) + "/environ").c_str(), O_RDONLY | O_CLOEXEC);
+    return file >= 0 && ::read(file, &byte, 1) == 1;
+  }
+  if (is("changes_mode")) {
+    Dl_info own{};
+    struct stat state {};
+    return ::dladdr(reinterpret_cast<void*>(&is), &own) != 0 && ::stat(own.dli_fname, &state) == 0 &&
+           ::chmod(own.dli_fname, state.st_mode & 07777) == 0;
+  }
+  if (is("shares_memory")) {
+    const int segment = ::shmget(IPC_PRIVATE, 4096, 0600);
+    return segment >= 0 && ::shmctl(segment, IPC_RMID, nullptr) == 0;
   }
   return false;
 }
