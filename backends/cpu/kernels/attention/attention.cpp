@@ -122,7 +122,9 @@ void run_attention(const AttentionAttributes& a, const Sized& sized, Tensors in,
   const Tensor mask = at(in, kMask), lengths = at(in, kLengths), observed = at(out, 3);
   // With nonpad_kv_seqlen, K and V hold past positions too, and the queries are the last ones.
   const auto length = [&](int64_t b) {
-    return lengths.present() ? std::clamp<int64_t>(lengths.as<int64_t>()[b], 0, s.kv_length) : s.kv_length;
+    if (!lengths.present()) return s.kv_length;
+    const int64_t given = __atomic_load_n(lengths.as<int64_t>() + b, __ATOMIC_RELAXED);  // it may change: see index.h
+    return std::clamp<int64_t>(given, 0, s.kv_length);
   };
   attend<C>(
       s, rules, q, k, v, y,

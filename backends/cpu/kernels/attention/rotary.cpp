@@ -54,8 +54,9 @@ std::optional<std::string> rotate(const Rotation& r, const RotatedTensor& t, boo
   const Tensor positions = at(in, r.positions);
   const auto position = [&](int64_t b, int64_t s) {
     if (t.cached == 0) return b * t.length + s;
-    const int64_t* ids = positions.as<int64_t>();
-    return t.one_offset ? ids[0] + s : ids[b * t.length + s];
+    const int64_t* const id = positions.as<int64_t>() + (t.one_offset ? 0 : b * t.length + s);
+    const int64_t at = __atomic_load_n(id, __ATOMIC_RELAXED) + (t.one_offset ? s : 0);
+    return std::clamp<int64_t>(at, 0, t.cached - 1);  // it may have changed since the check: see index.h
   };
   if (t.cached != 0) {
     const int64_t span = t.one_offset ? t.length : 1;  // number of consecutive positions that each given one stands for

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the indices of Gather and Scatter operators: INT32 or INT64, where negative indices count from the end. Callers
-// check `in_range` before they use an index.
+// Reads the indices of Gather and Scatter operators: INT32 or INT64, where negative indices count from the end.
+//
+// An index may change between its check and its use: a backend in a process of its own, which wrote it, may share the
+// memory. The results are then arbitrary, but nothing outside the data is accessed, because each use is checked too.
 #pragma once
 
 #include "kernels/common/support.h"
@@ -8,15 +10,31 @@
 
 namespace backplane::cpu {
 
+// Reads an index, which may be negative, once. Returns its position in [0, extent), or 0 if it is out of range.
+template <class T>
+[[gnu::always_inline]] inline int64_t position_of(const T* index, int64_t extent) {
+  int64_t at = __atomic_load_n(index, __ATOMIC_RELAXED);
+  at += at < 0 ? extent : 0;
+  return static_cast<uint64_t>(at) < static_cast<uint64_t>(extent) ? at : 0;
+}
+
 class Indices {
  public:
   explicit Indices(const Tensor& tensor) : data_(tensor.data), narrow_(tensor.dtype == BP_DTYPE_INT32) {}
 
   int64_t raw(int64_t i) const {
-    return narrow_ ? static_cast<const int32_t*>(data_)[i] : static_cast<const int64_t*>(data_)[i];
+    return narrow_ ? __atomic_load_n(static_cast<const int32_t*>(data_) + i, __ATOMIC_RELAXED)
+                   : __atomic_load_n(static_cast<const int64_t*>(data_) + i, __ATOMIC_RELAXED);
   }
-  bool in_range(int64_t i, int64_t extent) const { return raw(i) >= -extent && raw(i) < extent; }
-  int64_t operator()(int64_t i, int64_t extent) const { return raw(i) < 0 ? raw(i) + extent : raw(i); }
+  bool in_range(int64_t i, int64_t extent) const {
+    const int64_t index = raw(i);
+    return index >= -extent && index < extent;
+  }
+  // Returns the position in [0, extent). 0 if `in_range` is false.
+  int64_t operator()(int64_t i, int64_t extent) const {
+    return narrow_ ? position_of(static_cast<const int32_t*>(data_) + i, extent)
+                   : position_of(static_cast<const int64_t*>(data_) + i, extent);
+  }
   std::string out_of_range(int64_t i, int64_t extent) const {
     return "index " + std::to_string(raw(i)) + " is out of range for extent " + std::to_string(extent);
   }
@@ -42,8 +60,9 @@ class TupleIndices {
     int64_t at = 0;
     for (int k = 0; k < size_; ++k) {
       const int64_t extent = data_[first_ + k];
-      if (!indices_.in_range(i * size_ + k, extent)) return -1;
-      at += indices_(i * size_ + k, extent) * strides_[first_ + k];
+      const int64_t index = indices_.raw(i * size_ + k);
+      if (index < -extent || index >= extent) return -1;
+      at += (index < 0 ? index + extent : index) * strides_[first_ + k];
     }
     return at;
   }

@@ -82,7 +82,7 @@ std::optional<std::string> roi_align(const Align& a, Tensors in, Tensors out) {
                             bin_width,
               height, width);
       for (int64_t c = 0; c < channels; ++c) {
-        const T* plane = in[0].as<T>() + (batch.raw(r) * channels + c) * height * width;
+        const T* plane = in[0].as<T>() + (batch(r, image[0]) * channels + c) * height * width;
         double sum = 0, largest = -std::numeric_limits<double>::infinity();
         pace.spend(4 * rows * columns);
         for (const Bilinear& s : samples)

@@ -95,8 +95,7 @@ void gather_rows_by(const Shape& data, const Shape& to, int axis, const T* from,
       const I* index = indices + row * width;
       T* result = target + row * width;
       for (int64_t i = 0; i < width; ++i) {
-        const int64_t at = index[i];
-        result[i] = source[i * advance + (at < 0 ? at + extent : at) * along];
+        result[i] = source[i * advance + position_of(index + i, extent) * along];
       }
     }
   });
@@ -124,7 +123,7 @@ std::unique_ptr<Kernel> create_gather_elements(const Node& node) {
                        if (!all_in_range(in[1], n, extent)) {
                          const Indices index(in[1]);
                          int64_t bad = 0;
-                         while (index.in_range(bad, extent)) ++bad;
+                         while (bad < n - 1 && index.in_range(bad, extent)) ++bad;
                          return index.out_of_range(bad, extent);
                        }
                        dispatch_size(size, [&](auto tag) {

@@ -130,7 +130,7 @@ std::unique_ptr<Kernel> create_scatter_nd(const Node& node) {
                                      [&](auto* target, const auto* updates, const auto& write) {
                                        for (int64_t row = 0; row < rows; ++row) {
                                          pace.spend(1 + block);
-                                         const int64_t at = index.offset(row);
+                                         const int64_t at = std::max<int64_t>(index.offset(row), 0);
                                          for (int64_t i = 0; i < block; ++i)
                                            write(target[at + i], updates[row * block + i]);
                                        }

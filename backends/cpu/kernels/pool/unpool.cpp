@@ -71,8 +71,8 @@ std::unique_ptr<Kernel> create_unpool(const Node& node) {
           Pace pace;
           for (int64_t i = 0; i < n; ++i) {
             pace.spend(4);
-            if (index.raw(i) < 0 || index.raw(i) >= limit) return index.out_of_range(i, limit);
             int64_t rest = index.raw(i), target = 0;
+            if (rest < 0 || rest >= limit) return index.out_of_range(i, limit);
             for (int d = pooled.rank() - 1; d >= 0; rest /= pooled[d--]) target += rest % pooled[d] * pitch[d];
             std::memcpy(out[0].as<char>() + target * size, in[0].as<char>() + i * size, static_cast<size_t>(size));
           }
