@@ -58,11 +58,6 @@ Option Option::hidden() {
   return *this;
 }
 
-Option Option::not_empty() {
-  option_->check([](const std::string& text) { return std::string(text.empty() ? "the value is empty" : ""); });
-  return *this;
-}
-
 Option Option::one_each() {
   option_->allow_extra_args(false);
   return *this;
@@ -94,7 +89,9 @@ Option Option::one_of(std::initializer_list<std::string_view> words) {
 }
 
 Option Command::add_option(std::string_view name, std::string& value, std::string_view help) {
-  return Option(add(*app_, name, value, help));
+  CLI::Option* const option = add(*app_, name, value, help);
+  option->check([](const std::string& text) { return std::string(text.empty() ? "the value is empty" : ""); });
+  return Option(option);
 }
 
 Option Command::add_option(std::string_view name, std::vector<std::string>& value, std::string_view help) {

@@ -22,7 +22,6 @@ class Option {
  public:
   Option required();
   Option hidden();                  // not in the help, completion or the manual page
-  Option not_empty();               // refuses "", which a script may pass by mistake
   Option one_each();                // for lists: each occurrence takes one value, so that an argument may follow
   Option separated_by(char c);      // for lists: "a,b" with separator ',' is two values
   Option range(int low, int high);  // inclusive
@@ -42,7 +41,7 @@ class Option {
 class Command {
  public:
   // "--name" adds an option, "name" a positional argument. `value` keeps its value if the option is not given, and must
-  // live until the command line is parsed.
+  // live until the command line is parsed. A text may not be empty, because a script may pass "" by mistake.
   Option add_option(std::string_view name, std::string& value, std::string_view help = {});
   Option add_option(std::string_view name, std::vector<std::string>& value, std::string_view help = {});
   Option add_option(std::string_view name, uint32_t& value, std::string_view help = {});

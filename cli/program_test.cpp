@@ -23,7 +23,7 @@ class ProgramTest : public testing::Test {
     bench.add_option("--runs", runs_).range(1, 10);
     bench.add_option("--seed", seed_);
     bench.add_option("--rtol", tolerance_).range(0.0, 1e300);
-    bench.add_option("--output", output_).not_empty();
+    bench.add_option("--output", output_);
     bench.add_option("--fallback", text_).one_of({"allow", "forbid"});
     conform_.push_back(root.add_command("conform", "another program"));
     conform_.front().pass_words_on();

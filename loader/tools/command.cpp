@@ -86,7 +86,7 @@ Environment EnvironmentFlags::make(bool only_lists) const {
 
 void SessionFlags::declare(cli::Command command) {
   environment.declare(command);
-  command.add_option("model", model, "An ONNX file").shown_as("FILE").required().not_empty();
+  command.add_option("model", model, "An ONNX file").shown_as("FILE").required();
   command.add_option("--device", devices, "Devices that may be used, preferred first (default: all)")
       .one_each()
       .separated_by(',')

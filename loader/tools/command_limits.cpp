@@ -96,13 +96,11 @@ void stop_after(double seconds, const std::string& text) {
 
 void Limits::declare(cli::Command command) {
   command.add_option("--timeout", timeout, "Stops the command after this many seconds, with exit status 1")
-      .not_empty()
       .shown_as("SECONDS");
   command
       .add_option("--max-memory", memory,
                   "Memory that the command may allocate, such as 4G; mapped weights do not count. Exit status 1 if it "
                   "needs more")
-      .not_empty()
       .shown_as("BYTES");
 }
 

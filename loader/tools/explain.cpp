@@ -161,8 +161,7 @@ Action declare(cli::Command command) {
   flags->declare(command);
   declare_dims(command, *dims);
   command.add_option("--html", *page, "Also writes the placement as a picture, in one self-contained HTML file")
-      .shown_as("FILE")
-      .not_empty();
+      .shown_as("FILE");
   return [flags, page, dims] {
     cli::keep_inputs("--html", *page, flags->files());
     flags->environment.compiles_verbosely = true;

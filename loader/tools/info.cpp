@@ -72,7 +72,7 @@ Action declare(cli::Command command) {
   const auto flags = std::make_shared<EnvironmentFlags>();
   const auto model = std::make_shared<std::string>();
   flags->declare(command);
-  command.add_option("model", *model, "An ONNX file").shown_as("FILE").required().not_empty();
+  command.add_option("model", *model, "An ONNX file").shown_as("FILE").required();
   return [flags, model] {
     const Environment env = flags->make();
     const Model opened = env.open(*model);

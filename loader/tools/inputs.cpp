@@ -210,8 +210,7 @@ void InputFlags::declare(cli::Command command) {
       .add_option(
           "array", array,
           "A file with the value of the only input that has no --input, or a .npz with arrays of the inputs' names")
-      .shown_as("FILE")
-      .not_empty();
+      .shown_as("FILE");
   command
       .add_option("--input", values,
                   "An input, as NAME=FILE with FILE a .npy, .npz or ONNX .pb, as NAME=2x3xf32=1,2,3,4,5,6 or with one "

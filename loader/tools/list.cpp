@@ -63,7 +63,7 @@ Action declare(cli::Command command) {
   const auto flags = std::make_shared<Flags>();
   flags->environment.declare(command);
   command.add_flag("--summary", flags->summary, "One line for each device");
-  command.add_option("--html", flags->html, "Also write the list as a page").shown_as("FILE").not_empty();
+  command.add_option("--html", flags->html, "Also write the list as a page").shown_as("FILE");
   return [flags] {
     cli::keep_inputs("--html", flags->html, flags->environment.backends);
     Outcome outcome;

@@ -79,7 +79,8 @@ void check_name(const std::string& id) {
       !id.empty() && id.size() <= 32 && id.front() >= 'a' && id.front() <= 'z' &&
       std::ranges::all_of(id, [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; });
   if (!is_legal) {
-    throw Usage(fmt::format("the name is '{}': it must be 1 to 32 of a-z, 0-9 and _, with a letter first", id));
+    throw Usage(fmt::format(
+        "the name is '{}': it must have 1 to 32 characters of a-z, 0-9 and _, and start with a letter", id));
   }
   if (std::ranges::find(kTaken, id) != std::end(kTaken)) {
     throw Usage(fmt::format("the name '{}' is taken by Backplane itself: choose another", id));
@@ -125,10 +126,7 @@ Action declare(cli::Command command) {
   const auto id = std::make_shared<std::string>();
   const auto folder = std::make_shared<std::string>();
   command.add_option("name", *id, "The backend's id: 1 to 32 of a-z, 0-9 and _").shown_as("ID").required();
-  command.add_option("folder", *folder, "A folder that does not exist yet or is empty")
-      .shown_as("FOLDER")
-      .required()
-      .not_empty();
+  command.add_option("folder", *folder, "A folder that does not exist yet or is empty").shown_as("FOLDER").required();
   const auto with_compiler = std::make_shared<bool>(false);
   command.add_flag("--compiler", *with_compiler,
                    "A backend over a compiler that reads ONNX: it gets islands as bytes and runs asynchronously");

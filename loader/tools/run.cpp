@@ -261,8 +261,7 @@ Action declare(cli::Command command) {
   command
       .add_option("--output", flags->output,
                   "Folder to which the outputs are written, as NAME.npy or NAME.pb, or a .npz for all of them")
-      .shown_as("PATH")
-      .not_empty();
+      .shown_as("PATH");
   command
       .add_option(
           "--expect", flags->expected,

@@ -43,7 +43,7 @@ Action declare(cli::Command command) {
   const auto flags = std::make_shared<Flags>();
   flags->session.declare(command);
   flags->inputs.declare(command);
-  command.add_option("--out", flags->out, "The file to write").shown_as("FILE").required().not_empty();
+  command.add_option("--out", flags->out, "The file to write").shown_as("FILE").required();
   command.add_option("--runs", flags->runs, "Runs in the timeline").range(1, 100000);
   return [flags] { return trace(*flags); };
 }

@@ -55,7 +55,7 @@ Action declare(cli::Command command) {
   const auto flags = std::make_shared<EnvironmentFlags>();
   const auto id = std::make_shared<std::string>();
   flags->declare(command);
-  command.add_option("id", *id, "A backend's id, or the name of its file").shown_as("ID").required().not_empty();
+  command.add_option("id", *id, "A backend's id, or the name of its file").shown_as("ID").required();
   return [flags, id] {
     const Json report = parse_json(flags->make(true).report());
     Outcome outcome;
