@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "cli/printable.h"
 #include "journal/digest.h"
 #include "journal/record.h"
 #include "journal/waiver.h"
@@ -309,6 +310,15 @@ std::string statement_of(const Parts& parts, const Statement& what) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
+std::string in_quotes(std::string_view text) {
+  constexpr size_t kMostCharacters = 80;
+  std::string one = "'";
+  for (const char c : cli::printable(text, kMostCharacters)) {
+    if (c != ' ' || one.back() != ' ') one += c;
+  }
+  return one + '\'';
+}
+
 Proof verify(const Parts& parts) {
   Proof proof;
   proof.vendor = check_signature(parts, kVendorSignature, "vendor", {kStatement});
@@ -318,8 +328,11 @@ Proof verify(const Parts& parts) {
       throw Refused(kLabSignature, "it was made with the vendor's own key; a countersignature needs another key");
     proof.lab_report = of_part(kLabReport, [&] {
       const Json json = parse_record(part(parts, kLabReport));
-      return fmt::format("{} of {} cases were run again (ended {})", json.at("again").get<uint64_t>(),
-                         json.at("cases").get<uint64_t>(), json.at("ended").get<std::string>());
+      return fmt::format(
+          "{} of {} cases were run again on {} (ended {}){}", json.at("again").get<uint64_t>(),
+          json.at("cases").get<uint64_t>(), in_quotes(json.at("device").get<std::string>()),
+          in_quotes(json.at("ended").get<std::string>()),
+          json.at("as_other_user").get<bool>() ? "" : ", by a plugin that could read the laboratory's key");
     });
   } else if (parts.count(kLabReport) != 0) {
     throw Refused(kLabSignature, fmt::format("it is missing, although {} is present", kLabReport));
@@ -380,6 +393,15 @@ RunOutcome outcome_on(const Proof& proof, const std::string& day, bool accepts_w
     outcome.fault = fmt::format(
         "{} {} waived, and the waivers do not count: {}", uncovered, uncovered == 1 ? "failure is" : "failures are",
         accepts_waivers ? "the pattern is too wide" : "no certifier whose key is trusted signed them");
+  constexpr size_t kMostNamed = 100;
+  std::vector<std::string> unused = proof.exceptions.unused(record.results);
+  if (unused.size() > kMostNamed) {
+    const std::string more =
+        fmt::format("{} more waivers or expected failures are for no result", unused.size() - kMostNamed);
+    unused.resize(kMostNamed);
+    unused.push_back(more);
+  }
+  outcome.conditions.insert(outcome.conditions.end(), unused.begin(), unused.end());
   return outcome;
 }
 

@@ -51,6 +51,16 @@ struct Statement {
 // Returns the contents of statement.json: `what` and the fields derived from other parts.
 std::string statement_of(const Parts& parts, const Statement& what);
 
+// A text from outside as part of a line: printable, in quotes, cut, and without runs of blanks, so that it cannot look
+// like lines of its own.
+std::string in_quotes(std::string_view text);
+
+// Cases of a bundle that were run again, and the device that they ran on, which need not be that of the journal.
+struct Rerun {
+  size_t cases = 0;
+  std::string device, driver;
+};
+
 // The result of `verify`, which runs no cases and throws Refused at the first wrong part.
 struct Proof {
   Signature vendor;

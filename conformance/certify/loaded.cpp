@@ -43,7 +43,7 @@ void LoadedFiles::note(pid_t process) {
     }
     if (at != std::string::npos && is_file(line.substr(at)) && !add(seen, line.substr(at))) break;
   }
-  if (seen.empty()) seen.insert("(a process that hides what it has mapped)");
+  if (seen.empty()) seen.insert("(a process whose mapped files cannot be read)");
   const std::lock_guard lock(mutex_);
   for (const std::string& path : seen)
     if (!add(paths_, path)) break;

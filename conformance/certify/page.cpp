@@ -26,6 +26,11 @@ std::string line_of(const char* does, const Signer& signer) {
                      signer.fault.empty() ? "" : "; it does not count: " + signer.fault);
 }
 
+constexpr const char* kObserved =
+    "judged apart from the plugin: the groups ops, graph, coverage and determinism; the others, and writes out of "
+    "bounds, "
+    "are observed in its own process, where a plugin that attacks the harness could falsify them";
+
 struct Line {
   std::string text;
   bool is_doubt = false;  // the text names something that does not count
@@ -286,10 +291,12 @@ std::vector<std::string> lines_of(const Certificate& certificate) {
   if (const size_t excused = certificate.outcome.excused; certificate.certifier && excused != 0)
     lines.push_back(fmt::format("the waivers count for {} {}: {}", excused, excused == 1 ? "failure" : "failures",
                                 line_of("signed by", *certificate.certifier)));
-  lines.push_back(fmt::format("{} {} on {}, driver {}", who.backend, who.version, who.device, or_unknown(who.driver)));
+  lines.push_back(fmt::format("backend {} {} on {}, driver {}", in_quotes(who.backend), in_quotes(who.version),
+                              in_quotes(who.device), who.driver.empty() ? "unknown" : in_quotes(who.driver)));
   lines.push_back(certificate.outcome.summary.to_text());
   for (const Level& level : certificate.outcome.levels)
     lines.push_back(fmt::format("{} {}", level.name, level.reached ? "reached" : "not reached: " + level.reason));
+  lines.emplace_back(kObserved);
   lines.push_back(fmt::format(
       "plugin with the SHA-256 {}: {}", proof.commitment.plugin,
       certificate.again ? "the one given with --plugin" : "not compared: pass the one that you have as --plugin"));
@@ -300,8 +307,8 @@ std::vector<std::string> lines_of(const Certificate& certificate) {
       "{} files that the plugin loaded are hashed{}", proof.statement.files.size(),
       unhashed(certificate) == 0 ? "" : fmt::format(", except {} that could not be read", unhashed(certificate))));
   if (certificate.again)
-    lines.push_back(
-        fmt::format("{} cases drawn at random were run again and had the results in the journal", *certificate.again));
+    lines.push_back(fmt::format("{} cases drawn at random were run again on {} and had the results in the journal",
+                                certificate.again->cases, in_quotes(certificate.again->device)));
   return lines;
 }
 
@@ -315,6 +322,7 @@ std::string json_of(const Certificate& certificate) {
   const Json json = {
       {"judged", scope_of(proof.record.header, certificate.outcome)},
       {"levels", certificate.outcome.reached()},
+      {"observed", kObserved},
       {"fault", certificate.outcome.fault},
       {"vendor", signer(certificate.vendor)},
       {"lab", signer(certificate.lab)},
@@ -323,7 +331,7 @@ std::string json_of(const Certificate& certificate) {
       {"nonce", {{"value", proof.statement.nonce}, {"compared", certificate.is_nonce_compared}}},
       {"commitment", {{"made", proof.commitment.made}, {"compared", certificate.is_commitment_compared}}},
       {"plugin_sha256", proof.commitment.plugin},
-      {"again", certificate.again ? Json(*certificate.again) : Json()},
+      {"again", certificate.again ? Json(certificate.again->cases) : Json()},
       {"summary", parse_record(certificate.outcome.summary.to_json(certificate.outcome.reached(),
                                                                    certificate.outcome.conditions))}};
   return json.dump(2, ' ', true, Json::error_handler_t::replace) + '\n';
@@ -347,15 +355,16 @@ std::string html_of(const Certificate& certificate) {
 
   page.heading("Who signed");
   for (const auto& [text, is_doubt] : signers_of(certificate)) page.paragraph(text, is_doubt ? "but" : "");
-  page.properties(
-      {{"nonce", fmt::format("{} ({})", proof.statement.nonce, nonce_note(certificate)),
-        !certificate.is_nonce_compared},
-       {"commitment", fmt::format("{} ({})", proof.commitment.made, commitment_note(certificate)),
-        !certificate.is_commitment_compared},
-       {"started", header.started},
-       {"ended", proof.statement.ended},
-       {"verified", utc_now()},
-       {"run again", certificate.again ? fmt::format("{} cases", *certificate.again) : "no case, by the verifier"}});
+  page.properties({{"nonce", fmt::format("{} ({})", proof.statement.nonce, nonce_note(certificate)),
+                    !certificate.is_nonce_compared},
+                   {"commitment", fmt::format("{} ({})", proof.commitment.made, commitment_note(certificate)),
+                    !certificate.is_commitment_compared},
+                   {"started", header.started},
+                   {"ended", proof.statement.ended},
+                   {"verified", utc_now()},
+                   {"run again", certificate.again ? fmt::format("{} cases, on {}", certificate.again->cases,
+                                                                 certificate.again->device)
+                                                   : "no case, by the verifier"}});
   page.heading("What this proves");
   page.paragraph(
       "The files hashed below ran these cases with inputs that follow from the nonce, and the results are those in the "

@@ -22,7 +22,7 @@ struct Certificate {
   Signer vendor = {};
   std::optional<Signer> lab = {}, certifier = {};
   bool is_nonce_compared = false, is_commitment_compared = false;  // with those that the verifier passed as options
-  std::optional<size_t> again = {};                                // number of cases that the verifier ran again
+  std::optional<Rerun> again = {};                                 // what the verifier ran again
 };
 
 // The certificate as lines, beginning with what was certified. Text from the bundle may contain unprintable characters.

@@ -40,7 +40,7 @@ bool is_of_machine(const std::string& path) {
 void check_delivered(const Proof& proof, const LoadedFiles& loaded) {
   const std::vector<LoadedFile> stated = delivered(proof.statement.files, proof.commitment.plugin);
   const std::vector<LoadedFile> seen = delivered(loaded.hashed(), proof.commitment.plugin);
-  if (seen.empty()) throw Refused(kStatement, "the plugin's process hides what it has mapped");
+  if (seen.empty()) throw Refused(kStatement, "what the plugin's process has mapped cannot be read");
   for (const LoadedFile& file : seen) {
     if (file.sha256 == proof.commitment.plugin) continue;  // the plugin itself may have another name here
     const auto found = std::ranges::find(stated, file.path, &LoadedFile::path);
@@ -57,6 +57,19 @@ void check_delivered(const Proof& proof, const LoadedFiles& loaded) {
     throw Refused(kStatement, fmt::format("the plugin loads '{}', and no file in the statement has its SHA-256 '{}'",
                                           file.path, file.sha256));
   }
+}
+
+// Compares what the plugin reports about itself. Device and driver differ between machines.
+void check_identity(const Identity& recorded, const Identity& seen) {
+  const auto check = [](const char* what, const std::string& in_journal, const std::string& here) {
+    if (in_journal != here)
+      throw Refused(kJournal,
+                    fmt::format("the plugin's {} is '{}' in the journal and '{}' here", what, in_journal, here));
+  };
+  check("id", recorded.backend, seen.backend);
+  check("version", recorded.version, seen.version);
+  check("vendor", recorded.vendor, seen.vendor);
+  check("device flags", std::to_string(recorded.flags), std::to_string(seen.flags));
 }
 
 }  // namespace
@@ -82,7 +95,7 @@ void check_again(const Proof& proof, const Result& seen) {
                                         seen.name));
 }
 
-size_t rerun_sample(const Proof& proof, const Parts& parts, RunOptions run, size_t count) {
+Rerun rerun_sample(const Proof& proof, const Parts& parts, RunOptions run, size_t count) {
   const std::string digest = sha256_of_file(run.plugin);
   if (digest != proof.commitment.plugin)
     throw Refused(kCommitment, fmt::format("it is for the plugin with SHA-256 {}, but '{}' has {}",
@@ -93,6 +106,8 @@ size_t rerun_sample(const Proof& proof, const Parts& parts, RunOptions run, size
   run.seeds = seeds_of(parts.at(kCommitment), proof.statement.nonce);
   run.inspect = [&](pid_t child) { loaded.note(child); };
   Journal journal = run_plugin(run, case_options_of(proof.commitment), sample, Exceptions());
+  const Identity& who = journal.header().identity;
+  check_identity(proof.record.header.identity, who);
   size_t ran = 0;
   for (const Result& seen : journal.results()) {
     check_again(proof, seen);
@@ -101,7 +116,7 @@ size_t rerun_sample(const Proof& proof, const Parts& parts, RunOptions run, size
   if (ran != sample.cases.size())
     throw Refused(kJournal, fmt::format("only {} of {} cases could be run again", ran, sample.cases.size()));
   check_delivered(proof, loaded);
-  return ran;
+  return {ran, who.device, who.driver};
 }
 
 }  // namespace backplane::conform

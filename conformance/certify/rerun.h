@@ -13,8 +13,9 @@ namespace backplane::conform {
 void check_again(const Proof& proof, const Result& seen);
 
 // Runs `count` random cases of the bundle (all if it has fewer) again with its seeds, a new sample each time. `run`
-// names the plugin and how to run it. Returns how many cases ran. Throws Refused if the plugin is not the committed
-// one, a result differs from the journal (see check_again), or a delivered file differs from the statement.
-size_t rerun_sample(const Proof& proof, const Parts& parts, RunOptions run, size_t count);
+// names the plugin and how to run it. Returns what ran. Throws Refused if the plugin is not the committed one or
+// reports another name, version, vendor or flags than in the journal, if a result differs from the journal (see
+// check_again), or if a delivered file differs from the statement.
+Rerun rerun_sample(const Proof& proof, const Parts& parts, RunOptions run, size_t count);
 
 }  // namespace backplane::conform

@@ -7,12 +7,13 @@
 #include "commands/verb.h"
 #include "sandbox/child.h"
 #include "sandbox/identity.h"
+#include "sandbox/user.h"
 
 namespace backplane::conform {
 namespace {
 
 struct Options {
-  std::string plugin;
+  std::string plugin, user;
   uint32_t device = 0;
   uint64_t seed = 1;
   bool full = false;
@@ -21,6 +22,7 @@ struct Options {
 
 int run_child(const Options& options) {
   return answer(options.cases, [&]() -> ChildCases {
+    if (!options.user.empty()) become_user(options.user);
     const auto bench = std::make_shared<Bench>(options.plugin, options.device, options.seed);
     const auto cases = std::make_shared<std::map<std::string, Case>>();
     for (Case& one : all_cases({.full = options.full, .models = find_models(options.models)}))
@@ -44,6 +46,7 @@ int run_child(const Options& options) {
 std::function<int()> declare(cli::Command command) {
   const auto options = std::make_shared<Options>();
   command.add_option("--plugin", options->plugin);
+  command.add_option("--user", options->user);
   command.add_option("--device", options->device);
   command.add_option("--seed", options->seed);
   command.add_flag("--full", options->full);

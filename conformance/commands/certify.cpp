@@ -117,6 +117,16 @@ std::string machine_json() {
       .dump();
 }
 
+// The names of all cases, sorted, each on a line.
+std::string list_of(const Plan& cases) {
+  std::vector<std::string> names;
+  for (const Case& one : cases.cases) names.push_back(one.name);
+  std::sort(names.begin(), names.end());
+  std::string list;
+  for (const std::string& name : names) list += name + '\n';
+  return list;
+}
+
 int run(Options options) {
   check_plugin(options.run);
   if (const std::string fault = nonce_fault(options.nonce); !fault.empty())
@@ -135,29 +145,25 @@ int run(Options options) {
   options.run.out = options.bundle;
   LoadedFiles loaded;
   options.run.inspect = [&](pid_t child) { loaded.note(child); };
-  const Journal journal = run_plugin(options.run, options.case_options, cases, exceptions_of(options.run));
-  visit_plugin(options.run);  // a run that is resumed after its last case loads nothing
-  wait_past(journal.header().started);
-
-  std::vector<std::string> names;
-  for (const Case& one : cases.cases) names.push_back(one.name);
-  std::sort(names.begin(), names.end());
-  std::string list;
-  for (const std::string& name : names) list += name + '\n';
-  write_file(folder / kCases, list);
+  const Exceptions exceptions = exceptions_of(options.run);
+  // What is signed never comes from a file that the plugin's processes could have changed during the run.
+  Parts parts = {{kCommitment, commitment_text}, {kCases, list_of(cases)}};
   if (!options.run.waivers.empty()) {
-    write_file(folder / kWaivers, read_file(options.run.waivers));
+    parts[kWaivers] = read_file(options.run.waivers);
     if (const std::string signature = options.run.waivers + ".sig"; fs::exists(signature))
-      write_file(folder / kWaiverSignature, read_file(signature));
+      parts[kWaiverSignature] = read_file(signature);
   }
   if (const std::string expected = expectations_file(options.run); !expected.empty())
-    write_file(folder / kExpected, read_file(expected));
+    parts[kExpected] = read_file(expected);
+  visit_plugin(options.run);  // a run that is resumed after its last case loads nothing
+  Journal journal = run_plugin(options.run, options.case_options, cases, exceptions);
+  wait_past(journal.header().started);
 
-  const std::string statement =
-      statement_of(read_parts(folder), {options.nonce, utc_now(), machine_json(), loaded.hashed()});
-  write_file(folder / kStatement, statement);
-  write_file(folder / kVendorSignature, sign(key, "vendor", {{kStatement, sha256(statement)}}));
-  const Proof proof = verify(read_parts(folder));
+  parts[kJournal] = text_of({journal.header(), journal.results()});
+  parts[kStatement] = statement_of(parts, {options.nonce, utc_now(), machine_json(), loaded.hashed()});
+  parts[kVendorSignature] = sign(key, "vendor", {{kStatement, sha256(parts[kStatement])}});
+  const Proof proof = verify(parts);
+  for (const auto& [name, text] : parts) write_file(folder / name, text);
   // Without a file of trusted keys no waiver counts. See `verify-bundle --trust`.
   const RunOutcome outcome = outcome_on(proof, utc_now().substr(0, 10), false);
   return print_report(proof.record.header, proof.record.results, outcome, false);
@@ -175,13 +181,16 @@ int countersign(const Options& options) {
   if (key.public_hex == proof.vendor.public_hex)
     throw Usage("--key is the vendor's own key; a countersignature needs another key");
   check_plugin(options.run);
-  const size_t count = rerun_sample(proof, parts, options.run, options.sample);
+  const Rerun again = rerun_sample(proof, parts, options.run, options.sample);
   const nlohmann::ordered_json json = {{"lab", 1},
-                                       {"again", count},
+                                       {"again", again.cases},
                                        {"cases", proof.plan.total},
                                        {"plugin_sha256", proof.commitment.plugin},
                                        {"harness_sha256", sha256_of_file("/proc/self/exe")},
                                        {"machine", nlohmann::ordered_json::parse(machine_json())},
+                                       {"device", again.device},
+                                       {"driver", again.driver},
+                                       {"as_other_user", !options.run.user.empty()},
                                        {"ended", utc_now()}};
   const std::string report = json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
   write_file(folder / kLabReport, report);
@@ -189,8 +198,11 @@ int countersign(const Options& options) {
                                           {{kStatement, sha256(parts.at(kStatement))},
                                            {kVendorSignature, sha256(parts.at(kVendorSignature))},
                                            {kLabReport, sha256(report)}}));
-  fmt::print("{} of {} cases were run again and had the results in the journal; countersigned\n", count,
+  fmt::print("{} of {} cases were run again and had the results in the journal; countersigned\n", again.cases,
              proof.plan.total);
+  if (options.run.user.empty())
+    fmt::print(stderr,
+               "backplane-conform: the plugin ran as the user who owns the key, and could read it: use --user\n");
   return 0;
 }
 
@@ -219,6 +231,7 @@ std::function<int()> declare(cli::Command command) {
   declare_exceptions(first, options->run);
   first.add_option("--manifest", options->manifest, "The plugin's manifest").shown_as("FILE");
   first.remove_option("--shard");
+  declare_user(first, options->run);
 
   cli::Command second = subcommand(command, *options, "run",
                                    "runs the committed cases with seeds derived from the nonce, and signs the result");

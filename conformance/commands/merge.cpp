@@ -29,6 +29,7 @@ std::function<int()> declare(cli::Command command) {
     std::vector<std::pair<std::string, Record>> parts;
     for (const std::string& name : options->parts) parts.emplace_back(name, read_journal(name));
     const Record whole = merge(parts);
+    check_list(whole.header);
     if (!options->out.empty()) write_journal(options->out, whole);
     double seconds = 0;
     for (const Result& result : whole.results) seconds += result.seconds;

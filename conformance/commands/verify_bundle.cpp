@@ -46,7 +46,7 @@ Signer signer_of(const Trust& trust, const Signature& signature, bool is_given) 
   KeyStatus status = trust.of(signature.public_hex, signature.role, today());
   const bool is_known = !status.owner.empty();
   if (!is_known && is_given) status.fault.clear();
-  return {.name = is_known ? status.owner : fmt::format("a key that names '{}' as its owner", signature.owner),
+  return {.name = is_known ? status.owner : fmt::format("a key that names {} as its owner", in_quotes(signature.owner)),
           .key = signature.public_hex,
           .fault = status.fault};
 }

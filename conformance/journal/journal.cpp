@@ -52,12 +52,16 @@ Record parse_journal(const std::string& text, const std::string& whose) {
   return record;
 }
 
+std::string text_of(const Record& record) {
+  std::string text = to_json_line(record.header) + '\n';
+  for (const Result& result : record.results) text += to_json_line(result) + '\n';
+  return text;
+}
+
 void write_journal(const fs::path& folder, const Record& record) {
   std::error_code ignored;
   fs::create_directories(folder, ignored);
-  std::string text = to_json_line(record.header) + '\n';
-  for (const Result& result : record.results) text += to_json_line(result) + '\n';
-  write_file(file_in(folder), text);
+  write_file(file_in(folder), text_of(record));
 }
 
 Journal::Journal(const fs::path& folder, Header header, bool resume) {

@@ -25,6 +25,8 @@ std::filesystem::path journal_file(const std::filesystem::path& path);
 // names the file and, for a bad result, the line.
 Record read_journal(const std::filesystem::path& path);
 Record parse_journal(const std::string& text, const std::string& whose);
+// Returns the content of a journal with these results.
+std::string text_of(const Record& record);
 // Writes a new journal. Creates the folder, or replaces the journal in it. Throws std::runtime_error.
 void write_journal(const std::filesystem::path& folder, const Record& record);
 

@@ -8,6 +8,7 @@
 #include <cctype>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "journal/digest.h"
 #include "journal/record.h"
@@ -157,6 +158,24 @@ Result Exceptions::apply(Result result) const {
     return changed(std::move(result), state, expected.cases, "expected to fail, " + expected.reason);
   }
   return result;
+}
+
+std::vector<std::string> Exceptions::unused(const std::vector<Result>& results) const {
+  std::set<std::string_view> waived, expected;
+  for (const Result& result : results) {
+    if (result.was) (result.state == State::kWaived ? waived : expected).insert(result.exception);
+  }
+  std::vector<std::string> lines;
+  for (const Waiver& one : waivers_) {
+    if (waived.count(one.cases) == 0)
+      lines.push_back(
+          fmt::format("the waiver of '{}' on '{}' until {} is for no failure", one.cases, one.device, one.expires));
+  }
+  for (const Expectation& one : expectations_) {
+    if (expected.count(one.cases) == 0)
+      lines.push_back(fmt::format("the expected failure of '{}' is none of the results", one.cases));
+  }
+  return lines;
 }
 
 std::string Exceptions::digest() const {

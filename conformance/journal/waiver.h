@@ -44,6 +44,8 @@ class Exceptions {
   // Applies waivers and expectations to a result. A failure becomes waived or, if no waiver is for the case,
   // expected_fail. A pass becomes unexpected_pass if a failure is expected.
   Result apply(Result result) const;
+  // A line for each entry whose pattern is the exception of none of the results, in the order of the files.
+  std::vector<std::string> unused(const std::vector<Result>& results) const;
   // The digest of all files added; empty if none was added.
   std::string digest() const;
 

@@ -20,6 +20,7 @@
 #include "run/print_report.h"
 #include "sandbox/batch.h"
 #include "sandbox/identity.h"
+#include "sandbox/user.h"
 
 namespace backplane::conform {
 namespace {
@@ -40,6 +41,7 @@ ChildSettings child_settings(const RunOptions& options, const CaseOptions& case_
                         std::to_string(options.seeds.of_cases())};
   settings.seed = options.seeds.of_cases();
   settings.inspect = options.inspect;
+  if (!options.user.empty()) settings.arguments.push_back("--user=" + options.user);
   if (case_options.full) settings.arguments.emplace_back("--full");
   for (const std::string& folder : case_options.models) settings.arguments.push_back("--models=" + folder);
   return settings;
@@ -92,6 +94,11 @@ std::vector<Case> left_over(const Plan& plan, Journal& journal, const std::strin
   return cases;
 }
 
+// Prevents a plugin that runs as the same user from reading or writing this process, which contains the judge and keys.
+void hide_from_plugins() {
+  prctl(PR_SET_DUMPABLE, 0);
+}
+
 // Makes a case that the parent judges fail if the device reports other flags than `flags` in the case's process.
 void expect_flags(std::vector<Case>& cases, uint32_t flags) {
   for (Case& one : cases) {
@@ -109,6 +116,12 @@ void check_plugin(const RunOptions& options) {
   if (options.plugin.empty()) throw Usage("--plugin is missing: the library of the backend under test");
   if (!fs::is_regular_file(options.plugin))
     throw Usage(fmt::format("--plugin '{}' is not a file; a build has its plugins in lib/backplane/", options.plugin));
+  if (options.user.empty()) return;
+  try {
+    check_user(options.user);
+  } catch (const std::runtime_error& error) {
+    throw Usage(fmt::format("--user: {}", error.what()));
+  }
 }
 
 std::string expectations_file(const RunOptions& options) {
@@ -125,16 +138,28 @@ Exceptions exceptions_of(const RunOptions& options) {
   return exceptions;
 }
 
+void check_list(const Header& header) {
+  if (!has_levels(header) || !header.models.empty()) return;
+  CaseOptions options;
+  options.full = header.selection == "full";
+  options.profiles = header.profiles;
+  options.filter = header.filter;
+  if (const std::string own = plan(options).list; own != header.list)
+    throw std::runtime_error(
+        fmt::format("the list {} is not the list {} of this program: use the release that ran the cases",
+                    cli::printable(header.list), own));
+}
+
 Identity visit_plugin(const RunOptions& options) {
   check_plugin(options);
+  hide_from_plugins();
   return identify(child_settings(options, {}));
 }
 
 Journal run_plugin(const RunOptions& options, const CaseOptions& case_options, const Plan& plan,
                    const Exceptions& exceptions) {
   check_plugin(options);
-  // Prevents a plugin that runs as the same user from reading or writing this process, which contains the judge.
-  prctl(PR_SET_DUMPABLE, 0);
+  hide_from_plugins();
   const ChildSettings settings = child_settings(options, case_options);
   Header header = describe(options, case_options, plan, exceptions);
   header.identity.device_index = options.device;
@@ -183,6 +208,14 @@ void declare_execution(cli::Command command, RunOptions& options) {
       .add_option("--memory", options.memory,
                   "Memory limit of each process in MiB; default: an equal share of the machine's memory")
       .range(64, 1 << 26);
+  declare_user(command, options);
+}
+
+void declare_user(cli::Command command, RunOptions& options) {
+  command
+      .add_option("--user", options.user,
+                  "User as whom the plugin runs, who must not be able to read the keys; requires root")
+      .shown_as("NAME");
 }
 
 void declare_exceptions(cli::Command command, RunOptions& options) {

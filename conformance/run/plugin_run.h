@@ -24,6 +24,7 @@ struct RunOptions {
   Seeds seeds;
   uint32_t jobs = std::max(1u, std::thread::hardware_concurrency());
   double timeout = 20;          // of a case, in seconds
+  std::string user;             // as whom the plugin's processes run; empty: as this process
   uint64_t memory = 0;          // MiB for each process; 0: the process's share of the machine's memory
   std::string waivers, expect;  // files; may be empty
   std::string out;              // folder of the journal; may be empty
@@ -32,15 +33,20 @@ struct RunOptions {
 };
 
 void declare_target(cli::Command command, RunOptions& options);      // --plugin, --device
-void declare_execution(cli::Command command, RunOptions& options);   // --jobs, --timeout, --memory
+void declare_execution(cli::Command command, RunOptions& options);   // --jobs, --timeout, --memory, --user
+void declare_user(cli::Command command, RunOptions& options);        // --user
 void declare_exceptions(cli::Command command, RunOptions& options);  // --waivers, --expect
 
-// Throws Usage if --plugin is not a file.
+// Throws Usage if --plugin is not a file, or if its processes cannot run as --user.
 void check_plugin(const RunOptions& options);
 // The vendor's file of expected failures: the given file, or the one next to the plugin. Empty if there is none.
 std::string expectations_file(const RunOptions& options);
 // The waivers and expected failures from the files in the options. Throws Usage or std::runtime_error.
 Exceptions exceptions_of(const RunOptions& options);
+
+// Throws std::runtime_error if the journal's list of cases is none of this program's, which alone have levels. A list
+// with cases from models is not compared, because the models may be elsewhere.
+void check_list(const Header& header);
 
 // Opens the device once, calls `inspect`, and returns what the plugin reports about itself. Throws Usage or Unusable.
 Identity visit_plugin(const RunOptions& options);

@@ -34,7 +34,7 @@ void print_groups(const std::vector<Result>& results) {
   for (const auto& [group, states] : groups) {
     std::string line;
     for (const auto& [state, count] : states) line += fmt::format("  {} {}", count, name_of(state));
-    fmt::print("{:15}{}\n", group, line);
+    fmt::print("{:15}{}\n", cli::printable(group), line);
   }
 }
 
@@ -51,11 +51,12 @@ int print_report(const Header& header, const std::vector<Result>& results, const
     print_failures(results);
     if (has_groups) print_groups(results);
     fmt::print("{}\n", outcome.summary.to_text());
-    fmt::print("{} cases, list {}, seed {}\n", header.cases, header.list.substr(0, 16), header.seeds.of_cases());
+    fmt::print("{} cases, list {}, seed {}\n", header.cases, cli::printable(header.list.substr(0, 16)),
+               header.seeds.of_cases());
     for (const Level& level : has_groups ? outcome.levels : std::vector<Level>())
-      fmt::print("{} {}\n", level.name, level.reached ? "reached" : "not reached: " + level.reason);
+      fmt::print("{} {}\n", level.name, level.reached ? "reached" : "not reached: " + cli::printable(level.reason));
   }
-  if (!outcome.fault.empty()) fmt::print(stderr, "backplane-conform: {}\n", outcome.fault);
+  if (!outcome.fault.empty()) fmt::print(stderr, "backplane-conform: {}\n", cli::printable(outcome.fault));
   return outcome.fault.empty() ? 0 : 1;
 }
 

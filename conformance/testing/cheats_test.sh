@@ -153,6 +153,33 @@ says "cases drawn at random were run again" "$program" verify-bundle linked --tr
 echo Right >beside/settings
 refused "and no file in the statement has its SHA-256" "$program" verify-bundle linked --trust trust --plugin delivered/plugin.so
 
+# A plugin can read the key of the user as whom it runs, which a countersignature says. It cannot as another user.
+chmod 755 . # for the other user
+mkdir -m 777 open
+cp "$liars/libbackplane_reads_key.so" open/plugin.so
+certify read open/plugin.so "${few[@]}"
+cp -r read unread
+rm open/plugin.so.read
+says "the plugin ran as the user who owns the key, and could read it" "$program" certify countersign read --key lab.key --plugin open/plugin.so --sample 5
+[[ -e open/plugin.so.read ]] || die "the plugin does not read the key"
+rm open/plugin.so.read
+says "by a plugin that could read the laboratory's key" "$program" verify-bundle read --trust trust
+refused "--user: there is no user 'no-such-user'" "$program" certify countersign unread --key lab.key --plugin open/plugin.so --user no-such-user
+if [[ $EUID -ne 0 ]]; then
+    refused "only root can start processes as another user" "$program" certify countersign unread --key lab.key --plugin open/plugin.so --user nobody
+    echo "skipped: processes as another user, for which the test must run as root"
+elif ! setpriv --reuid=nobody --clear-groups test -r "$liars/libbackplane_reads_key.so"; then
+    echo "skipped: processes as another user, because the user nobody cannot read the build"
+else
+    refused "has all rights" "$program" certify countersign unread --key lab.key --plugin open/plugin.so --user root
+    says "countersigned" "$program" certify countersign unread --key lab.key --plugin open/plugin.so --sample 5 --user nobody
+    [[ $status -eq 0 ]] || die "a plugin that runs as another user is refused: $(cat said)"
+    ! grep -q "could read" said || die "the plugin of another user is said to read the key"
+    [[ ! -e open/plugin.so.read ]] || die "a plugin that runs as another user reads the key"
+    says "countersigned by Lab" "$program" verify-bundle unread --trust trust
+    ! grep -q "could read" said || die "the plugin of another user is said to have read the key"
+fi
+
 # Secrets that others can read are refused, and secrets are not written through links.
 chmod 644 stranger.key
 refused "gives others permissions" "$program" certify accept-waivers add.json --key stranger.key
