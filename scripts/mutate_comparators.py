@@ -149,9 +149,9 @@ class Build:
         return self.call(words)
 
 
-def must(result, what):
+def require(result, failure):
     if result.returncode != 0:
-        sys.exit(f"{what}: {(result.stderr or result.stdout).strip()[:2000]}")
+        sys.exit(f"{failure}: {(result.stderr or result.stdout).strip()[:2000]}")
 
 
 def finders(build, file, old, new, folder):
@@ -166,10 +166,10 @@ def finders(build, file, old, new, folder):
     for source in sources + [TEST_SOURCES[test] for test in tests if file.endswith(".h")]:
         name = next((test for test, its in TEST_SOURCES.items() if its == source), source)
         objects[name] = folder / (source.replace("/", "_") + ".o")
-        must(build.compile(source, folder, objects[name]), f"'{new}' does not compile")
+        require(build.compile(source, folder, objects[name]), f"'{new}' does not compile")
     found = []
     for test in tests:
-        must(build.link(test, objects, folder / test), f"{test} does not link")
+        require(build.link(test, objects, folder / test), f"{test} does not link")
         try:
             if subprocess.run([folder / test, "--gtest_brief=1"], capture_output=True, timeout=120).returncode != 0:
                 found.append(test)
@@ -194,14 +194,14 @@ def main():
         return 0
     build = Build(options.build.resolve())
     for test in sorted({test for file, *_ in chosen for test in AFFECTED[file][1]}):
-        must(build.call([build.folder / "tests" / test, "--gtest_brief=1"]), f"{test} fails without any mutation")
+        require(build.call([build.folder / "tests" / test, "--gtest_brief=1"]), f"{test} fails without a mutation")
     survivors = 0
     for number, (file, what, old, new) in enumerate(chosen, 1):
         with tempfile.TemporaryDirectory(prefix="mutant_") as folder:
             found = finders(build, file, old, new, pathlib.Path(folder))
         survivors += not found
-        print(f"{number}/{len(chosen)} {file}: {what}: {', '.join(found) or 'NOT FOUND'}", flush=True)
-    print(f"{len(chosen) - survivors} of {len(chosen)} mutations were found")
+        print(f"{number}/{len(chosen)} {file}: {what}: {', '.join(found) or 'SURVIVED'}", flush=True)
+    print(f"{len(chosen) - survivors} of {len(chosen)} mutants were killed")
     return 1 if survivors or not chosen else 0
 
 

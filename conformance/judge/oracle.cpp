@@ -31,8 +31,8 @@ const Array& Call::in(size_t i) const {
 const Array& Call::in(size_t i, int64_t least_rank) const {
   const Array& array = in(i);
   if (array.rank() >= least_rank) return array;
-  throw std::invalid_argument("input " + std::to_string(i) + " has rank " + std::to_string(array.rank()) + ", not " +
-                              std::to_string(least_rank) + " or more");
+  throw std::invalid_argument("input " + std::to_string(i) + " has rank " + std::to_string(array.rank()) +
+                              "; it must be at least " + std::to_string(least_rank));
 }
 
 std::vector<int64_t> Call::integers(size_t i) const {

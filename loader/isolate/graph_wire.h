@@ -20,7 +20,7 @@ namespace backplane::isolate {
 // sides use the index in this list as the graph's number.
 using Graphs = std::vector<const bp_graph_t*>;
 
-// Writes the whole tree to which `subject` belongs, and the number of `subject`.
+// Writes the whole tree to which `subject` belongs, and the index of `subject`. Returns the graphs in this order.
 Graphs write_graph(const bp_graph_t& subject, Writer& out);
 
 // The requests to the loader that the functions of a graph make. All may be called from any thread.

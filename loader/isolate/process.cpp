@@ -404,7 +404,7 @@ Result<std::string> Process::call(Operation operation, const std::string& reques
   if (!alive()) return lost(operation);
   if (request.size() > kMostRequest)
     return Status(BP_UNSUPPORTED, "a call to an isolated backend needs a message of " + std::to_string(request.size()) +
-                                      " bytes; at most " + std::to_string(kMostRequest) + " are possible");
+                                      " bytes; the limit is " + std::to_string(kMostRequest));
   Waiting check(*this, operation, patience);
   BP_ASSIGN(Lane * lane, acquire(operation, check));
   Lease lease(*this, lane);

@@ -80,7 +80,8 @@ class Graph {
   std::shared_ptr<Event> start(std::shared_ptr<const Event> before);
   void submit(Flight& flight, Order order);
   void submit_queued();
-  // Returns a free flight, made if necessary; null if kMostInFlight exist and are busy, unless `needed`.
+  // Returns an idle flight, or a new one if all are busy. With kMostInFlight or more, a new one is made only if it is
+  // `needed`; otherwise the result is null.
   Flight* free_flight(bool needed = false);
   void bind(Flight& flight, const std::shared_ptr<const Bindings>& bindings) const;
   static void ended(void* flight, bp_status_t status, const bp_error_t* error);

@@ -178,7 +178,7 @@ class Serializer {
           break;
         default:
           return Status(BP_UNSUPPORTED, "attribute '" + std::string(view(attribute.name)) + "' has type " +
-                                            std::to_string(attribute.type) + ", which ONNX does not have");
+                                            std::to_string(attribute.type) + ", which is no attribute type of ONNX");
       }
     }
     return {};

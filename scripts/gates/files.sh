@@ -79,7 +79,7 @@ if [[ -f $schemas && ${#runtime[@]} -gt 0 ]]; then
         grep -HnowF -e "$operators" -- "${runtime[@]}" | sed -E 's/:(\w+)$/: \1/')
 fi
 
-# A family of kernels is one that a reader can take in, and so is the list of families.
+# A reader should be able to take in a family of kernels, and the list of families: at most 30 files and 24 folders.
 kernels=backends/cpu/kernels
 if [[ ${#files[@]} -eq 0 ]]; then
     families=$(printf '%s\n' "${names[@]}" | sed -nE "s|^($kernels/[^/]+)/.*|\1|p" | sort | uniq -c)

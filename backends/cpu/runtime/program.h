@@ -21,8 +21,8 @@ class Program {
  public:
   // `what.graph` must outlive the program. Throws sdk::Error.
   Program(Device& device, const bp_compile_t& what);
-  // Compiles a subgraph of a node of `parent`, which must outlive this program. Values known in the parent are known
-  // here.
+  // Compiles `graph`, a subgraph of one of the parent's nodes. Both `parent` and `graph` must outlive this program.
+  // Values that are constants in the parent are constants here.
   Program(const Program& parent, const bp_compile_t& what, const bp_graph_t& graph);
   ~Program();
 

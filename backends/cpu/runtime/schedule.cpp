@@ -107,7 +107,7 @@ class Layout {
         if (reads_[value] == 0) buffer.end = action;
       }
     }
-    // An alias or concatenation that is skipped has no action. Its reads count for the previous action.
+    // An alias or an in-place concatenation needs no action. Its reads are attributed to the previous one.
     size_t now = no_run && action != 0 ? action - 1 : action;
     for (uint32_t value : node.inputs) {
       if (value == BP_NONE) continue;

@@ -31,9 +31,9 @@ std::chrono::nanoseconds computed() {
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
-// Returns how long after its deadline a run may end. A run usually cannot interrupt the first writes to its outputs'
-// memory. These take ten times longer on some virtual machines than on others, so the allowance is scaled by their
-// measured time.
+// Returns how long after its deadline a run may end. A run usually cannot be interrupted while it first touches the
+// memory of its outputs. The page faults take ten times longer on some virtual machines than on others, so the
+// allowance grows with their measured time; it is at least kLate.
 Clock::duration allowance() {
   static const std::chrono::nanoseconds kTouching = [] {
     const auto begin = computed();

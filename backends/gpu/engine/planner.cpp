@@ -477,8 +477,8 @@ Tensor Planner::add_result(const sdk::Value& value, Shape shape) {
 // Throws if computed extents are negative or differ from those that the model declares.
 void Planner::check_extents(const sdk::Value& value, const Shape& shape) const {
   if (std::ranges::any_of(shape, [](int64_t extent) { return extent < 0; }))
-    throw sdk::Error(BP_INVALID_ARGUMENT, "its output '" + std::string(value.name()) + "' would have extents " +
-                                              to_string(shape) + ", of which none may be negative");
+    throw sdk::Error(BP_INVALID_ARGUMENT, "its output '" + std::string(value.name()) +
+                                              "' would have a negative extent: " + to_string(shape));
   if (value.rank() < 0) return;
   bool same = static_cast<size_t>(value.rank()) == shape.size();
   for (uint32_t i = 0; same && i < shape.size(); ++i) same = value.extent(i) < 0 || value.extent(i) == shape[i];

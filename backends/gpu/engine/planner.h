@@ -78,7 +78,7 @@ class Emit {
 
   bool has_input(uint32_t slot) const { return static_cast<bool>(node.input(slot)); }
   bool has_output(uint32_t slot) const { return static_cast<bool>(node.output(slot)); }
-  Tensor input(uint32_t slot);       // in memory; a pending formula is computed now
+  Tensor input(uint32_t slot);       // in memory; adds the launch of a pending formula
   Shape shape(uint32_t slot) const;  // of an input, even if it is not computed yet
   // If the input is a tensor with its last two dimensions exchanged, and the exchange is still pending: that tensor's
   // memory, with the input's extents. Otherwise empty.
@@ -108,18 +108,20 @@ class Emit {
   // `dtype` is the result's type.
   void elementwise(std::string code, bp_dtype_t dtype, const std::vector<uint32_t>& slots);
   void elementwise(std::string code);  // over all inputs; the result has input 0's type
-  // Sets output 0 to a formula over views with strides along `shape`: $k is operands[k].
+  // Sets output 0 to a formula over views with one stride for each dimension of `shape`: $k is operands[k].
   void formula(std::string code, bp_dtype_t dtype, const Shape& shape, const std::vector<Operand>& operands);
   // Like `formula`, but adds the launch now instead of deferring it. The result is scratch memory of this node.
   Tensor computed(std::string code, bp_dtype_t dtype, const Shape& shape, const std::vector<View>& operands);
-  // Like `computed`, but writes the result to a part of a tensor: `target` has strides along `shape`.
+  // Like `computed`, but writes the result to a part of a tensor: `target` has one stride for each dimension of
+  // `shape`.
   void compute(std::string code, const Shape& shape, const std::vector<View>& operands, const View& target);
   // Sets output `slot` to a view of another tensor, such as a transposed, sliced or repeated one.
   void moved(uint32_t slot, Shape shape, const View& source);
   // Output 0, with a copy of input 0's elements to be updated. Where the framework binds both to the same memory,
   // nothing is copied (Row::in_place).
   Tensor updated_input();
-  // Copies the elements of `source` to `target` now. Both views have strides along `shape`.
+  // Adds a launch that copies the elements of `source` to `target`. Both views have one stride for each dimension of
+  // `shape`.
   void move(const Shape& shape, const View& source, const View& target);
 
   LaunchBuilder launch(std::string_view file, std::string entry, std::string options, std::string code = {});
@@ -195,7 +197,7 @@ class Planner {
   // the node's input `operand`.
   std::span<const std::byte> host_bytes(const sdk::Value& value, uint32_t operand);
   State& state(const sdk::Value& value);
-  Tensor tensor(const sdk::Value& value);  // in memory; a pending formula is computed now
+  Tensor tensor(const sdk::Value& value);  // in memory; adds the launch of a pending formula
   Tensor add_tensor(bp_dtype_t dtype, Shape shape, Storage storage);
   Tensor add_result(const sdk::Value& value, Shape shape);
   void set_pending(const sdk::Value& value, Expression expression);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Negative log-likelihood losses. TYPE is the type of scores and results, INDEX that of labels. WEIGHTED: each class
-// has a weight. IGNORED: the label whose loss and weight are 0.
+// has a weight. IGNORED: the label to ignore (ignore_index); its loss and weight are 0. MEAN: the total is the weighted
+// mean. LANES: work items that compute the total.
 
 // Computes the losses values[n][d] and their weights from the log-probabilities x[n][classes][d]. A label out of range
 // sets fault[0] to `node`.

@@ -8,9 +8,9 @@
 namespace backplane::conform {
 namespace {
 
-// Adds the embeddings of each word, of its position and, if there is an embedding of segments, of its segment, and
-// normalizes the sum. The second output has the number of ones in each batch's row of the mask, or 0 without a mask,
-// and the third has the sums.
+// Adds the embeddings of each word, of its position and, if there is a segment embedding, of its segment, and
+// normalizes the sum. The second output holds the number of ones in each sequence's mask, or 0 without a mask, and the
+// third holds the sums.
 References embed_layer_normalization(const Call& call) {
   const Array &ids = call.in(0, 2), &words = call.in(2, 2), &positions = call.in(3, 2);
   require(ids.rank() == 2 && words.rank() == 2 && positions.rank() == 2, "the ids or embeddings are not matrices");

@@ -121,7 +121,7 @@ double of_row(const Array* array, int64_t i, double otherwise) {
 
 // Σ (a - zero point of a)·(b - zero point of b) over the last two axes. Leading axes broadcast.
 Array integer_product(const Array& a, const Array* zero_a, const Array& b, const Array* zero_b) {
-  require(a.rank() >= 2 && b.rank() >= 2, "a factor is not of rank 2 or more");
+  require(a.rank() >= 2 && b.rank() >= 2, "a factor has a rank below 2");
   require(!is_float(a.dtype) && !is_float(b.dtype), "a factor is not of integers");
   const auto m = a.extents[a.extents.size() - 2], k = a.extents.back(), n = b.extents.back();
   require(b.extents[b.extents.size() - 2] == k, "the factors' inner extents differ");

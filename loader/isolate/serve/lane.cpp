@@ -62,9 +62,8 @@ void Lane::work(Server& server) {
     }
     constexpr uint64_t kMost = kMostReply - 4096;
     if (status.ok() && out.bytes().size() > kMost)
-      status = {BP_UNSUPPORTED, "a result of " + std::to_string(out.bytes().size()) +
-                                    " bytes is too large for an isolated backend; at most " + std::to_string(kMost) +
-                                    " are possible"};
+      status = {BP_UNSUPPORTED, "the reply has " + std::to_string(out.bytes().size()) +
+                                    " bytes; the limit for an isolated backend is " + std::to_string(kMost)};
     Writer reply;
     reply.status(status);
     channel_->pass(Turn::kMessage);

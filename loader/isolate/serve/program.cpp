@@ -254,8 +254,8 @@ Status Server::read_weight(Lane& lane, Reader& in, Writer& out) const {
   if (!in.complete()) return unreadable_request();
   if (bytes > kMostBlob)
     return {BP_UNSUPPORTED, "a weight of " + std::to_string(bytes) +
-                                " bytes is too large to be read from an isolated backend; at most " +
-                                std::to_string(kMostBlob) + " are possible"};
+                                " bytes is too large to be read from an isolated backend; the limit is " +
+                                std::to_string(kMostBlob)};
   const bp_plugin_t& plugin = tables_->plugin;
   if (!plugin.weights || !plugin.weights->read) return {BP_UNSUPPORTED, "its plugin has no `read`"};
   owned.set(std::string(bytes, '\0'));

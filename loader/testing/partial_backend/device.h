@@ -122,7 +122,7 @@ void take_time(uint64_t microseconds);
 // Returns when the test sets `let_go`, at the latest after a minute.
 void wait_for_test(const Counters& counters);
 
-// Reports a span of the device, from construction to destruction, if the host collects spans.
+// Reports a span of the trace, from construction to destruction, if the host collects spans.
 class Span {
  public:
   Span(const Device& device, uint32_t kind, std::string_view name);

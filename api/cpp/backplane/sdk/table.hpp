@@ -179,8 +179,7 @@ class OpTable : public RowTable<Op<Kernel, Caps>, Caps> {
   template <size_t kCount, size_t kOpsets>
   OpTable(const Op<Kernel, Caps> (&rows)[kCount], const bp_opset_t (&newest)[kOpsets]) : Base({rows}, newest) {}
 
-  // For tables whose verdicts do not depend on the device's capabilities (Caps is void). `ask` and `create` without a
-  // query judge a node as if no other compute types were allowed and no options were set.
+  // For tables whose verdicts depend on nothing but the node (Caps is void).
   Verdict ask(const Node& node) const { return ask(node, {}); }
   void answer(Coverage& coverage) const { answer(coverage, {coverage.compute_types(), coverage.options()}); }
 

@@ -33,7 +33,7 @@ struct View {
   int64_t at(int64_t batch, int64_t head, int64_t row = 0) const {
     return (extents[0] == 1 ? 0 : batch * strides[0]) + (extents[1] == 1 ? 0 : head * strides[1]) + row * strides[2];
   }
-  // Returns the matrix of the last two dimensions, whose first element is at `data`.
+  // Returns the last two dimensions as a matrix with its first element at `data`.
   Matrix matrix(const float* data) const {
     return strides[3] == 1 ? Matrix{data, strides[2]} : Matrix{data, strides[3], true};
   }

@@ -47,12 +47,13 @@ Value Stack::finish(const bp_graph_t& graph, const bp_type_t& item, int64_t axis
   int axis = axis_of(axis_number, shape_.rank() + 1);
   if (axis < 0) {
     throw sdk::Error(BP_INVALID_ARGUMENT, "axis " + std::to_string(axis_number) +
-                                              " is out of range for a stack of rank " +
+                                              " is out of range for a loop's stacked output of rank " +
                                               std::to_string(shape_.rank() + 1));
   }
   if (shape_.rank() == BP_MAX_RANK) {
-    throw sdk::Error(BP_INVALID_ARGUMENT, "tensors of rank " + std::to_string(shape_.rank()) +
-                                              " cannot be stacked: it is the largest supported rank");
+    throw sdk::Error(BP_INVALID_ARGUMENT, "a loop's output would be stacked to rank " +
+                                              std::to_string(shape_.rank() + 1) + "; at most " +
+                                              std::to_string(BP_MAX_RANK) + " is supported");
   }
   Shape shape;
   for (int d = 0; d < axis; ++d) shape.push_back(shape_[d]);

@@ -128,7 +128,8 @@ const char* refuse_blocked_conv(const ConvPlan& conv, std::span<const Tensor> in
     return "its weights or bias are not known";
   if (size.in_channels < lanes / 2) return "its input channels do not fill half a vector";
   if (w.kernel[0] != 1 || w.in[0] != 1 || w.out[0] != 1 || w.begin[0] != 0) return "it has three spatial dimensions";
-  // Shuffled channels are addressed by a list of 32-bit offsets, which kernels support for stride 1 only.
+  // Shuffled channels are read through a list of 32-bit offsets, so no offset may exceed INT32_MAX. Kernels support
+  // such lists for stride 1 only.
   if (conv.shuffled_groups > 1 && (w.stride[2] != 1 || blocks_of(size.in_channels) * lanes * w.in_size() > INT32_MAX))
     return "its input channels are shuffled, which requires stride 1 and a small image";
   if (size.groups > 1 && size.groups == size.in_channels) return "it is depthwise";

@@ -442,7 +442,7 @@ bool prefers_winograd(const PlanContext& context, const ConvPlan& conv) {
   return std::ranges::all_of(shares, [&](const Share& share) { return suits_winograd(geometry, share); });
 }
 
-// A convolution, divided into shares that oneDNN can compute.
+// A convolution, divided into shares: ranges of its output channels, each computed by a primitive of its own.
 struct OnednnConvDescription {
   Geometry geometry;
   std::vector<Share> shares;

@@ -155,7 +155,7 @@ struct Classifier {
       return "support_vectors has " + std::to_string(vectors.size()) +
              " elements, which is not a multiple of the sum of vectors_per_class, " + std::to_string(supports);
     const auto too_short = [](const std::string& name, size_t found, size_t least) {
-      return name + " has " + std::to_string(found) + " entries; it must have " + std::to_string(least) + " or more";
+      return name + " has " + std::to_string(found) + " entries; it must have at least " + std::to_string(least);
     };
     if (coefficients.size() < (classes - 1) * supports)
       return too_short("coefficients", coefficients.size(), (classes - 1) * supports);

@@ -140,7 +140,8 @@ Forest read_forest(const Node& node) {
       mismatch("nodes_truenodeids or nodes_falsenodeids contains " + std::to_string(id) + "; ids must not be negative");
     return is_leaf != 0 ? ~id : id;
   };
-  // membership_values has the sets of all nodes in order, each followed by a NaN.
+  // membership_values holds the set of each node that tests for membership, in the order of the nodes and each followed
+  // by a NaN.
   auto next = members.begin();
   for (size_t i = 0; i < features.size(); ++i) {
     if (!(modes[i] >= 0 && modes[i] <= 6))

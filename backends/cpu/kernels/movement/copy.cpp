@@ -124,7 +124,7 @@ std::unique_ptr<Kernel> create_slice(const Node&) {
         if (position < 0) position = position < -extent ? -1 : position + extent;
         return step > 0 ? std::clamp<int64_t>(position, 0, extent) : std::clamp<int64_t>(position, -1, extent - 1);
       };
-      // A start before the first element means the first element, for negative steps too. (NumPy's result would then be
+      // A start before the first element is moved to it, even if the step is negative. (NumPy's result would then be
       // empty.)
       const int64_t start = extent > 0 ? std::max<int64_t>(bounded(starts[i]), 0) : bounded(starts[i]);
       const int64_t end = bounded(ends[i]);

@@ -67,8 +67,9 @@ CLONED void run_strip(const Lrn& lrn, const T* __restrict x, T* __restrict y, in
   }
 }
 
-// Positions of a blocked tensor that are normalized together. The loads of a window overlap two stored vectors
-// of squares, and would wait for recent stores. With many positions, these stores are complete by then.
+// The number of positions of a blocked tensor that are normalized together. A load of a window straddles two stored
+// vectors of squares, so it cannot be forwarded from the stores and waits until they have left the store buffer. With
+// this many positions in between, they have.
 constexpr int64_t kPositions = 16;
 
 // sums[c] = squares[c] + … + squares[c + others]. Called with a constant `others`, so that the inner loop is unrolled.

@@ -8,8 +8,8 @@
 
 namespace backplane::cpu {
 
-// Whether these products are faster than those of fp32. With AVX2 they are, because one instruction multiplies twice as
-// many numbers.
+// Returns whether products of 16-bit integers are faster than those of fp32 on this processor. With AVX2 they are,
+// because one instruction multiplies twice as many integers as floats.
 bool has_q8_integer();
 
 // Returns why make_q8_integer cannot compute `work`, or null if it can.

@@ -143,8 +143,9 @@ template <int kBytes>
   return 2 * t / (1 - t);
 }
 
-// log within 1 ulp: x = 2^e · (1 + f) with 1 + f between sqrt(1/2) and sqrt(2), whose logarithm is f - f²/2 and a
-// polynomial. Subnormal numbers are multiplied by 2^23 before. ln 2 has two parts, so that e times the larger is exact.
+// log within 1 ulp: x = 2^e · (1 + f) with 1 + f between sqrt(1/2) and sqrt(2), and log(1 + f) is f - f²/2 plus a
+// polynomial. Subnormal numbers are first multiplied by 2^23. ln 2 is split in two, so that e times the larger part is
+// exact.
 [[gnu::always_inline]] inline float log_formula(float x) {
   constexpr uint32_t kSqrtHalf = 0x3f3504f3;
   const bool tiny = x < 0x1p-126f;
