@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 
 namespace backplane::onnxifi {
 namespace {
@@ -38,7 +39,7 @@ void check(const view::Value& value, const Described& described) {
 // outputs have are not checked, because they are known only after a run.
 void check_symbols(const std::vector<view::Value>& inputs, const std::vector<Described>& in,
                    const std::vector<view::Value>& outputs, const std::vector<Described>& out) {
-  std::unordered_map<std::string_view, int64_t> extents;
+  std::map<std::string_view, int64_t> extents;
   const auto check = [&](const view::Value& value, const Described& described, bool is_input) {
     for (uint32_t i = 0; static_cast<int32_t>(i) < value.rank(); ++i) {
       const std::string_view symbol = value.symbol(i);

@@ -3,7 +3,7 @@
 // ONNXIFI's header lists the statuses. A call that creates an object and fails sets the output handle to NULL. A call
 // that runs a graph does so only after it has found the graph and the fences valid.
 #include <cstring>
-#include <unordered_set>
+#include <set>
 
 #include "onnxifi/graph.h"
 #include "onnxifi/handles.h"
@@ -73,7 +73,7 @@ struct Weights {
 
 std::vector<Described> read_weights(const onnxTensorDescriptorV1* descriptors, uint32_t count) {
   std::vector<Described> result = read(descriptors, count);
-  std::unordered_set<std::string_view> names;
+  std::set<std::string_view> names;
   for (const Described& one : result) {
     if (one.memory_type != ONNXIFI_MEMORY_TYPE_CPU) throw Failure{ONNXIFI_STATUS_UNSUPPORTED_MEMORY_TYPE};
     if (one.name.empty() || !names.insert(one.name).second) throw Failure{ONNXIFI_STATUS_INVALID_NAME};

@@ -79,11 +79,14 @@ class CopySize {
 };
 
 void write(const bp_container_api_t& api, const Value& value, bp_container_t* container, Pace& pace) {
-  for (size_t i = 0; i < value.elements->values.size(); ++i) {
-    const Value& element = value.elements->values[i];
+  size_t number = 0;
+  for (const Value& element : value.elements->values) {
     pace.spend(256 + (element.kind == BP_KIND_TENSOR ? bytes_of(element.tensor) / 16 : 0));
     bp_bytes_t key{};
-    if (value.kind == BP_KIND_MAP) key = {value.elements->keys[i].data(), value.elements->keys[i].size()};
+    if (value.kind == BP_KIND_MAP) {
+      const std::string& own = value.elements->keys[number++];
+      key = {own.data(), own.size()};
+    }
     if (element.kind == BP_KIND_TENSOR) {
       const Tensor& tensor = element.tensor;
       bp_tensor_t out{};

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/element_list.h"
 #include "runtime/kernel.h"
 
 namespace backplane::cpu {
@@ -33,7 +34,7 @@ struct Value {
 
 // The elements of a sequence, the element of an optional if it has one, or the values and keys of a map.
 struct Elements {
-  std::vector<Value> values;
+  ElementList<Value> values;
   std::vector<std::string> keys;  // of a map: strings, or the 8 bytes of int64 numbers
 };
 

@@ -16,7 +16,7 @@ import re
 import struct
 import sys
 
-from long_graphs import long_graphs
+from long_graphs import changing_values, long_graphs
 from wire import *  # noqa: F403: this file uses most of its names
 
 
@@ -362,6 +362,7 @@ def quadratic():
 
 
 family("time.compiling")(long_graphs)
+family("time.values")(changing_values)
 
 
 @family("time.endless")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models of many nodes, values, weights, inputs and outputs. To compile them for a device may take no more than in proportion to these."""
+"""Models of many nodes, values, weights, inputs, outputs, keys and elements. To compile them for a device may take no more than in proportion to these."""
 from wire import *  # noqa: F403: this file uses several of its names
 
 
@@ -32,3 +32,23 @@ def long_graphs():
     crossing += [node("Sum", [f"b{i}" for i in range(few)], ["y"])]
     both = {"commands": (("run", "--device", "null,cpu", "--pin", "op=Relu=null", "--pin", "op=Exp=cpu"),)}
     yield "crossing", simple(crossing, inputs=x, outputs=y), both
+
+
+def changing_values():
+    """Keys with the same place in a hash table that is not keyed, long sequences that change at the front, and a match that nothing interrupts."""
+    on_cpu = {"commands": (("run", "--device", "cpu"),)}
+    many, some = 200000, 20000
+    construct = node("SequenceConstruct", ["x"] * many, ["s"])
+    length = node("SequenceLength", [f"t{some - 1}"], ["y"])
+    for op, more in (("Erase", []), ("Insert", ["x"])):
+        changes = [node(f"Sequence{op}", [f"t{i - 1}" if i else "s", *more, "p"], [f"t{i}"]) for i in range(some)]
+        yield f"sequence_{op}", simple([construct, *changes, length], initializers=[int64s("p", [0], [])]), on_cpu
+    # libstdc++'s table of 100,000 numbers has 172,933 buckets.
+    keys = [i * 172933 for i in range(100000)]
+    x = [value("x", INT64, [1])]
+    grams = {"pool_int64s": keys, "ngram_counts": [0], "ngram_indexes": [0] * len(keys), "min_gram_length": 1, "max_gram_length": 1, "max_skip_count": 0, "mode": "TF"}
+    yield "grams", simple([node("TfIdfVectorizer", ["x"], ["y"], **grams)], inputs=x), on_cpu
+    one_hot = node("OneHotEncoder", ["x"], ["y"], domain="ai.onnx.ml", cats_int64s=keys)
+    yield "one_hot", simple([one_hot], inputs=x, opsets=[(17, ""), (3, "ai.onnx.ml")]), on_cpu
+    repeated = node("RegexFullMatch", ["x"], ["y"], pattern="a{0,1000}" * 300)
+    yield "match", simple([node("StringConcat", ["a", "a"], ["x"]), repeated], initializers=[tensor("a", 8, [1], extra=field(6, "a" * 25000))], opsets=[(20, "")]), {**on_cpu, "fails": True}

@@ -67,7 +67,7 @@ std::unique_ptr<Kernel> create_insert(const Node&) {
       at = found.value_or(count);
     }
     auto& values = own_elements(inputs[0]).values;
-    values.insert(values.begin() + static_cast<std::ptrdiff_t>(at), own(std::move(inputs[1])));
+    values.insert(at, own(std::move(inputs[1])));
     outputs[0] = std::move(inputs[0]);
     return std::nullopt;
   });
@@ -84,7 +84,7 @@ std::unique_ptr<Kernel> create_erase(const Node&) {
       at = *found;
     }
     auto& values = own_elements(inputs[0]).values;
-    values.erase(values.begin() + static_cast<std::ptrdiff_t>(at));
+    values.erase(at);
     outputs[0] = std::move(inputs[0]);
     return std::nullopt;
   });
@@ -109,7 +109,7 @@ std::unique_ptr<Kernel> create_length(const Node&) {
 std::unique_ptr<Kernel> create_join(const Node& node) {
   return make_value_kernel([axis_number = node.attr("axis", int64_t{0}), adds = node.attr("new_axis", int64_t{0}) != 0](
                                Values inputs, Values outputs) -> Failed {
-    const std::vector<Value>& parts = inputs[0].elements->values;
+    const std::vector<Value> parts(inputs[0].elements->values.begin(), inputs[0].elements->values.end());
     if (parts.empty()) return "the elements of an empty sequence cannot be concatenated";
     int rank = parts[0].tensor.shape.rank() + (adds ? 1 : 0);
     int axis = axis_of(axis_number, rank);

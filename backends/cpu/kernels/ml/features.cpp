@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "kernels/ml/support.h"
+#include "runtime/keyed_hash.h"
 #include "runtime/memory.h"
 #include "runtime/watch.h"
 
@@ -116,8 +117,8 @@ Verdict supports_one_hot(const Node& node) {
 }
 
 template <class Key>
-std::unordered_map<Key, size_t> positions(const std::vector<Key>& keys) {
-  std::unordered_map<Key, size_t> map;
+std::unordered_map<Key, size_t, KeyedHash> positions(const std::vector<Key>& keys) {
+  std::unordered_map<Key, size_t, KeyedHash> map;
   for (size_t i = 0; i < keys.size(); ++i) map.emplace(keys[i], i);
   return map;
 }

@@ -6,6 +6,7 @@
 
 #include "backplane/sdk/fence.hpp"
 #include "kernels/ml/support.h"
+#include "runtime/keyed_hash.h"
 #include "runtime/memory.h"
 #include "runtime/watch.h"
 
@@ -82,7 +83,7 @@ Value default_of(const Node& node, bp_dtype_t dtype) {
 }
 
 struct Dictionary {
-  std::unordered_map<std::string, int64_t> indices;  // index of each key in `values`
+  std::unordered_map<std::string, int64_t, KeyedHash> indices;  // index of each key in `values`
   Value values;
   Value fallback;
 

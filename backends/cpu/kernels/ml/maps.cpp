@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "kernels/ml/support.h"
+#include "runtime/keyed_hash.h"
 #include "runtime/memory.h"
 #include "runtime/watch.h"
 
@@ -92,8 +93,9 @@ std::unique_ptr<Kernel> create_vectorizer(const Node& node) {
       types.key == BP_DTYPE_STRING ? node.texts("string_vocabulary") : int_keys(node.ints("int64_vocabulary"));
   return make_value_kernel([words, dtype = types.value](Values in, Values out) -> Failed {
     const Elements& map = *in[0].elements;
-    std::unordered_map<std::string_view, const Tensor*> entries;
-    for (size_t i = 0; i < map.keys.size(); ++i) entries[map.keys[i]] = &map.values[i].tensor;
+    std::unordered_map<std::string_view, const Tensor*, KeyedHash> entries;
+    auto value = map.values.begin();
+    for (const std::string& key : map.keys) entries[key] = &(value++)->tensor;
     auto entry = [&](size_t i) -> const Tensor* {
       auto found = entries.find(words[i]);
       return found == entries.end() || found->second->shape.elements() != 1 ? nullptr : found->second;
@@ -176,10 +178,11 @@ bool convert(const Tensor& from, T& to) {
 template <class T>
 Failed cast(const Elements& map, int64_t columns, std::vector<T>& row) {
   std::vector<std::pair<int64_t, const Tensor*>> entries;
-  for (size_t i = 0; i < map.keys.size(); ++i) {
+  auto value = map.values.begin();
+  for (const std::string& bytes : map.keys) {
     int64_t key;
-    std::memcpy(&key, map.keys[i].data(), sizeof key);
-    entries.emplace_back(key, &map.values[i].tensor);
+    std::memcpy(&key, bytes.data(), sizeof key);
+    entries.emplace_back(key, &(value++)->tensor);
   }
   std::ranges::sort(entries, {}, &std::pair<int64_t, const Tensor*>::first);
   const int64_t width = columns < 0 ? std::ssize(entries) : columns;

@@ -2,6 +2,7 @@
 // RegexFullMatch, with RE2. CMake's option BACKPLANE_CPU_REGEX leaves it out.
 #include <re2/re2.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -29,7 +30,13 @@ std::unique_ptr<Kernel> create(const Node& node) {
     outputs[0] = Value::allocate(BP_DTYPE_BOOL, inputs[0].tensor.shape);
     Pace pace;
     for (int64_t i = 0; i < texts.count(); ++i) {
-      pace.spend(64 + 8 * static_cast<int64_t>(texts[i].size()));
+      // One match cannot be interrupted. In the worst case it takes the product of both sizes, at about 5 ns each.
+      constexpr int64_t kMostWork = int64_t{1} << 29;
+      const auto size = static_cast<int64_t>(texts[i].size());
+      if (size > kMostWork / std::max(pattern->ProgramSize(), 1))
+        return "a text of " + std::to_string(size) + " bytes is too long for the pattern, which has " +
+               std::to_string(pattern->ProgramSize()) + " instructions";
+      pace.spend(64 + 8 * size);
       re2::StringPiece text(texts[i].data(), texts[i].size());
       outputs[0].tensor.as<bool>()[i] = RE2::FullMatch(text, *pattern);
     }

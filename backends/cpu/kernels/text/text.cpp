@@ -9,6 +9,7 @@
 
 #include "kernels/common/broadcast.h"
 #include "kernels/common/values.h"
+#include "runtime/keyed_hash.h"
 #include "runtime/memory.h"
 #include "runtime/watch.h"
 
@@ -223,7 +224,7 @@ Verdict supports_normalizer(const Node& node) {
 
 std::unique_ptr<Kernel> create_normalizer(const Node& node) {
   bool exact = node.attr("is_case_sensitive", int64_t{0}) != 0;
-  std::unordered_set<std::string> stop;
+  std::unordered_set<std::string, KeyedHash> stop;
   for (std::string& word : node.texts("stopwords")) stop.insert(exact ? word : letter_case().change(word, false));
   return make_value_kernel([exact, stop = std::move(stop), action = node.attr("case_change_action", "NONE")](
                                Values inputs, Values outputs) -> Failed {

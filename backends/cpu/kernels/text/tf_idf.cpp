@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "kernels/common/values.h"
+#include "runtime/keyed_hash.h"
 #include "runtime/memory.h"
 #include "runtime/watch.h"
 
@@ -17,13 +18,13 @@ struct Vectorizer {
   bool counts = true;   // false: any positive count is treated as 1
   bool weighs = false;  // multiply by the weight of the n-gram
   int64_t width = 0;
-  std::unordered_map<int64_t, int32_t> numbers;
-  std::unordered_map<std::string, int32_t> texts;
+  std::unordered_map<int64_t, int32_t, KeyedHash> numbers;
+  std::unordered_map<std::string, int32_t, KeyedHash> texts;
   struct Gram {
     int64_t column;
     float weight;
   };
-  std::unordered_map<std::string, Gram> grams;  // by the bytes of the n-gram's item numbers
+  std::unordered_map<std::string, Gram, KeyedHash> grams;  // by the bytes of the n-gram's item numbers
 };
 
 void append(std::string& key, int32_t item) {

@@ -18,19 +18,22 @@ namespace {
 class Jpeg : public Library {
  public:
   Jpeg() : Library(BACKPLANE_JPEG_LIBRARY) {}
+  // NOLINTBEGIN(readability-identifier-naming): the names are the library's.
   IMAGE_FUNCTION(jpeg_CreateDecompress);
   IMAGE_FUNCTION(jpeg_destroy_decompress);
   IMAGE_FUNCTION(jpeg_finish_decompress);
+  IMAGE_FUNCTION(jpeg_has_multiple_scans);
   IMAGE_FUNCTION(jpeg_mem_src);
   IMAGE_FUNCTION(jpeg_read_header);
   IMAGE_FUNCTION(jpeg_read_scanlines);
   IMAGE_FUNCTION(jpeg_start_decompress);
   IMAGE_FUNCTION(jpeg_std_error);
+  // NOLINTEND(readability-identifier-naming)
 };
 
 const Jpeg& library() {
-  static const Jpeg opened;
-  return opened;
+  static const Jpeg kOpened;
+  return kOpened;
 }
 
 struct Session {
@@ -82,7 +85,11 @@ Problem read_size(Encoded bytes, Size* size) {
   begin(session, bytes);
   library().jpeg_read_header(&session.jpeg, TRUE);
   *size = {session.jpeg.image_width, session.jpeg.image_height};
+  const bool has_scans = library().jpeg_has_multiple_scans(&session.jpeg) != 0;
   library().jpeg_destroy_decompress(&session.jpeg);
+  // libjpeg then holds all coefficients, although a few bytes may encode them.
+  if (has_scans && size->width != 0 && size->height > kMaxPixels / 2 / size->width)
+    return "the image has several scans, and more than " + std::to_string(kMaxPixels / 2) + " pixels";
   return std::nullopt;
 }
 

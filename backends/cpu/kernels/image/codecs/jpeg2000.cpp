@@ -39,8 +39,8 @@ class OpenJpeg : public Library {
 };
 
 const OpenJpeg& library() {
-  static const OpenJpeg opened;
-  return opened;
+  static const OpenJpeg kOpened;
+  return kOpened;
 }
 
 constexpr uint32_t kMaxComponents = 4;       // RGB and alpha; each is decoded to 32 bits per pixel

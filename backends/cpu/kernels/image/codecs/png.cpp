@@ -48,8 +48,8 @@ class Png : public Library {
 };
 
 const Png& library() {
-  static const Png opened;
-  return opened;
+  static const Png kOpened;
+  return kOpened;
 }
 
 constexpr std::string_view kSignature = "\x89PNG\r\n\x1a\n";

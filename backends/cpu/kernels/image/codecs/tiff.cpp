@@ -19,6 +19,7 @@ namespace {
 class Tiff : public Library {
  public:
   Tiff() : Library(BACKPLANE_TIFF_LIBRARY) {}
+  // NOLINTBEGIN(readability-identifier-naming): the names are the library's.
   IMAGE_FUNCTION(TIFFClientOpenExt);
   IMAGE_FUNCTION(TIFFClose);
   IMAGE_FUNCTION(TIFFGetField);
@@ -29,11 +30,12 @@ class Tiff : public Library {
   IMAGE_FUNCTION(TIFFOpenOptionsSetMaxSingleMemAlloc);
   IMAGE_FUNCTION(TIFFOpenOptionsSetWarningHandlerExtR);
   IMAGE_FUNCTION(TIFFReadRGBAImageOriented);
+  // NOLINTEND(readability-identifier-naming)
 };
 
 const Tiff& library() {
-  static const Tiff opened;
-  return opened;
+  static const Tiff kOpened;
+  return kOpened;
 }
 
 // A strip is checked to be at most as large as the image, and a tile is not much larger.

@@ -13,13 +13,15 @@ namespace {
 class Webp : public Library {
  public:
   Webp() : Library(BACKPLANE_WEBP_LIBRARY) {}
+  // NOLINTBEGIN(readability-identifier-naming): the names are the library's.
   IMAGE_FUNCTION(WebPDecodeRGBInto);
   IMAGE_FUNCTION(WebPGetFeaturesInternal);
+  // NOLINTEND(readability-identifier-naming)
 };
 
 const Webp& library() {
-  static const Webp opened;
-  return opened;
+  static const Webp kOpened;
+  return kOpened;
 }
 
 Problem read_size(Encoded bytes, Size* size) {
