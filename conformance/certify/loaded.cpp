@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "certify/loaded.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -33,20 +35,32 @@ bool add(std::set<std::string>& files, const std::string& path) {
 
 void LoadedFiles::note(pid_t process) {
   std::ifstream maps("/proc/" + std::to_string(process) + "/maps");
-  std::set<std::string> seen;
+  std::set<std::string> seen, code;
   for (std::string line; std::getline(maps, line);) {
     // address perms offset device inode path
+    const bool is_code = line.find('x', line.find(' ')) == line.find(' ') + 3;
     size_t at = 0;
     for (int field = 0; field < 5 && at != std::string::npos; ++field) {
       at = line.find(' ', at);
       if (at != std::string::npos) at = line.find_first_not_of(' ', at);
     }
-    if (at != std::string::npos && is_file(line.substr(at)) && !add(seen, line.substr(at))) break;
+    if (at == std::string::npos || !is_file(line.substr(at))) continue;
+    if (is_code) code.insert(line.substr(at));
+    if (!add(seen, line.substr(at))) break;
   }
   if (seen.empty()) seen.insert("(a process whose mapped files cannot be read)");
   const std::lock_guard lock(mutex_);
+  code_.merge(code);
   for (const std::string& path : seen)
     if (!add(paths_, path)) break;
+}
+
+void LoadedFiles::require_code(const std::vector<LoadedFile>& files) const {
+  const std::lock_guard lock(mutex_);
+  for (const LoadedFile& file : files)
+    if (file.sha256.empty() && code_.count(file.path) != 0)
+      throw std::runtime_error(fmt::format(
+          "the plugin runs code of '{}', which cannot be read: leave files in place that were loaded", file.path));
 }
 
 std::vector<LoadedFile> LoadedFiles::hashed() const {

@@ -30,10 +30,14 @@ class LoadedFiles {
   void note(pid_t process);
   // Sorted by path. The harness's own program is left out.
   std::vector<LoadedFile> hashed() const;
+  // Throws std::runtime_error if one of the files contains code and cannot be read, such as a library that the plugin
+  // removed after it had loaded it.
+  void require_code(const std::vector<LoadedFile>& files) const;
 
  private:
   mutable std::mutex mutex_;
   std::set<std::string> paths_;
+  std::set<std::string> code_;  // those that are mapped to be executed
 };
 
 // The files that a vendor delivers: those below the plugin's folder, with paths relative to it. The plugin is found by

@@ -52,7 +52,14 @@ void check_delivered(const Proof& proof, const LoadedFiles& loaded) {
                                 file.path, found->sha256, file.sha256));
   }
   const std::vector<LoadedFile>& all = proof.statement.files;
-  for (const LoadedFile& file : loaded.hashed()) {
+  const std::vector<LoadedFile> every = loaded.hashed();
+  try {
+    loaded.require_code(every);
+  } catch (const std::runtime_error& error) {
+    throw Refused(kStatement, error.what());
+  }
+  for (const LoadedFile& file : every) {
+    if (file.sha256.empty()) continue;  // data that was removed, such as shared memory
     if (is_of_machine(file.path) || std::ranges::find(all, file.sha256, &LoadedFile::sha256) != all.end()) continue;
     throw Refused(kStatement, fmt::format("the plugin loads '{}', and no file in the statement has its SHA-256 '{}'",
                                           file.path, file.sha256));

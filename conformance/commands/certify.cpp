@@ -55,7 +55,9 @@ std::vector<LoadedFile> files_of(const Options& options) {
   RunOptions run = options.run;
   run.inspect = [&](pid_t child) { loaded.note(child); };
   visit_plugin(run);
-  return loaded.hashed();
+  std::vector<LoadedFile> files = loaded.hashed();
+  loaded.require_code(files);
+  return files;
 }
 
 // Waits until the current time, in whole seconds, is later than `time`, because `verify` requires each time to be later
@@ -160,7 +162,9 @@ int run(Options options) {
   wait_past(journal.header().started);
 
   parts[kJournal] = text_of({journal.header(), journal.results()});
-  parts[kStatement] = statement_of(parts, {options.nonce, utc_now(), machine_json(), loaded.hashed()});
+  std::vector<LoadedFile> files = loaded.hashed();
+  loaded.require_code(files);
+  parts[kStatement] = statement_of(parts, {options.nonce, utc_now(), machine_json(), std::move(files)});
   parts[kVendorSignature] = sign(key, "vendor", {{kStatement, sha256(parts[kStatement])}});
   const Proof proof = verify(parts);
   for (const auto& [name, text] : parts) write_file(folder / name, text);
