@@ -6,6 +6,7 @@
 
 namespace backplane {
 
+inline constexpr uint64_t kMaxVerdictsPerNode = 100;    // of which the last counts
 inline constexpr uint32_t kMaxVerdictRanges = 4096;     // in one verdict
 inline constexpr uint32_t kMaxGroupNodes = 10'000'000;  // in one group
 inline constexpr uint64_t kMaxAnswerBytes = 64u << 20;  // of all verdicts and groups

@@ -32,6 +32,7 @@ struct VerdictSink {
   uint32_t allowed = 0;  // BP_COMPUTE_* that the session allows
   std::vector<bool> too_new = std::vector<bool>(nodes.size(), false);
   std::vector<uint32_t> forbidden = {};  // nodes of atomic groups that would compute in a type that is not allowed
+  uint64_t verdicts = 0;                 // given so far
   uint64_t bytes = 0;                    // taken by the groups so far, approximately
   std::string wrong = {};                // describes an answer beyond the limits; empty: none
   CallbackGuard callbacks = {};
@@ -43,6 +44,11 @@ struct VerdictSink {
   }
 
   void verdict(const bp_verdict_t& given) {
+    const uint64_t most = kMaxVerdictsPerNode * nodes.size() + kMaxVerdictsPerNode;
+    if (++verdicts > most) {
+      wrong = fmt::format("more than {} verdicts for {} nodes", most, nodes.size());
+      return;
+    }
     if (given.ranges && given.range_count > kMaxVerdictRanges) {
       wrong = fmt::format("{} ranges for a node; at most {} are accepted", given.range_count, kMaxVerdictRanges);
       return;

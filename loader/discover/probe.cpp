@@ -86,7 +86,7 @@ Refusal probe_library(const fs::path& path, const File& library, const std::stri
   if (settings.policy != ProbePolicy::kAlways) {
     const auto verdict = recall_verdict(content);
     if (verdict && verdict->survived && (verdict->situation.empty() || verdict->situation == situation({}))) return {};
-    if (verdict && !verdict->survived) {
+    if (verdict && !verdict->survived && (verdict->hung_for == 0 || settings.limit.count() <= verdict->hung_for)) {
       return crashed(
           path, verdict->how,
           fmt::format("it is quarantined until it changes; remove {} or set loader.probe=always to try again",
@@ -120,12 +120,13 @@ Refusal probe_library(const fs::path& path, const File& library, const std::stri
   }
   if (complete && progress.last == ProbeStep::kEnded && progress.before == ProbeStep::kDone) {
     // Without a device the probe skipped steps: in a situation in which there may be one, the plugin is probed again.
-    remember_verdict(content, {true, {}, progress.closed ? std::string() : situation({})});
+    remember_verdict(content, {.survived = true, .situation = progress.closed ? std::string() : situation({})});
     return {};
   }
   const std::string how = how_it_ended(*child, progress);
   if (progress.last == ProbeStep::kNone) return untried(fmt::format("{} {}", helper.string(), how));
-  if (!asks_to_end(child->signal)) remember_verdict(content, {false, how, {}});
+  if (!asks_to_end(child->signal))
+    remember_verdict(content, {.how = how, .hung_for = child->timed_out ? settings.limit.count() : 0});
   return crashed(path, how, "ask its vendor, or set loader.probe=never to load it anyway");
 }
 

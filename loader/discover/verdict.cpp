@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+
 #include "discover/digest.h"
 #include "discover/file.h"
 #include "discover/writers.h"
@@ -15,6 +17,7 @@ constexpr std::string_view kFormat = "backplane verdict 1";
 constexpr std::string_view kSurvived = "survived";
 constexpr std::string_view kSurvivedIn = "survived in ";
 constexpr std::string_view kQuarantined = "quarantined: ";
+constexpr std::string_view kHung = "hung for ";  // a number of milliseconds, ": ", and how
 constexpr size_t kMaxVerdictBytes = 4096;
 
 // Removes the first line from `rest` and returns it without its newline. nullopt if `rest` contains no newline.
@@ -36,10 +39,24 @@ std::filesystem::path verdict_path(std::string_view content) {
 std::optional<Verdict> parse_verdict(std::string_view text, std::string_view content) {
   const auto format = next_line(text), of = next_line(text), answer = next_line(text);
   if (format != kFormat || of != content || !answer || !text.empty()) return std::nullopt;
-  if (answer == kSurvived) return Verdict{true, {}, {}};
-  if (answer->starts_with(kSurvivedIn)) return Verdict{true, {}, std::string(answer->substr(kSurvivedIn.size()))};
-  if (!answer->starts_with(kQuarantined)) return std::nullopt;
-  return Verdict{false, std::string(answer->substr(kQuarantined.size())), {}};
+  Verdict verdict;
+  if (answer == kSurvived) {
+    verdict.survived = true;
+  } else if (answer->starts_with(kSurvivedIn)) {
+    verdict.survived = true;
+    verdict.situation = answer->substr(kSurvivedIn.size());
+  } else if (answer->starts_with(kQuarantined)) {
+    verdict.how = answer->substr(kQuarantined.size());
+  } else if (answer->starts_with(kHung)) {
+    const std::string_view rest = answer->substr(kHung.size());
+    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), verdict.hung_for);
+    const std::string_view how = rest.substr(static_cast<size_t>(end - rest.data()));
+    if (error != std::errc() || verdict.hung_for <= 0 || !how.starts_with(": ")) return std::nullopt;
+    verdict.how = how.substr(2);
+  } else {
+    return std::nullopt;
+  }
+  return verdict;
 }
 
 std::optional<Verdict> recall_verdict(std::string_view content) {
@@ -55,7 +72,8 @@ std::optional<Verdict> recall_verdict(std::string_view content) {
 void remember_verdict(std::string_view content, const Verdict& verdict) {
   const std::filesystem::path path = verdict_path(content);
   if (path.empty()) return;
-  const std::string answer = !verdict.survived           ? std::string(kQuarantined) + verdict.how
+  const std::string answer = verdict.hung_for != 0       ? fmt::format("{}{}: {}", kHung, verdict.hung_for, verdict.how)
+                             : !verdict.survived         ? std::string(kQuarantined) + verdict.how
                              : verdict.situation.empty() ? std::string(kSurvived)
                                                          : std::string(kSurvivedIn) + verdict.situation;
   write_whole(path, fmt::format("{}\n{}\n{}\n", kFormat, content, answer));

@@ -13,6 +13,8 @@ namespace backplane {
 struct Verdict {
   bool survived = false;
   std::string how;  // if it did not survive: how the process ended
+  // If it hung: the time that it was given, in milliseconds. Otherwise 0. The verdict does not hold for a longer time.
+  int64_t hung_for = 0;
   // If it survived, but had no device to try: the situation (known.h) for which the verdict holds. Otherwise empty.
   std::string situation;
 };

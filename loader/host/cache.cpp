@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <system_error>
 
+#include "base/file_limit.h"
 #include "host/variable.h"
 
 namespace backplane {
@@ -44,6 +45,7 @@ bool write_whole(const fs::path& file, std::string_view content) {
   const int out = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (out < 0) return false;
   bool whole = true;
+  const FileLimitFails limit;
   for (size_t at = 0; whole && at < content.size();) {
     const ssize_t written = ::write(out, content.data() + at, content.size() - at);
     if (written < 0 && errno == EINTR) continue;

@@ -11,8 +11,10 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include "base/abi.h"
+#include "base/file_limit.h"
 #include "base/forks.h"
 
 namespace backplane {
@@ -20,8 +22,14 @@ namespace {
 
 // Creates a file in memory with `bytes` zeros and a fixed size. Returns its descriptor, or -1.
 int sealed_file(off_t bytes) {
-  const int file = memfd_create("backplane", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  const FileLimitFails limit;
+  int file = memfd_create("backplane", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (file < 0) return -1;
+  if (file <= STDERR_FILENO) {  // what other code prints must not end up in it
+    const int standard = std::exchange(file, fcntl(file, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+    close(standard);
+    if (file < 0) return -1;
+  }
   if (ftruncate(file, bytes) == 0 && fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
     return file;
   close(file);

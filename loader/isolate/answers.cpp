@@ -10,6 +10,7 @@
 #include <cstdlib>
 
 #include "base/abi.h"
+#include "base/file_limit.h"
 
 namespace backplane::isolate {
 namespace {
@@ -43,6 +44,7 @@ Descriptor mapped_file(const std::string& path, const void* address, uint64_t by
 
 // Copies the bytes into a sealed file in memory.
 Result<Descriptor> copied(const void* data, uint64_t bytes) {
+  const FileLimitFails limit;
   Descriptor file(::memfd_create("backplane-weight", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   const auto failed = [&] {
     return Status(BP_RESOURCE_EXHAUSTED,
@@ -97,6 +99,7 @@ Status GraphAnswers::answer(Operation question, Reader& in, Writer& out, std::ve
   if (question == Operation::kSerializeGraph) {
     const auto external_above = in.get<uint64_t>();
     if (!graph.api->serialize) return {BP_UNSUPPORTED, "the host does not serialize graphs"};
+    const FileLimitFails limit;
     Descriptor file(::memfd_create("backplane-model", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (!file) return {BP_RESOURCE_EXHAUSTED, "cannot allocate shared memory for a serialized graph"};
     struct Sink {

@@ -15,6 +15,8 @@
 #include <cstring>
 #include <ctime>
 
+#include "base/file_limit.h"
+
 namespace backplane::isolate {
 namespace {
 
@@ -81,6 +83,7 @@ Result<std::unique_ptr<Channel>> Channel::make(Descriptor& out_socket, Descripto
     return cannot("cannot create a socket for a backend");
   Descriptor own(ends[0]);
   out_socket = Descriptor(ends[1]);
+  const FileLimitFails limit;
   out_page = Descriptor(::memfd_create("backplane-channel", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!out_page || ::ftruncate(out_page.get(), kPageBytes) != 0 ||
       ::fcntl(out_page.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)

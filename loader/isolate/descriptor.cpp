@@ -1,9 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "isolate/descriptor.h"
 
+#include <fcntl.h>
+
 #include <limits>
 
 namespace backplane::isolate {
+
+void Descriptor::leave_standard_streams() {
+  const int number = ::fcntl(number_, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  if (number < 0) return;
+  ::close(number_);
+  number_ = number;
+}
 
 Mapping Mapping::of(int file, uint64_t offset, uint64_t bytes, int protection) {
   const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));

@@ -10,9 +10,13 @@
 
 namespace backplane::isolate {
 
+// A new descriptor may have the number of a standard stream, if the process has closed that stream. It gets another
+// number, because what other code prints would end up in it.
 class Descriptor {
  public:
-  explicit Descriptor(int number = -1) : number_(number) {}
+  explicit Descriptor(int number = -1) : number_(number) {
+    if (number >= 0 && number <= STDERR_FILENO) leave_standard_streams();
+  }
   Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
   Descriptor& operator=(Descriptor&& other) noexcept {
     std::swap(number_, other.number_);
@@ -25,6 +29,8 @@ class Descriptor {
   explicit operator bool() const { return number_ >= 0; }
 
  private:
+  void leave_standard_streams();
+
   int number_;
 };
 

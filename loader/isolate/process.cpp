@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/coverage_limits.h"
 #include "isolate/control.h"
 
 namespace backplane::isolate {
@@ -356,6 +357,28 @@ Status Process::unreadable(Operation operation, std::string_view what) {
   return lost(operation);
 }
 
+namespace {
+
+// The largest reply to a call. Answers about devices and coverage grow several times when they are read.
+uint64_t most_reply(Operation operation) {
+  switch (operation) {
+    case Operation::kCountDevices:
+    case Operation::kDeviceInfo:
+    case Operation::kOpen:
+    case Operation::kHealth:
+    case Operation::kOpsets:
+    case Operation::kInfer:
+      return uint64_t{16} << 20;
+    case Operation::kCoverage:
+    case Operation::kReview:
+      return 2 * kMaxAnswerBytes;  // the process ends an answer after the verdict or group that exceeds kMaxAnswerBytes
+    default:
+      return kMostReply;
+  }
+}
+
+}  // namespace
+
 // Replies to the process's requests until it replies to the call. Returns the bytes after the reply's status.
 Result<std::string> Process::converse(Lease& lease, Operation operation, const Patience& patience, Check& check,
                                       Answers* answers) {
@@ -366,7 +389,7 @@ Result<std::string> Process::converse(Lease& lease, Operation operation, const P
       lease.finish();
       return std::string();
     }
-    auto received = channel.receive(kMostReply, check);
+    auto received = channel.receive(most_reply(operation), check);
     if (!received.ok()) return broken(operation, received.status());
     Reader in(received->bytes);
     if (received->operation == Operation::kReply) {
@@ -374,7 +397,8 @@ Result<std::string> Process::converse(Lease& lease, Operation operation, const P
       if (!in.ok()) return broken(operation, {BP_CORRUPT, "no status"});
       lease.finish();
       if (!status.ok()) return status;
-      return received->bytes.substr(sizeof(bp_status_t));
+      received->bytes.erase(0, sizeof(bp_status_t));
+      return std::move(received->bytes);
     }
     Writer out;
     std::vector<Descriptor> files;

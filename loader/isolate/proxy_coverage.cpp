@@ -94,7 +94,9 @@ bp_status_t review(bp_device_t* handle, const bp_compile_t* what, bp_review_t* o
     review.seconds = in.get<double>();
     review.bytes = in.get<uint64_t>();
     const std::string_view text = in.text();
-    std::vector<std::vector<uint32_t>> parts(in.count(8));
+    const uint64_t part_count = in.count(8);
+    in.require(part_count <= compile.graph->node_count);
+    std::vector<std::vector<uint32_t>> parts(in.ok() ? part_count : 0);
     for (auto& part : parts) part = in.array<uint32_t>();
     if (!in.complete()) return remote.process->unreadable(Operation::kReview);
     if (review.split)

@@ -12,6 +12,7 @@
 #include "base/abi.h"
 #include "base/counted.h"
 #include "base/dtype.h"
+#include "base/file_limit.h"
 #include "host/shared_memory.h"
 #include "isolate/answers.h"
 #include "isolate/container_wire.h"
@@ -376,6 +377,7 @@ Status ProxyInstance::output(Reader& in, Writer& out, std::vector<Descriptor>& o
     out_files.emplace_back(shared->descriptor);
     return {};
   }
+  const FileLimitFails limit;
   Descriptor file(::memfd_create("backplane-output", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   Mapping mapping;
   if (file && ::ftruncate(file.get(), static_cast<off_t>(capacity)) == 0) {

@@ -8,6 +8,8 @@
 #include <bit>
 #include <string>
 
+#include "base/file_limit.h"
+
 namespace backplane::isolate {
 namespace {
 
@@ -42,6 +44,7 @@ Result<Piece> StagingPool::take(uint64_t bytes) {
   Staging block;
   block.bytes = small ? kSmallBlock : size;
   block.block = ++last;
+  const FileLimitFails limit;
   block.file = Descriptor(::memfd_create("backplane-tensors", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (block.file && ::ftruncate(block.file.get(), static_cast<off_t>(block.bytes)) == 0) {
     ::fcntl(block.file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);

@@ -44,7 +44,7 @@ constexpr uint64_t kRead = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_
 // The access rights of Landlock's first version. The rights below are added if the kernel's version has them.
 constexpr uint64_t kFirstRights = (uint64_t{1} << 13) - 1;
 constexpr uint64_t kRefer = uint64_t{1} << 13, kTruncate = uint64_t{1} << 14, kIoctl = uint64_t{1} << 15;
-// Since Landlock's sixth version: no signals to processes outside the sandbox.
+// Since Landlock's sixth version: no signals to processes outside of the sandbox.
 constexpr uint64_t kSignals = uint64_t{1} << 1;
 
 class Rules {
@@ -200,7 +200,7 @@ bool restrict_calls(Sandbox kind) {
     SYS_futimesat,
 #endif
   };
-  const auto self = static_cast<uint32_t>(::getpid());
+  const auto self = static_cast<uint32_t>(::getpid()), framework = static_cast<uint32_t>(::getppid());
   std::vector<sock_filter> program;
   const auto load = [&](size_t offset) {
     program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(offset)));
@@ -233,9 +233,12 @@ bool restrict_calls(Sandbox kind) {
   for (const int call : kNever) refuse_if(static_cast<uint32_t>(call));
   if (kind == Sandbox::kStrict)
     for (const int call : kStrict) refuse_if(static_cast<uint32_t>(call));
-  // Signals and limits for other processes, among them the framework, which could end it.
-  for (const int call : {SYS_kill, SYS_tgkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo})
-    decide_by(static_cast<uint32_t>(call), 0, {self}, true);
+  // Signals to the framework, to its group and to all processes. Landlock's scope refuses those to any process outside
+  // the sandbox; here the processes that the plugin started cannot be told from others.
+  const auto negative = [](pid_t group) { return static_cast<uint32_t>(-group); };
+  decide_by(SYS_kill, 0, {framework, negative(::getpgid(::getppid())), negative(1)}, false);
+  for (const int call : {SYS_tgkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo})
+    decide_by(static_cast<uint32_t>(call), 0, {framework}, false);
   decide_by(SYS_prlimit64, 0, {0, self}, true);
   if (kind == Sandbox::kStrict) {
     // The numbers of threads are not known here, so a thread sets its own scheduling only as number 0. Its processors

@@ -8,12 +8,15 @@
 namespace backplane::isolate {
 
 enum class Sandbox {
-  kStrict,   // no network, no new programs, no signals to or limits of other processes, no more memory than the machine
-             // has; only the library's folder, system folders, LD_LIBRARY_PATH and `readable` can be read, and only
-             // devices such as /dev/null can be written
-  kDrivers,  // additionally allows /dev, local sockets, new programs, any amount of memory, and reading and writing
-             // files in temporary and cache folders
-  kOff,      // forbids only core dumps and new privileges
+  // No network, no new programs, no signals to the framework, no limits of other processes, no more memory than the
+  // machine has. Only the library's folder, system folders, LD_LIBRARY_PATH and `readable` can be read, and devices
+  // such
+  // as /dev/null alone can be written.
+  kStrict,
+  // Also allows /dev, local sockets, new programs, any amount of memory, and reading and writing files in temporary and
+  // cache folders.
+  kDrivers,
+  kOff,  // forbids only core dumps and new privileges
 };
 
 struct SandboxSettings {
