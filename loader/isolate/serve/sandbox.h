@@ -9,9 +9,8 @@ namespace backplane::isolate {
 
 enum class Sandbox {
   // No network, no new programs, no signals to the framework, no limits of other processes, no more memory than the
-  // machine has. Only the library's folder, system folders, LD_LIBRARY_PATH and `readable` can be read, and devices
-  // such
-  // as /dev/null alone can be written.
+  // machine has. Only the library's folder, system folders, LD_LIBRARY_PATH and `readable` can be read. Only devices
+  // such as /dev/null can be written.
   kStrict,
   // Also allows /dev, local sockets, new programs, any amount of memory, and reading and writing files in temporary and
   // cache folders.
