@@ -400,6 +400,14 @@ TEST(Isolate, FailuresInARowPauseLongerAndLonger) {
   EXPECT_THAT(text, HasSubstr("times in a row: it is started again in"));
 }
 
+TEST(Isolate, AllDescriptionsTogetherHaveOneTimeLimit) {
+  testing::Sandbox sandbox;
+  sandbox.set("BACKPLANE_SCAN_TIMEOUT_MS", "2000");
+  const auto begin = Clock::now();
+  EXPECT_EQ(isolated({kFault}, "fault", {{"fault.what", "slow_info"}}).devices().size(), 0u);
+  EXPECT_LT(Clock::now() - begin, std::chrono::seconds(8));  // one after another they would take ten
+}
+
 TEST(Isolate, TheSandboxForbidsNetworkFilesProgramsAndOtherGroups) {
   if (testing::is_emulated()) GTEST_SKIP() << "the emulator has no sandbox";
   for (const std::string escape :

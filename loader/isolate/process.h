@@ -62,6 +62,9 @@ class Process {
   // Sets the receiver of the process's log lines; empty: none. After this returns, the previous receiver is not called.
   void set_log(LogLine line);
 
+  // How long descriptions of devices have taken in this process, in ns.
+  std::atomic<uint64_t> describing_ns{0};
+
   bool alive() const { return !ended_.load(std::memory_order_acquire); }
   // Whether a SIGKILL that this object did not send ended the process. The system may send one when memory is short.
   bool killed_by_others();

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "isolate/proxy_device.h"
 
+#include <algorithm>
+#include <chrono>
+
 #include "base/abi.h"
 #include "isolate/device_limits.h"
 #include "isolate/proxy_call.h"
@@ -47,8 +50,14 @@ struct Description {
 Result<Description> describe_in(const ProxyBackend& backend, Process& process, uint32_t index) {
   Writer request;
   request.put(index);
-  BP_ASSIGN(const std::string answer,
-            process.call(Operation::kDeviceInfo, request.bytes(), {}, backend.short_patience()));
+  // All descriptions together may take as long as one call, because there may be hundreds of devices.
+  Patience patience = backend.short_patience();
+  patience.limit_ns -= std::min(process.describing_ns.load(), patience.limit_ns - 1);
+  const auto begin = std::chrono::steady_clock::now();
+  const auto described = process.call(Operation::kDeviceInfo, request.bytes(), {}, patience);
+  process.describing_ns +=
+      static_cast<uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count());
+  BP_ASSIGN(const std::string answer, described);
   Reader in(answer);
   Description result;
   result.numbers = in.get<DeviceNumbers>();

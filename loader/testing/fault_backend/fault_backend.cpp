@@ -12,6 +12,7 @@
 //   opens_socket, opens_file, starts_program, leaves_group, signals_parent, lets_signal_parent, limits_parent,
 //   slows_parent, reads_parent, changes_mode, shares_memory
 //                  attempted in `create`, which fails if the sandbox allows it
+//   slow_info      reports 100 devices, each of which takes a tenth of a second to describe
 //   maps_weights   not a fault: maps all weights when compiling
 //   fails_when_open   `info` fails, with a text, once a device was opened
 //   loses_first    the first device is missing while the folder in "fault.path" contains a file named lost
@@ -174,6 +175,7 @@ bp_status_t count(bp_backend_t* backend, uint32_t* out, bp_error_t* error) {
   const bp_status_t code = fake->device->count(backend, out, error);
   *out -= missing();
   if (is("many_in_count")) *out = 4'000'000'000u;
+  if (is("slow_info")) *out = 100;
   return code;
 }
 
@@ -184,7 +186,8 @@ bp_status_t info(bp_backend_t* backend, uint32_t index, bp_device_info_t* out, b
     error->text_size = kWhy.copy(error->text, error->text_capacity);
     return error->status = BP_IO_ERROR;
   }
-  const bp_status_t code = fake->device->info(backend, index + missing(), out, error);
+  if (is("slow_info")) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  const bp_status_t code = fake->device->info(backend, is("slow_info") ? 0 : index + missing(), out, error);
   if (is("many_in_info")) out->name.size = UINT64_MAX / 2;
   if (is_asynchronous()) out->flags &= ~BP_DEVICE_SYNCHRONOUS;
   return code;
