@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -34,6 +35,11 @@ struct ProxyDevice {
   Remote remote;
   std::deque<std::string> opset_texts;
   std::vector<bp_opset_t> opsets;
+  // What the last query about a whole graph also answered: the bodies in it, by the ids of these graphs, and the
+  // request without the graph.
+  std::mutex bodies_mutex;
+  std::string bodies_request;
+  std::map<uint64_t, std::string> bodies;
 
   // Returns the device's handle in the running process. Opens the device there first, if needed.
   Result<Remote> live();

@@ -2,6 +2,7 @@
 // Coverage, review and inference. The plugin may use the graph only during the call.
 #include <algorithm>
 #include <cstring>
+#include <map>
 
 #include "base/abi.h"
 #include "base/callback.h"
@@ -21,6 +22,118 @@ Result<std::unique_ptr<WireGraph>> read_graph(Reader& in, GraphService& service)
   if (!in.ok()) return unreadable_request();
   return WireGraph::read(std::string(in.rest()), service);
 }
+
+// Asks the plugin about the nodes of a graph and appends its answers. `out_supported` (optional) gets the number of
+// each node that it supports.
+Status query_plugin(const bp_plugin_t& plugin, bp_device_t* device, const bp_coverage_query_t& query, Writer& out,
+                    std::vector<uint32_t>* out_supported) {
+  struct Collected {
+    Writer verdicts, groups;
+    std::vector<uint32_t>* supported;
+    uint64_t verdict_count = 0, group_count = 0;
+    std::string wrong;  // describes an impossible count that the plugin passed; empty: none
+    CallbackGuard callbacks;
+    bool full() const { return verdicts.bytes().size() + groups.bytes().size() > kMaxAnswerBytes; }
+  } collected{{}, {}, out_supported, 0, 0, {}, {}};
+  bp_coverage_sink_t sink{};
+  sink.size = sizeof sink;
+  sink.self = &collected;
+  sink.verdicts = [](void* self, const bp_verdict_t* verdicts, uint32_t count, uint32_t stride) {
+    Collected& to = *static_cast<Collected*>(self);
+    to.callbacks.run([&] {
+      for (uint32_t i = 0; verdicts && i < count && !to.full(); ++i) {
+        const bp_verdict_t verdict = abi::element(verdicts, i, stride);
+        if (verdict.ranges && verdict.range_count > kMaxVerdictRanges) {
+          to.wrong = std::to_string(verdict.range_count) + " ranges for a node; at most " +
+                     std::to_string(kMaxVerdictRanges) + " are accepted";
+          return;
+        }
+        to.verdicts.put(verdict.node).put(verdict.answer).put(verdict.reason).put(verdict.compute_types);
+        to.verdicts.text(cut(verdict.detail)).put(verdict.seconds).put(verdict.bytes).put(verdict.confidence);
+        to.verdicts.array(verdict.ranges, verdict.ranges ? verdict.range_count : 0);
+        if (to.supported && verdict.answer != BP_ANSWER_NO) to.supported->push_back(verdict.node);
+        ++to.verdict_count;
+      }
+    });
+  };
+  sink.groups = [](void* self, const bp_group_t* groups, uint32_t count, uint32_t stride) {
+    Collected& to = *static_cast<Collected*>(self);
+    to.callbacks.run([&] {
+      for (uint32_t i = 0; groups && i < count && !to.full(); ++i) {
+        const bp_group_t group = abi::element(groups, i, stride);
+        if (group.nodes && group.node_count > kMaxGroupNodes) {
+          to.wrong = "a group of " + std::to_string(group.node_count) + " nodes; at most " +
+                     std::to_string(kMaxGroupNodes) + " are accepted";
+          return;
+        }
+        to.groups.array(group.nodes, group.nodes ? group.node_count : 0).put(group.flags).put(group.seconds);
+        to.groups.put(group.bytes).put(group.compute_types).put(group.confidence).text(cut(group.name));
+        ++to.group_count;
+      }
+    });
+  };
+  PluginError error;
+  const bp_status_t code =
+      call_plugin(error, [&] { return plugin.coverage->query(device, &query, &sink, error.get()); });
+  collected.callbacks.rethrow();
+  if (code != BP_OK) return Status::reported(code, error.get());
+  if (!collected.wrong.empty()) return {BP_INTERNAL, "its plugin returned " + collected.wrong};
+  if (collected.full()) return {BP_INTERNAL, "its plugin returned more than 64 MiB of verdicts and groups"};
+  out.put(collected.verdict_count).append(collected.verdicts.bytes());
+  out.put(collected.group_count).append(collected.groups.bytes());
+  return {};
+}
+
+// The answers on the bodies of nodes that the plugin supports, and on the bodies inside these. The loader would ask for
+// each body next, and would send the whole tree of graphs for each.
+class Bodies {
+ public:
+  Bodies(const bp_plugin_t& plugin, bp_device_t* device, const bp_graph_t& root) : plugin_(plugin), device_(device) {
+    number(root);
+  }
+
+  void add(const bp_coverage_query_t& query, const std::vector<uint32_t>& supported) {
+    const bp_graph_t& graph = *query.graph;
+    for (const uint32_t n : supported) {
+      if (n >= graph.node_count) continue;
+      const bp_node_t& node = *bp_graph_node(&graph, n);
+      for (uint32_t a = node.first_attribute; a < node.first_attribute + node.attribute_count; ++a) {
+        const bp_attribute_t& attribute = *bp_graph_attribute(&graph, a);
+        if (attribute.type != BP_ATTR_GRAPH && attribute.type != BP_ATTR_GRAPHS) continue;
+        for (uint32_t k = 0; k < attribute.count; ++k)
+          add_body(query, *graph.subgraphs[static_cast<const uint32_t*>(attribute.data)[k]]);
+      }
+    }
+  }
+  // Appends each answer, after the number of its graph and the size.
+  void write(Writer& out) const { out.put(count_).append(answers_.bytes()); }
+
+ private:
+  // In the order of write_graph.
+  void number(const bp_graph_t& graph) {
+    numbers_.emplace(&graph, static_cast<uint32_t>(numbers_.size()));
+    for (uint32_t i = 0; i < graph.subgraph_count; ++i) number(*graph.subgraphs[i]);
+  }
+  // Leaves the answer out if there is none, or no room. The loader then asks for it, and gets the error.
+  void add_body(bp_coverage_query_t query, const bp_graph_t& body) {
+    const auto own = numbers_.extract(&body);  // a plugin may repeat a node
+    if (own.empty()) return;
+    query.graph = &body;
+    Writer answer;
+    std::vector<uint32_t> supported;
+    if (!query_plugin(plugin_, device_, query, answer, &supported).ok()) return;
+    if (answers_.bytes().size() + answer.bytes().size() > kMaxAnswerBytes / 2) return;
+    answers_.put(own.mapped()).text(answer.bytes());
+    ++count_;
+    add(query, supported);
+  }
+
+  const bp_plugin_t& plugin_;
+  bp_device_t* device_;
+  std::map<const bp_graph_t*, uint32_t> numbers_;
+  Writer answers_;
+  uint64_t count_ = 0;
+};
 
 }  // namespace
 
@@ -47,58 +160,16 @@ Status Server::coverage(Lane& lane, Message& request, Writer& out) const {
   query.option_count = static_cast<uint32_t>(options.size());
   query.option_stride = sizeof(bp_option_t);
   query.cancel = cancellable ? lane.token() : nullptr;
-  struct Collected {
-    Writer verdicts, groups;
-    uint64_t verdict_count = 0, group_count = 0;
-    std::string wrong;  // describes an impossible count that the plugin passed; empty: none
-    CallbackGuard callbacks;
-    bool full() const { return verdicts.bytes().size() + groups.bytes().size() > kMaxAnswerBytes; }
-  } collected;
-  bp_coverage_sink_t sink{};
-  sink.size = sizeof sink;
-  sink.self = &collected;
-  sink.verdicts = [](void* self, const bp_verdict_t* verdicts, uint32_t count, uint32_t stride) {
-    Collected& to = *static_cast<Collected*>(self);
-    to.callbacks.run([&] {
-      for (uint32_t i = 0; verdicts && i < count && !to.full(); ++i) {
-        const bp_verdict_t verdict = abi::element(verdicts, i, stride);
-        if (verdict.ranges && verdict.range_count > kMaxVerdictRanges) {
-          to.wrong = std::to_string(verdict.range_count) + " ranges for a node; at most " +
-                     std::to_string(kMaxVerdictRanges) + " are accepted";
-          return;
-        }
-        to.verdicts.put(verdict.node).put(verdict.answer).put(verdict.reason).put(verdict.compute_types);
-        to.verdicts.text(cut(verdict.detail)).put(verdict.seconds).put(verdict.bytes).put(verdict.confidence);
-        to.verdicts.array(verdict.ranges, verdict.ranges ? verdict.range_count : 0);
-        ++to.verdict_count;
-      }
-    });
-  };
-  sink.groups = [](void* self, const bp_group_t* groups, uint32_t count, uint32_t stride) {
-    Collected& to = *static_cast<Collected*>(self);
-    to.callbacks.run([&] {
-      for (uint32_t i = 0; groups && i < count && !to.full(); ++i) {
-        const bp_group_t group = abi::element(groups, i, stride);
-        if (group.nodes && group.node_count > kMaxGroupNodes) {
-          to.wrong = "a group of " + std::to_string(group.node_count) + " nodes; at most " +
-                     std::to_string(kMaxGroupNodes) + " are accepted";
-          return;
-        }
-        to.groups.array(group.nodes, group.nodes ? group.node_count : 0).put(group.flags).put(group.seconds);
-        to.groups.put(group.bytes).put(group.compute_types).put(group.confidence).text(cut(group.name));
-        ++to.group_count;
-      }
-    });
-  };
-  PluginError error;
-  const bp_coverage_api_t& api = *tables_->plugin.coverage;
-  const bp_status_t code = call_plugin(error, [&] { return api.query(device->handle, &query, &sink, error.get()); });
-  collected.callbacks.rethrow();
-  if (code != BP_OK) return Status::reported(code, error.get());
-  if (!collected.wrong.empty()) return {BP_INTERNAL, "its plugin returned " + collected.wrong};
-  if (collected.full()) return {BP_INTERNAL, "its plugin returned more than 64 MiB of verdicts and groups"};
-  out.put(collected.verdict_count).append(collected.verdicts.bytes());
-  out.put(collected.group_count).append(collected.groups.bytes());
+  std::vector<uint32_t> supported;
+  const bool is_whole = !some && query.graph->parent == nullptr;
+  BP_TRY(query_plugin(tables_->plugin, device->handle, query, out, is_whole ? &supported : nullptr));
+  if (!is_whole) {
+    out.put<uint64_t>(0);
+    return {};
+  }
+  Bodies bodies(tables_->plugin, device->handle, *query.graph);
+  bodies.add(query, supported);
+  bodies.write(out);
   return {};
 }
 
