@@ -2,12 +2,8 @@
 #include "isolate/serve/sandbox.h"
 
 #include <fcntl.h>
-#include <linux/audit.h>
 #include <linux/capability.h>
-#include <linux/filter.h>
 #include <linux/landlock.h>
-#include <linux/seccomp.h>
-#include <linux/sockios.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -17,13 +13,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
-#include <initializer_list>
 
+#include "isolate/call_filter.h"
 #include "isolate/descriptor.h"
 
 namespace backplane::isolate {
@@ -113,22 +107,9 @@ bool restrict_files(const SandboxSettings& settings) {
 
 // ---- calls into the kernel ------------------------------------------------------------------------------------------
 
-// On x86-64, system calls can also be made by other numbers (the x32 ABI), which start at kX32 and must not bypass
-// the filter.
-constexpr uint32_t kX32 = 0x40000000u;
-
-#if defined(__x86_64__)
-constexpr uint32_t kMachine = AUDIT_ARCH_X86_64;
-#elif defined(__aarch64__)
-constexpr uint32_t kMachine = AUDIT_ARCH_AARCH64;
-#else
-constexpr uint32_t kMachine = 0;
-#endif
-
 constexpr int kFchmodat2 = 452;  // newer than the system's header
 
 bool restrict_calls(Sandbox kind) {
-  if (kMachine == 0) return false;
   // Calls that affect other processes or the kernel itself, or that leave the process group, which the loader kills as
   // a whole. kStrict and kDrivers refuse them.
   constexpr int kNever[] = {SYS_ptrace,
@@ -163,8 +144,6 @@ bool restrict_calls(Sandbox kind) {
                             SYS_pidfd_getfd,
                             SYS_kcmp,
                             SYS_perf_event_open,
-                            SYS_tkill,
-                            SYS_pidfd_send_signal,
                             SYS_setpgid,
                             SYS_setsid};
   // Also programs, sockets, shared memory and queues that outlive the process, and what changes files other than their
@@ -200,58 +179,19 @@ bool restrict_calls(Sandbox kind) {
     SYS_futimesat,
 #endif
   };
-  const auto self = static_cast<uint32_t>(::getpid()), framework = static_cast<uint32_t>(::getppid());
-  std::vector<sock_filter> program;
-  const auto load = [&](size_t offset) {
-    program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(offset)));
-  };
-  const auto end = [&](bool allowed) {
-    program.push_back(BPF_STMT(BPF_RET | BPF_K, allowed ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | EPERM));
-  };
-  const auto refuse_if = [&](uint32_t value) {
-    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1));
-    end(false);
-  };
-  // Allows or refuses a call with one of these values in an argument, of which the kernel reads the lower half, and
-  // decides the opposite for all other values.
-  const auto decide_by = [&](uint32_t call, size_t argument, std::initializer_list<uint32_t> values, bool allowed) {
-    auto left = static_cast<uint8_t>(values.size());
-    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, static_cast<uint8_t>(left + 3)));
-    load(offsetof(seccomp_data, args) + argument * sizeof(uint64_t));
-    for (const uint32_t value : values) program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, left--, 0));
-    end(!allowed);
-    end(allowed);
-  };
-  load(offsetof(seccomp_data, arch));
-  program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kMachine, 1, 0));
-  end(false);
-  load(offsetof(seccomp_data, nr));
-  if (kMachine == AUDIT_ARCH_X86_64) {
-    program.push_back(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, kX32, 0, 1));
-    end(false);
-  }
-  for (const int call : kNever) refuse_if(static_cast<uint32_t>(call));
-  if (kind == Sandbox::kStrict)
-    for (const int call : kStrict) refuse_if(static_cast<uint32_t>(call));
-  // Signals to the framework, to its group and to all processes. Landlock's scope refuses those to any process outside
-  // the sandbox; here the processes that the plugin started cannot be told from others.
-  const auto negative = [](pid_t group) { return static_cast<uint32_t>(-group); };
-  decide_by(SYS_kill, 0, {framework, negative(::getpgid(::getppid())), negative(1)}, false);
-  for (const int call : {SYS_tgkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo})
-    decide_by(static_cast<uint32_t>(call), 0, {framework}, false);
-  decide_by(SYS_prlimit64, 0, {0, self}, true);
+  CallFilter filter;
+  filter.refuse(kNever);
+  if (kind == Sandbox::kStrict) filter.refuse(kStrict);
+  filter.protect_framework();
   if (kind == Sandbox::kStrict) {
     // The numbers of threads are not known here, so a thread sets its own scheduling only as number 0. Its processors
     // (SYS_sched_setaffinity) are often set by another thread, so they may be set for other processes too.
+    const auto self = static_cast<uint32_t>(::getpid());
     for (const int call : {SYS_sched_setscheduler, SYS_sched_setparam, SYS_sched_setattr})
-      decide_by(static_cast<uint32_t>(call), 0, {0, self}, true);
+      filter.decide_by(call, 0, {0, self}, true);
   }
-  decide_by(SYS_fcntl, 1, {F_SETOWN, F_SETOWN_EX}, false);
-  decide_by(SYS_ioctl, 1, {FIOSETOWN, SIOCSPGRP}, false);
-  if (kind == Sandbox::kDrivers) decide_by(SYS_socket, 0, {AF_UNIX}, true);
-  end(true);
-  const sock_fprog whole{static_cast<unsigned short>(program.size()), program.data()};
-  return ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &whole) == 0;
+  if (kind == Sandbox::kDrivers) filter.decide_by(SYS_socket, 0, {AF_UNIX}, true);
+  return filter.enforce();
 }
 
 // Gives up the rights of root, with which a process can read and change others in spite of Landlock.
