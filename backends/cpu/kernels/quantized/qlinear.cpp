@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // com.microsoft's operators on tensors of 8-bit quantized values, each with a scale and a zero point: QLinearAdd,
 // QLinearMul, QLinearConcat, QLinearGlobalAveragePool, QLinearAveragePool, QLinearSigmoid and QLinearLeakyRelu.
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -199,20 +200,28 @@ std::unique_ptr<Kernel> create_average_pool(const Node& node) {
         for (int64_t plane = begin; plane < end; ++plane) {
           for (int64_t o = 0; o < w.out_size(); ++o) {
             const Spatial position{o / (w.out[1] * w.out[2]), o / w.out[2] % w.out[1], o % w.out[2]};
-            int64_t sum = 0, inside = 0, counted = 0;
-            for (int64_t k = 0; k < w.kernel_size(); ++k) {
-              const Spatial tap{k / (w.kernel[1] * w.kernel[2]), k / w.kernel[2] % w.kernel[1], k % w.kernel[2]};
-              int64_t offset = 0;
-              bool in_image = true, in_padding = true;
-              for (size_t d = 0; d < kSpatial; ++d) {
-                const int64_t i = position[d] * w.stride[d] - w.begin[d] + tap[d] * w.dilation[d];
-                in_image = in_image && i >= 0 && i < w.in[d];
-                in_padding = in_padding && i < w.in[d] + w.end[d];
-                offset = offset * w.in[d] + i;
+            // The taps that lie in the image, and the number of those that do not lie beyond its padding.
+            Spatial corner{}, first{}, last{};
+            int64_t inside = 1, counted = 1;
+            for (size_t d = 0; d < kSpatial; ++d) {
+              const int64_t step = w.dilation[d];
+              const auto taps_below = [&](int64_t end) {
+                return std::clamp<int64_t>((end - corner[d] + step - 1) / step, 0, w.kernel[d]);
+              };
+              corner[d] = position[d] * w.stride[d] - w.begin[d];
+              first[d] = corner[d] < 0 ? taps_below(0) : 0;
+              last[d] = std::max(first[d], corner[d] < w.in[d] ? taps_below(w.in[d]) : 0);
+              inside *= last[d] - first[d];
+              counted *= corner[d] < w.in[d] + w.end[d] ? taps_below(w.in[d] + w.end[d]) : 0;
+            }
+            int64_t sum = 0;
+            for (int64_t z = first[0]; z < last[0]; ++z) {
+              for (int64_t y = first[1]; y < last[1]; ++y) {
+                const int64_t row = (corner[0] + z * w.dilation[0]) * w.in[1] + corner[1] + y * w.dilation[1];
+                for (int64_t x = first[2]; x < last[2]; ++x)
+                  sum +=
+                      x_scale.above_zero(source, plane * w.in_size() + row * w.in[2] + corner[2] + x * w.dilation[2]);
               }
-              if (in_image) sum += x_scale.above_zero(source, plane * w.in_size() + offset);
-              inside += in_image;
-              counted += in_padding;
             }
             const int64_t count = pads_count ? counted : inside;
             outputs[0].as<uint8_t>()[plane * w.out_size() + o] = y_scale.quantized_from_zero(
