@@ -86,20 +86,32 @@ class Dimensions {
       }
       extents[i] = 1;
       if (symbol.empty()) {
-        note(fmt::format(
+        say(fmt::format(
             "dimension {} of input '{}' has no name and is set to 1; to choose another, pass the input with "
             "--input {}=FILE",
             i, input.name(), input.name()));
       } else {
-        note(fmt::format("dimension '{0}' is set to 1; choose it with --dim {0}=EXTENT", symbol));
+        say(fmt::format("dimension '{0}' is set to 1; choose it with --dim {0}=EXTENT", symbol));
         extents_[symbol] = 1;
       }
     }
     return extents;
   }
 
+  // To be called after the last input.
+  void say_the_rest() const {
+    if (said_ > kMostSaid) note(fmt::format("{} more dimensions are set to 1", said_ - kMostSaid));
+  }
+
  private:
+  static constexpr size_t kMostSaid = 20;
+
+  void say(const std::string& choice) {
+    if (++said_ <= kMostSaid) note(choice);
+  }
+
   std::map<std::string, int64_t> extents_;
+  size_t said_ = 0;  // the dimensions for which an extent was chosen
 };
 
 // Throws if random inputs would take too much memory, because a model may declare inputs of any size.
@@ -260,17 +272,21 @@ std::vector<Input> make_inputs(view::Graph graph, const InputFlags& flags) {
       throw Usage(fmt::format("input '{}': {}", input.name(), error.what()));
     }
   }
+  dimensions.say_the_rest();
   return inputs;
 }
 
 void note_random(const std::vector<Input>& inputs, uint64_t seed) {
+  constexpr size_t kMostNamed = 20;
   std::vector<std::string> names;
   for (const Input& input : inputs) {
     if (input.source.empty()) names.push_back(input.name);
   }
   if (names.empty()) return;
-  note(fmt::format("input{} {}: random numbers, from --seed {}", names.size() == 1 ? "" : "s", fmt::join(names, ", "),
-                   seed));
+  const size_t more = names.size() > kMostNamed ? names.size() - kMostNamed : 0;
+  names.resize(names.size() - more);
+  note(fmt::format("input{} {}{}: random numbers, from --seed {}", names.size() == 1 ? "" : "s", fmt::join(names, ", "),
+                   more == 0 ? "" : fmt::format(" and {} more", more), seed));
 }
 
 BoundExec bind_inputs(const Session& session, const std::vector<Input>& inputs) {
