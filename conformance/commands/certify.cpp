@@ -167,7 +167,8 @@ int run(Options options) {
   parts[kStatement] = statement_of(parts, {options.nonce, utc_now(), machine_json(), std::move(files)});
   parts[kVendorSignature] = sign(key, "vendor", {{kStatement, sha256(parts[kStatement])}});
   const Proof proof = verify(parts);
-  for (const auto& [name, text] : parts) write_file(folder / name, text);
+  for (const auto& [name, text] : parts)
+    if (name != kCommitment) write_file(folder / name, text);
   // Without a file of trusted keys no waiver counts. See `verify-bundle --trust`.
   const RunOutcome outcome = outcome_on(proof, utc_now().substr(0, 10), false);
   return print_report(proof.record.header, proof.record.results, outcome, false);
