@@ -62,7 +62,7 @@ run_in() {
     case $1 in
         avx2) tests env ONEDNN_MAX_CPU_ISA=AVX2 ;;
         sse41) tests env ONEDNN_MAX_CPU_ISA=SSE41 ;;
-        opencl) tests env POCL_DEVICES=basic POCL_MAX_PTHREAD_COUNT=1 POCL_CPU_MAX_CU_COUNT=1 POCL_MAX_WORK_GROUP_SIZE=64 ;;
+        opencl) tests env POCL_DEVICES=pthread POCL_MAX_PTHREAD_COUNT=1 POCL_CPU_MAX_CU_COUNT=1 POCL_MAX_WORK_GROUP_SIZE=64 ;;
         one_core) tests taskset -c 0 ;;
         memory) (ulimit -d $((4 << 20)) && tests env) ;;
         home) tests env -u XDG_CACHE_HOME HOME=/proc/self ;; # cannot be written to even by root, unlike other folders
