@@ -23,8 +23,8 @@ class CallFilter {
   // decides the opposite for all other values.
   void decide_by(int call, size_t argument, std::initializer_list<uint32_t> values, bool allowed);
   // Signals to the framework, to its group and to all processes, and limits of other processes. The framework is the
-  // parent of this process. Signals to other processes are allowed, because those that the plugin starts cannot be told
-  // from others.
+  // parent of this process. Signals to other processes are allowed, because the filter cannot distinguish those that
+  // the plugin starts from the rest.
   void protect_framework();
 
   // For all threads of this process, permanently. Requires no_new_privs or root. Returns false if the kernel has no
