@@ -196,7 +196,9 @@ bp_status_t bp_memory_allocate(bp_env_t* env, uint64_t device, const bp_allocate
       if (known.space != 0)
         return {BP_NOT_FOUND, "there is no memory space " + std::to_string(known.space) + ": device '" +
                                   opened.device->name() + "' has one, number 0"};
-      buffer.address = env->environment->services().allocate(known.bytes, kHostAlignment);
+      Services& services = env->environment->services();
+      buffer.address = opened.device->backend().isolated ? services.allocate_shareable(known.bytes, kHostAlignment)
+                                                         : services.allocate(known.bytes, kHostAlignment);
       if (!buffer.address)
         return {BP_RESOURCE_EXHAUSTED,
                 "host memory is exhausted: cannot allocate " + std::to_string(known.bytes) + " bytes"};

@@ -313,7 +313,6 @@ struct Environment::Maker {
              bool isolated) {
     candidate.isolated = isolated;
     auto devices = make_devices(*backend, infos);
-    if (isolated) env.services_->share_large_memory();
     if (!backend->load) candidate.version = backend->plugin->version;
     candidate.device_count = static_cast<uint32_t>(devices.size());
     env.backends_.push_back(std::move(backend));

@@ -28,20 +28,20 @@ class Services {
   void parallel_for(const bp_loop_t& loop);
   // Documented at bp_host_t.submit in host.h of the ABI.
   Status submit(const bp_task_t& task);
-  // Returns NULL if memory is exhausted or `alignment` is not a power of two up to 4096. After `share_large_memory`,
-  // sizes of at least kSharedFrom (services.cpp) are allocated in shared blocks, unless the framework supplies an
-  // allocator.
+  // Returns NULL if memory is exhausted or `alignment` is not a power of two up to 4096.
   void* allocate(uint64_t bytes, uint64_t alignment);
+  // Like `allocate`, but sizes of at least kSharedFrom (services.cpp) are allocated in shared blocks, unless the
+  // framework supplies an allocator. The processes of isolated backends can map such blocks, and change them at any
+  // time.
+  void* allocate_shareable(uint64_t bytes, uint64_t alignment);
+  // Frees what either function returned.
   void release(void* memory, uint64_t bytes, uint64_t alignment);
-  // Makes later allocations of large sizes shared, so that the processes of isolated backends can map them.
-  void share_large_memory() { shares_.store(true, std::memory_order_relaxed); }
   Status topology(bp_topology_t& out);
 
  private:
   struct Impl;
   Log log_;
   Trace trace_;
-  std::atomic<bool> shares_{false};
   std::unique_ptr<Impl> impl_;
 };
 

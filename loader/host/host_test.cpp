@@ -434,6 +434,21 @@ TEST(SharedMemory, ForkedChildrenAllocateItWhileThreadsOfTheirParentDo) {
 }
 #endif
 
+TEST(SharedMemory, KnowsWhichBytesAreShared) {
+  const auto block = allocate_shared(8192);
+  ASSERT_TRUE(block);
+  char* const first = static_cast<char*>(block->address);
+  EXPECT_TRUE(overlaps_shared(first, 1));
+  EXPECT_TRUE(overlaps_shared(first + 8191, 1));
+  EXPECT_TRUE(overlaps_shared(first - 1, 2));
+  EXPECT_TRUE(overlaps_shared(first + 8000, UINT64_MAX));
+  EXPECT_FALSE(overlaps_shared(first, 0));
+  EXPECT_FALSE(overlaps_shared(first - 1, 1));
+  EXPECT_FALSE(overlaps_shared(first + 8192, 1));
+  release_shared(block->address);
+  EXPECT_FALSE(overlaps_shared(first, 1));
+}
+
 TEST_F(HostTest, OffersSharedMemoryAsADraft) {
   const std::string_view name = BP_DRAFT_SHARED_MEMORY;
   EXPECT_EQ(host->get_extension(host, {name.data(), name.size()}, 99), nullptr);

@@ -19,6 +19,11 @@ namespace {
 // In bytes. Below this size, copying costs less than a descriptor and a mapping per allocation.
 constexpr uint64_t kSharedFrom = 64 << 10;
 
+bool is_alignment(uint64_t alignment) {
+  constexpr uint64_t kMaxAlignment = 4096;
+  return alignment != 0 && alignment <= kMaxAlignment && (alignment & (alignment - 1)) == 0;
+}
+
 }  // namespace
 
 struct Services::Impl {
@@ -69,15 +74,18 @@ Status Services::submit(const bp_task_t& task) try {
 }
 
 void* Services::allocate(uint64_t bytes, uint64_t alignment) {
-  constexpr uint64_t kMaxAlignment = 4096;
-  if (alignment == 0 || alignment > kMaxAlignment || (alignment & (alignment - 1)) != 0) return nullptr;
+  if (!is_alignment(alignment)) return nullptr;
   if (impl_->framework_allocate) return impl_->framework_allocate(impl_->self, bytes, alignment);
-  if (shares_.load(std::memory_order_relaxed) && bytes >= kSharedFrom)
-    if (const auto block = allocate_shared(bytes))
-      return block->address;  // otherwise descriptors or memory are exhausted: not shared
   void* memory = nullptr;
   const uint64_t at_least = std::max<uint64_t>(alignment, sizeof(void*));
   return posix_memalign(&memory, at_least, std::max<uint64_t>(bytes, 1)) == 0 ? memory : nullptr;
+}
+
+void* Services::allocate_shareable(uint64_t bytes, uint64_t alignment) {
+  if (is_alignment(alignment) && bytes >= kSharedFrom && !impl_->framework_allocate)
+    if (const auto block = allocate_shared(bytes))
+      return block->address;  // otherwise descriptors or memory are exhausted: not shared
+  return allocate(bytes, alignment);
 }
 
 void Services::release(void* memory, uint64_t bytes, uint64_t alignment) {

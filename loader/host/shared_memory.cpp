@@ -121,6 +121,17 @@ std::optional<SharedRange> find_shared(const void* address, uint64_t bytes) {
   return SharedRange{block.id, copy, offset};
 }
 
+bool overlaps_shared(const void* address, uint64_t bytes) {
+  if (bytes == 0 || count.load(std::memory_order_acquire) == 0) return false;
+  const std::lock_guard lock(mutex);
+  const auto at = reinterpret_cast<uintptr_t>(address);
+  const uintptr_t last = bytes - 1 > UINTPTR_MAX - at ? UINTPTR_MAX : at + (bytes - 1);
+  auto found = blocks().upper_bound(last);  // the block before it begins at or before the last byte
+  if (found == blocks().begin()) return false;
+  --found;
+  return at < found->first + found->second.bytes;
+}
+
 const bp_draft_shared_memory_api_t* shared_memory_api() {
   static constexpr bp_draft_shared_memory_api_t kApi = {
       .size = sizeof(bp_draft_shared_memory_api_t), .allocate = allocate, .release = release};

@@ -33,5 +33,7 @@ struct SharedRange {
 // nullopt if the bytes do not all lie in one block, or its descriptor cannot be duplicated. The block must not be
 // released during the call.
 std::optional<SharedRange> find_shared(const void* address, uint64_t bytes);
+// Whether any of the bytes lie in a block, so that another process may change them at any time.
+bool overlaps_shared(const void* address, uint64_t bytes);
 
 }  // namespace backplane

@@ -15,6 +15,7 @@
 #include "base/keep.h"
 #include "host/container.h"
 #include "host/semaphore.h"
+#include "host/shared_memory.h"
 
 namespace backplane {
 namespace {
@@ -150,6 +151,15 @@ Result<Exec::Binding*> Exec::binding(uint32_t slot) {
   return &bindings[index];
 }
 
+uint32_t Exec::run_value_of(uint32_t slot) const {
+  return slot >= BP_SLOT_OUTPUT ? run_->graph->outputs[slot - BP_SLOT_OUTPUT] : run_->graph->inputs[slot];
+}
+
+bool Exec::needs_other_run(uint32_t slot, const MemoryLocation& before, const MemoryLocation& after) const {
+  if (before.device != after.device || before.space != after.space) return true;
+  return run_ && before.shareable != after.shareable && run_->graph->values[run_value_of(slot)].in_process;
+}
+
 Status Exec::check(model::ValueId value, bp_dtype_t dtype, uint32_t rank, const int64_t* extents) const {
   const model::Graph& graph = model_->model().graph;
   const model::Type& type = graph.values[value].type;
@@ -199,13 +209,18 @@ Status Exec::bind(uint32_t slot, const bp_tensor_t& tensor) {
   }
   if (slot >= BP_SLOT_OUTPUT) ran_ = false;  // the memory of the last result may be released below
   const MemoryLocation before = binding->location();
-  *binding = {true,   tensor.dtype, {tensor.extents, tensor.extents + tensor.rank}, tensor.buffer, new_generation(),
-              device, nullptr};
-  if (binding->location() != before)
+  *binding = {true,
+              tensor.dtype,
+              {tensor.extents, tensor.extents + tensor.rank},
+              tensor.buffer,
+              new_generation(),
+              device,
+              nullptr,
+              !device && overlaps_shared(host_address(tensor.buffer), tensor.buffer.bytes)};
+  if (needs_other_run(slot, before, binding->location()))
     drop_run();  // because values are then copied between other memories
   else if (run_)
-    run_->state->forget_imports(slot >= BP_SLOT_OUTPUT ? run_->graph->outputs[slot - BP_SLOT_OUTPUT]
-                                                       : run_->graph->inputs[slot]);
+    run_->state->forget_imports(run_value_of(slot));
   if (!tensor.buffer.memory) binding->buffer = part(tensor.buffer, 0, tensor.buffer.bytes);
   planned_ = false;
   return {};

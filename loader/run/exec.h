@@ -55,7 +55,8 @@ class Exec {
     uint64_t generation = 0;
     Device* device = nullptr;  // the device whose memory holds the buffer; null: host memory
     bp_container_t* container = nullptr;
-    MemoryLocation location() const { return {device, device ? buffer.space : 0}; }
+    bool shareable = false;  // in host memory that the processes of isolated backends can map
+    MemoryLocation location() const { return {device, device ? buffer.space : 0, shareable}; }
   };
 
   // Everything derived from the model and from the memories of the bindings. Each member refers to the members above
@@ -81,8 +82,11 @@ class Exec {
   Result<Binding*> binding(uint32_t slot);
   Result<uint32_t> output_slot(uint32_t index);
   model::ValueId value_of(uint32_t slot) const;
+  uint32_t run_value_of(uint32_t slot) const;  // the slot's index in RunGraph::values; requires run_
   Status check(model::ValueId value, bp_dtype_t dtype, uint32_t rank, const int64_t* extents) const;
   std::string slot_name(uint32_t slot) const;
+  // Whether the run must be created again if the framework's buffer for the slot moves.
+  bool needs_other_run(uint32_t slot, const MemoryLocation& before, const MemoryLocation& after) const;
   Status check_extents(uint32_t slot, uint32_t rank, const int64_t* extents);
   using SlotExtents = std::pair<uint32_t, std::vector<int64_t>>;
   void set_extents(std::vector<SlotExtents> slots);

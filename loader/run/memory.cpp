@@ -98,6 +98,12 @@ Result<Memory> Memory::of_space(Device& device, uint32_t index, Services& servic
   return memory;
 }
 
+Memory Memory::shareable(Services& services) {
+  Memory memory(services, kMaxHostAlignment);  // the alignment that a device requires is not known in this process
+  memory.shareable_ = true;
+  return memory;
+}
+
 Result<uint32_t> Memory::own_space(Device& device) {
   const bp_memory_api_t* api = device.backend().plugin->memory;
   if (!api || !api->space || !api->allocate || !api->release || !api->copy) return BP_NONE;
@@ -133,7 +139,8 @@ Result<bp_buffer_t> Memory::allocate(uint64_t bytes) const {
     buffer.device = device_->id();
     buffer.space = space_;
   } else {
-    buffer.address = services_->allocate(bytes, alignment_);
+    buffer.address =
+        shareable_ ? services_->allocate_shareable(bytes, alignment_) : services_->allocate(bytes, alignment_);
     if (!buffer.address)
       return Status(BP_RESOURCE_EXHAUSTED,
                     "host memory is exhausted: cannot allocate " + std::to_string(bytes) + " bytes");

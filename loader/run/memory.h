@@ -18,6 +18,8 @@ class Memory {
  public:
   // Host memory whose buffers start at multiples of `alignment`.
   explicit Memory(Services& services, uint64_t alignment = 64) : services_(&services), alignment_(alignment) {}
+  // Host memory that processes of isolated backends can map.
+  static Memory shareable(Services& services);
   // The memory in which a device works. That is host memory if the device's first space is host memory or its plugin
   // has no function `space`. Opens the device.
   static Result<Memory> of(Device& device, Services& services);
@@ -31,6 +33,8 @@ class Memory {
 
   // Null: host memory.
   Device* device() const { return device_; }
+  // Whether other processes may change its buffers at any time. Only isolated backends and the framework work on them.
+  bool is_shareable() const { return shareable_; }
   // Every buffer starts at a multiple of this many bytes.
   uint64_t alignment() const { return alignment_; }
   // Whether the device can import host memory and use it in place.
@@ -50,8 +54,6 @@ class Memory {
   // device's writes to the host.
   Status flush(const bp_buffer_t& buffer, uint32_t access) const;
 
-  bool operator==(const Memory& other) const { return device_ == other.device_; }
-
  private:
   friend Status copy(const Memory& from_memory, const bp_buffer_t& from, const Memory& to_memory, const bp_buffer_t& to,
                      uint64_t bytes, const bp_run_t* run);
@@ -68,6 +70,7 @@ class Memory {
   bool shares_host_ = false;
   bool coherent_ = false;
   bool zero_copy_ = false;
+  bool shareable_ = false;
 };
 
 // Checks where a framework's buffer is. Returns its device, or null for host memory that belongs to no device.

@@ -21,10 +21,12 @@ class Maker {
     run_.model = &graph;
     run_value_of_.assign(graph_.values.size(), BP_NONE);
     output_memory_of_.assign(graph_.values.size(), BP_NONE);
+    used_in_process_.assign(graph_.values.size(), 0);
   }
 
   Status make() {
     BP_TRY(make_memories());
+    make_framework_memory();
     BP_TRY(make_private_memories());
     BP_TRY(make_reader_memories());
     for (size_t i = 0; i < graph_.inputs.size(); ++i) {
@@ -32,12 +34,13 @@ class Maker {
       run_.inputs.push_back(index);
       RunValue& value = run_.values[index];
       if (value.kind == BP_KIND_TENSOR && value.replicas.empty())
-        value.user_replica = add_replica(value, memory_of(locations_.inputs[i]), BP_NONE);
+        value.user_replica = add_replica(value, memory_for(graph_.inputs[i], locations_.inputs[i]), BP_NONE);
     }
     for (size_t o = 0; o < graph_.outputs.size(); ++o) {
       uint32_t& output_memory = output_memory_of_[graph_.outputs[o]];
-      if (output_memory == BP_NONE) output_memory = memory_of(locations_.outputs[o]);
+      if (output_memory == BP_NONE) output_memory = memory_for(graph_.outputs[o], locations_.outputs[o]);
     }
+    BP_TRY(make_isolated_outputs());
     for (const auto& program : programs_) add_step(*program);
     BP_TRY(add_outputs());
     make_lanes();
@@ -78,8 +81,46 @@ class Maker {
     return {};
   }
 
+  // A process that maps memory can change it at any time, also between a kernel's check of an index and its use. So
+  // islands of this process's backends never work on such memory: values that they read are copied to host memory that
+  // no other process maps, and results are copied from there. Islands of isolated backends use any host memory:
+  // what their process cannot map, the proxies copy.
+  void make_framework_memory() {
+    for (const auto& program : programs_) {
+      if (program->device->backend().isolated) continue;
+      for (const auto* ends : {&program->inputs, &program->outputs})
+        for (model::ValueId id : *ends) used_in_process_[id] = 1;
+    }
+    const auto is_shareable = [](const MemoryLocation& location) { return location.shareable; };
+    if (std::ranges::none_of(locations_.inputs, is_shareable) && std::ranges::none_of(locations_.outputs, is_shareable))
+      return;
+    framework_memory_ = add_shareable();
+  }
+
+  uint32_t add_shareable() {
+    run_.memories.push_back(std::make_unique<const Memory>(Memory::shareable(services_)));
+    return static_cast<uint32_t>(run_.memories.size() - 1);
+  }
+
+  // Outputs of the graph that islands of isolated backends write are in memory that their process can map, so that
+  // nothing is copied unless other islands read them too. Not strings, whose offsets the framework follows.
+  Status make_isolated_outputs() {
+    for (const auto& program : programs_) {
+      if (!program->device->backend().isolated) continue;
+      for (model::ValueId id : program->outputs) {
+        uint32_t& output_memory = output_memory_of_[id];
+        if (output_memory == BP_NONE || run_.memories[output_memory]->device() ||
+            graph_.values[id].type.dtype == BP_DTYPE_STRING)
+          continue;
+        BP_ASSIGN(output_memory, own_memory_of(program->device));
+      }
+    }
+    return {};
+  }
+
   // Puts a value that only one device's islands use into that device's own memory, even if the device works on host
-  // memory. In host memory, the value would have to be handed to the device before each island and back afterwards.
+  // memory. In host memory, the value would have to be handed to the device before each island and back afterwards, or
+  // copied if another process runs them.
   Status make_private_memories() {
     private_memory_of_.assign(graph_.values.size(), 0);
     std::vector<Device*> user_of(graph_.values.size());  // the first device that uses the value
@@ -108,6 +149,7 @@ class Maker {
   // and back. The plan decides whether the replica is a copy or, for a large value, the host memory itself.
   Status make_reader_memories() {
     for (const auto& program : programs_) {
+      if (program->device->backend().isolated) continue;
       for (uint32_t i = 0; i < program->inputs.size(); ++i) {
         const model::ValueId id = program->inputs[i];
         const model::Type& type = graph_.values[id].type;
@@ -128,11 +170,13 @@ class Maker {
   }
 
   // For a device that works on host memory: the index of its own memory, which holds values that only its islands use,
-  // and copies. 0: it has none, or does not work on host memory.
+  // and copies. 0: it has none, or does not work on host memory. For an isolated device, it is memory that its process
+  // can map.
   Result<uint32_t> own_memory_of(Device* device) {
     if (memory_of(device) != 0) return 0u;
     const auto found = std::ranges::find(own_memories_, device, [](auto& one) { return one.first; });
     if (found != own_memories_.end()) return found->second;
+    if (device->backend().isolated) return own_memories_.emplace_back(device, add_shareable()).second;
     BP_ASSIGN(const uint32_t space, Memory::own_space(*device));
     const MemoryLocation location{device, space};
     if (space != BP_NONE) BP_TRY(add_space(location));
@@ -150,9 +194,17 @@ class Maker {
     return found != spaces_.end() ? found->second : location.device ? memory_of(location.device) : 0;
   }
 
+  // Returns the index of the memory that holds the framework's buffer for a value.
+  uint32_t memory_for(model::ValueId id, const MemoryLocation& location) const {
+    return location.shareable && used_in_process_[id] ? framework_memory_ : memory_of(location);
+  }
+
   // Whether a device's islands use buffers of `memory` without a copy, although the device works in another memory.
   bool uses_directly(Device* device, uint32_t memory) const {
-    return memory != BP_NONE && run_.memories[memory]->device() == device && run_.memories[memory]->zero_copy();
+    if (memory == BP_NONE) return false;
+    const Memory& holding = *run_.memories[memory];
+    if (device->backend().isolated) return !holding.device();
+    return holding.device() == device && holding.zero_copy();
   }
 
   uint32_t new_run_value(model::ValueId id) {
@@ -161,6 +213,7 @@ class Maker {
     value.value = id;
     value.kind = type.kind ? type.kind : BP_KIND_TENSOR;
     value.dtype = type.dtype;
+    value.in_process = used_in_process_[id];
     return static_cast<uint32_t>(run_.values.size() - 1);
   }
 
@@ -330,6 +383,8 @@ class Maker {
   // By model value: the index of the device's own memory if only its islands use the value; otherwise 0.
   std::vector<uint32_t> private_memory_of_;
   std::vector<std::pair<Device*, uint32_t>> own_memories_;  // the results of `own_memory_of`
+  std::vector<uint8_t> used_in_process_;                    // by model value: see RunValue::in_process
+  uint32_t framework_memory_ = 0;  // the framework's shareable host memory; 0: nothing is bound to any
   // The islands of a device that read a value.
   struct Readers {
     uint32_t memory = 0;  // the device's own memory

@@ -21,6 +21,7 @@ namespace backplane {
 struct MemoryLocation {
   Device* device = nullptr;
   uint32_t space = 0;
+  bool shareable = false;  // host memory that the processes of isolated backends can map
   bool operator==(const MemoryLocation&) const = default;
 };
 struct BoundLocations {
@@ -39,6 +40,7 @@ struct RunValue {
   model::ValueId value = BP_NONE;
   uint32_t kind = BP_KIND_TENSOR;
   bp_dtype_t dtype = BP_DTYPE_UNDEFINED;  // undefined: not known until the value is bound
+  bool in_process = false;                // islands of backends in this process read or write it
   bool output = false;              // an output of the graph; if several outputs are this value, the others get copies
   uint32_t producer = BP_NONE;      // the step that writes it
   uint32_t user_replica = BP_NONE;  // of an input or output tensor: the replica that the framework may bind

@@ -437,6 +437,12 @@ Status RunPlan::check_in_place() {
       if (pair.rule != BP_DONATE_MUST || pair.input >= step.inputs.size() || pair.output >= step.outputs.size())
         continue;
       const ReplicaRef &input = step.inputs[pair.input], &output = step.outputs[pair.output];
+      if (!same_buffer(state_.tensor(input).buffer, state_.tensor(output).buffer) && is_shareable(input.value) &&
+          !step.program->device->backend().isolated)
+        return {BP_UNSUPPORTED, "device '" + step.program->device->name() + "' updates '" +
+                                    graph_.name_of(graph_.values[input.value]) +
+                                    "' in place, but the bound buffer was allocated for an isolated device, whose "
+                                    "process could change it: bind other host memory"};
       if (!same_buffer(state_.tensor(input).buffer, state_.tensor(output).buffer))
         return {BP_UNSUPPORTED, "device '" + step.program->device->name() + "' updates '" +
                                     graph_.name_of(graph_.values[input.value]) + "' in place: bind its buffer to '" +
@@ -444,6 +450,12 @@ Status RunPlan::check_in_place() {
     }
   }
   return {};
+}
+
+// Whether the buffer that the framework bound to the value is in memory that other processes can map.
+bool RunPlan::is_shareable(uint32_t value) const {
+  const uint32_t replica = graph_.values[value].user_replica;
+  return replica != BP_NONE && graph_.memories[graph_.values[value].replicas[replica].memory]->is_shareable();
 }
 
 // Outputs that are copies are written one after another, after all tasks. So none of them may be bound to the memory of

@@ -66,6 +66,7 @@ class RunPlan {
   uint32_t writer_of(uint32_t output) const;
   std::vector<uint32_t> readers_of(uint32_t input) const;
   Status check_in_place();
+  bool is_shareable(uint32_t value) const;
   Status check_passthroughs(const BoundInputs& bound);
   void make_tasks();
   void make_issues();

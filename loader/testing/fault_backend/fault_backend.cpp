@@ -8,6 +8,7 @@
 //   crash_at_exit, hang_at_exit   in the destructor of the library
 //   lowers_limit, sets_alarm, changes_umask, ignores_children
 //                  change the state of the whole process in `create`
+//   keeps_writing  from the first run on, a thread writes growing numbers to the tensors that were bound until then
 //   closes_descriptors, leaks_thread, blocks_signals, frees_twice   faults during a run
 //   opens_socket, opens_file, starts_program, leaves_group, signals_parent, lets_signal_parent, limits_parent,
 //   slows_parent, reads_parent, changes_mode, shares_memory
@@ -22,6 +23,7 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/ipc.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
@@ -29,15 +31,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "backplane/plugin.h"
 
@@ -292,6 +298,25 @@ void destroy_instance(bp_instance_t* handle) {
 
 char* output;  // the output buffer that was bound last
 uint64_t output_bytes;
+// Mappings of all buffers that were bound. Never destroyed, because a thread uses them until the process ends.
+std::mutex& bound_mutex = *new std::mutex;
+std::vector<std::span<float>>& bound = *new std::vector<std::span<float>>;
+
+// Maps shared memory once more, because the server ends its own mapping when the instance is destroyed.
+void keep(const bp_buffer_t& buffer) {
+  const auto at = reinterpret_cast<uintptr_t>(buffer.address) + buffer.offset, page = uintptr_t{4096};
+  void* const copy = ::mremap(reinterpret_cast<void*>(at / page * page), 0, at % page + buffer.bytes, MREMAP_MAYMOVE);
+  if (copy == MAP_FAILED) return;
+  const std::lock_guard lock(bound_mutex);
+  bound.emplace_back(reinterpret_cast<float*>(static_cast<char*>(copy) + at % page), buffer.bytes / sizeof(float));
+}
+
+[[noreturn]] void keep_writing() {
+  for (float number = 2;; number = number < 1e6f ? number + 1 : 2) {
+    const std::lock_guard lock(bound_mutex);
+    for (const std::span<float> tensor : bound) std::ranges::fill(tensor, number);
+  }
+}
 
 bp_status_t bind(bp_instance_t* handle, const bp_binding_t* binding, bp_error_t* error) {
   misbehave("bind");
@@ -299,6 +324,7 @@ bp_status_t bind(bp_instance_t* handle, const bp_binding_t* binding, bp_error_t*
     output = static_cast<char*>(binding->tensor->buffer.address) + binding->tensor->buffer.offset;
     output_bytes = binding->tensor->buffer.bytes;
   }
+  if (is("keeps_writing") && binding->tensor) keep(binding->tensor->buffer);
   return fake->instance->bind(handle, binding, error);
 }
 
@@ -310,6 +336,10 @@ bp_status_t run(bp_instance_t* handle, const bp_run_t* order, bp_error_t* error)
     return code;
   }
   misbehave("run");
+  if (is("keeps_writing")) {
+    static std::once_flag once;
+    std::call_once(once, [] { std::thread(keep_writing).detach(); });
+  }
   if (is("closes_descriptors"))
     for (int i = 0; i < 64; ++i) ::close(i);
   if (is("leaks_thread")) std::thread([] { ::pause(); }).detach();
