@@ -7,7 +7,7 @@
 # They are compiled one by one also in a unity build, so that two tests may use one name.
 #
 # If the environment variable BACKPLANE_WHOLE_PROGRAMS is set, ctest runs each program once, with all of its tests in one process, which
-# takes a third of the time. scripts/gates.sh sets it.
+# takes a third of the time. The scripts set it where they run all tests.
 if(BACKPLANE_TESTS)
   enable_testing()
   find_package(GTest REQUIRED)
@@ -53,7 +53,7 @@ function(backplane_add_test name)
 if(NOT DEFINED ENV{BACKPLANE_WHOLE_PROGRAMS})
   include("@tests@")
 elseif(EXISTS "@CMAKE_BINARY_DIR@/tests/@name@")
-  add_test(@name@ "@CMAKE_BINARY_DIR@/tests/@name@")
+  add_test(@name@ @CMAKE_CROSSCOMPILING_EMULATOR@ "@CMAKE_BINARY_DIR@/tests/@name@")
   set_tests_properties(@name@ PROPERTIES TIMEOUT @whole_timeout@ LABELS @label@)
 endif()
 ]=])

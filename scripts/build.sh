@@ -52,8 +52,10 @@ summarize() {
         "$(LC_ALL=C awk -v s="$compile_seconds" 'BEGIN { printf "%.1f", s / 60 }')"
 }
 
-# long_tests: a regular expression that matches the names of the tests of long_tests.txt.
-long_tests() { grep -vE '^(#|$)' scripts/long_tests.txt | sed 's/.*/^&$/' | paste -sd '|'; }
+# long_tests: a regular expression that matches the names of the tests of long_tests.txt, and those of programs of which it lists all tests.
+long_tests() { sed -nE '/^(#|$)/d; s/^(\w+)\\\.\.\*$/^\1$|&/; s/[^|]*$/^&$/; p' scripts/long_tests.txt | paste -sd '|'; }
+# long_tests_in_programs: a filter of GoogleTest without the tests in long_tests.txt, for programs that run whole.
+long_tests_in_programs() { sed -nE '/^\w+_test\\\.[^.]/ { s/^\w+\\\.//; s/\.\*/*/g; s/\\\././g; p }' scripts/long_tests.txt | paste -sd ':' | sed 's/^/-/'; }
 
 # gate_lines JUNIT: the state and name of each test that is a gate, with the last line that it printed.
 gate_lines() {

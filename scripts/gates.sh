@@ -18,7 +18,8 @@ Runs scripts/setup.sh --gates --with torch,spark, then these gates, or only thos
             that only repeat what others run, compile what a vendor would, or wait for PoCL's compiler
   coverage  line coverage by folder, from the tests that asan ran
   tsan      thread sanitizer: build with g++, and the tests of what threads share
-  grown     build with one more field in every struct of the ABI that may grow; each build's tests with the other's libraries
+  grown     build with one more field in every struct of the ABI that may grow; each build's tests, but those that take long, with the
+            other's libraries
   cuda      the CUDA backend on its stand-in for a GPU: level 3 of core, networks, scripts/gpu_check.sh, and NVRTC compiles every kernel; skipped
             without CUDA's headers
   fuzzers   build with Clang, and 20 seconds per fuzzer
@@ -69,7 +70,7 @@ suite() {
 # - those of the CPU backend on instruction sets for which it chooses the same kernels as for another one;
 # - those that build a backend as a vendor would;
 # - those that mostly wait for the compilers of PoCL and NVRTC, or run their kernels, whose code no sanitizer instruments.
-repeated='^(cpu_on_(AVX2_VNNI|AVX512|BASELINE)$|sensitivity_test|conform_(guide|quick_null|slots|replay|resume|noop|cluster|page|hang_.*|crash_.*)$|conform_onnx_cpu\.node$|tools\.new_backend|sample\.04|opencl_(models|tiles|oclgrind)|cuda_(models|nvrtc)|docs\.guides|locale)'
+repeated='^(cpu_on_(AVX2_VNNI|AVX512|BASELINE)$|sensitivity_test|conform_(guide|quick_null|quick_complete|slots|replay|resume|noop|cluster|page|hang_.*|crash_.*)$|conform_onnx_cpu\.node$|tools\.new_backend|sample\.04|opencl_(models|tiles|oclgrind)|cuda_(models|nvrtc)|docs\.guides|locale)'
 # The programs whose tests use threads: runs, streams, sessions, discovery, processes, caches, the CPU backend's team, ONNXIFI's events.
 threaded=(cache_test client_test decode_test discover_test host_test isolate_test null_test onnxifi_events_test random_graphs_test run_test
     sdk_test session_test team_test)
@@ -116,10 +117,10 @@ gate_tsan() { export BACKPLANE_WHOLE_PROGRAMS=1 && configure tsan && build tsan 
 gate_grown() {
     export BACKPLANE_WHOLE_PROGRAMS=1
     need_dev && configure grown && build grown || return 1
-    # Runs the tests of everything that crosses the ABI. Left out are tests with further models, those of the harness itself and those of
-    # Python's types and libraries, which would add nothing, and tests that install, because that rewrites the folders in which libraries are
-    # searched.
-    api/abi/grown_test.sh build/dev build/grown -j "$(($(cores) + 1))" -E '^(abi\.layout|cpu_on_|(opencl|cuda)_models|opencl_tiles|opencl_oclgrind|models\.|sample\.04_out_of_tree|tools\.new_backend|conform_(guide|replay|resume|cheats|slots|noop|cluster|page|hang_.*|crash_.*)$|sample\.20_spark|python\.(torch|guide|types))'
+    # Runs the tests of everything that crosses the ABI. Left out are tests that take long, tests with further models, those of the harness
+    # itself and those of Python's types and libraries, which would add nothing, and tests that install, because that rewrites the folders in
+    # which libraries are searched.
+    GTEST_FILTER=$(long_tests_in_programs) api/abi/grown_test.sh build/dev build/grown -j "$(($(cores) + 1))" -E "$(long_tests)|"'^(abi\.layout|cpu_on_|(opencl|cuda)_models|opencl_tiles|opencl_oclgrind|models\.|sample\.04_out_of_tree|tools\.new_backend|conform_(guide|replay|resume|cheats|slots|noop|cluster|page|hang_.*|crash_.*)$|sample\.20_spark|python\.(torch|guide|types))'
 }
 gate_blocks() { need_dev && "$BACKPLANE_DATA/venv/bin/python" -B scripts/readme.py; }
 gate_site() { scripts/site.sh; }

@@ -52,7 +52,11 @@ mkdir -p "$folder"
 
 export BACKPLANE_WHOLE_PROGRAMS=1 # each program of unit tests runs once, with all its tests
 left_out=()
-[[ -n $with_long ]] || left_out=(-E "$(long_tests)")
+if [[ -z $with_long ]]; then
+    left_out=(-E "$(long_tests)")
+    GTEST_FILTER=$(long_tests_in_programs)
+    export GTEST_FILTER
+fi
 tests() { "$@" ctest --preset dev -j "$(($(cores) + 1))" -LE gate --no-tests=error "${left_out[@]}"; }
 
 busy=()

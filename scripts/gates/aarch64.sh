@@ -6,6 +6,8 @@
 set -euo pipefail
 [[ $# -eq 0 ]] || { echo "aarch64.sh: unknown argument '$1': it takes none" >&2; exit 2; }
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+# shellcheck source=scripts/build.sh
+source scripts/build.sh
 data=$(realpath -m "${BACKPLANE_DATA:-${XDG_CACHE_HOME:-$HOME/.cache}/backplane}")
 export BACKPLANE_SYSROOT=$data/aarch64
 for tool in aarch64-linux-gnu-g++ mmdebstrap qemu-aarch64; do
@@ -44,8 +46,9 @@ for program in build/aarch64/bin/*; do
 done
 export XDG_CACHE_HOME=$PWD/build/aarch64/cache BACKPLANE_DATA=$data # an empty cache, so that plugins are probed again
 rm -rf "$XDG_CACHE_HOME"
+export BACKPLANE_WHOLE_PROGRAMS=1 # QEMU translates a program again at each start
 export BACKPLANE_EMULATED=1 # a few tests are skipped: see loader/testing/emulated.h
 ctest --test-dir build/aarch64 -L "^$folders\$" --output-on-failure -j "$(nproc)" --timeout 1200 | tee build/aarch64/tests.txt | grep -v '  Passed  '
 summary=$(sed -nE 's/^([0-9]+% tests passed, .*)/\1/p' build/aarch64/tests.txt)
-echo "aarch64: $summary"
+echo "aarch64: $summary$(in_programs build/aarch64/Testing/Temporary/LastTest.log)"
 [[ $summary == *" 0 tests failed out of"* ]]
