@@ -4,7 +4,7 @@
 # Adds a GoogleTest program; every TEST in it becomes a ctest test, and a skipped test is reported as skipped. TIMEOUT is in seconds, by
 # default 300. The target api-unit-tests builds the programs of api/ and `ctest -L api-unit-tests` runs them; likewise for each top-level
 # folder. Tests are compiled without optimization, which halves their compile time; OPTIMIZED is for tests that compute much themselves.
-# They are compiled one by one also in a unity build, so that two tests may use one name.
+# In a unity build, sources that define the same names need namespaces of their own.
 #
 # If the environment variable BACKPLANE_WHOLE_PROGRAMS is set, ctest runs each program once, with all of its tests in one process, which
 # takes a third of the time. The scripts set it where they run all tests.
@@ -29,7 +29,7 @@ function(backplane_add_test name)
   endif()
   target_compile_definitions(${name} PRIVATE BACKPLANE_BUILD_DIR="${CMAKE_BINARY_DIR}"
     BACKPLANE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests UNITY_BUILD OFF)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()

@@ -10,6 +10,7 @@
 
 #include "abi/testing/plugin_under_test.h"
 
+namespace streamed_program {
 namespace {
 
 using namespace backplane::sdk;
@@ -340,3 +341,4 @@ TEST_F(Streamed, RefusesNativeHandles) {
 }
 
 }  // namespace
+}  // namespace streamed_program

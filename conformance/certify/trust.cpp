@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr uint64_t kMaxTrustFile = 1 << 20;
-constexpr size_t kMaxFiles = 1000;
+constexpr size_t kMaxKeyFiles = 1000;
 constexpr const char* kRoles[] = {"vendor", "lab", "certifier"};
 
 std::string day_of(const Json& entry, const char* key) {
@@ -84,8 +84,8 @@ Trust Trust::read(const fs::path& path) {
   std::vector<fs::path> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(path)) {
     if (entry.path().extension() == ".json") files.push_back(entry.path());
-    if (files.size() > kMaxFiles)
-      throw std::runtime_error(fmt::format("'{}' has more than {} .json files", path.string(), kMaxFiles));
+    if (files.size() > kMaxKeyFiles)
+      throw std::runtime_error(fmt::format("'{}' has more than {} .json files", path.string(), kMaxKeyFiles));
   }
   for (const fs::path& file : files) read_file_into(trust, file);
   return trust;

@@ -13,7 +13,7 @@ Result check(Network network) {
   options.only_given = true;  // no backend: only the model is checked
   options.threads = 1;
   const Environment env(options);
-  const Model model = env.parse(serialize(network.spec));
+  const client::Model model = env.parse(serialize(network.spec));
   const view::Graph graph = model.graph();
   for (size_t i = 0; i < network.spec.outputs.size(); ++i) {
     const ValueSpec& expected = network.spec.values[network.spec.outputs[i]];

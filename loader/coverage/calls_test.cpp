@@ -10,7 +10,7 @@
 #include "testing/client_fixture.h"
 #include "testing/onnx_writer.h"
 
-namespace backplane {
+namespace backplane::calls {
 namespace {
 
 using namespace testing::onnx;
@@ -209,4 +209,4 @@ TEST(ForeignTypes, ThatContradictTheModelAreRefused) {
 }
 
 }  // namespace
-}  // namespace backplane
+}  // namespace backplane::calls

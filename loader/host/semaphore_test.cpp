@@ -47,7 +47,7 @@ TEST(Semaphore, WaitsEndByDeadlineCancelAndFailure) {
   const Status failed = semaphore.wait(2);
   failing.join();
   EXPECT_EQ(failed.code(), BP_DEPENDENCY_FAILED);
-  EXPECT_THAT(std::string(failed.text()), testing::HasSubstr("it fell off the bus"));
+  EXPECT_THAT(std::string(failed.text()), ::testing::HasSubstr("it fell off the bus"));
   EXPECT_EQ(failed.node(), 7u);
   uint64_t value = 0;
   EXPECT_EQ(semaphore.query(value).code(), BP_DEPENDENCY_FAILED);

@@ -22,7 +22,7 @@
 #include "testing/emulated.h"
 #include "testing/manifest_writer.h"
 
-namespace backplane {
+namespace backplane::fault_matrix {
 namespace {
 
 using ::testing::HasSubstr;
@@ -217,4 +217,4 @@ TEST(FaultMatrix, TheHostLivesAndNamesEachFault) {
 }
 
 }  // namespace
-}  // namespace backplane
+}  // namespace backplane::fault_matrix

@@ -25,7 +25,7 @@
 #include "isolate/control.h"
 #include "testing/emulated.h"
 
-namespace backplane::isolate {
+namespace backplane::isolate::process {
 namespace {
 
 using ::testing::HasSubstr;
@@ -175,7 +175,7 @@ TEST(Process, ThatSendsAnUnreadableReplyIsKilled) {
 }
 
 TEST(Process, ThatLeavesItsGroupCanBeKilled) {
-  if (testing::is_emulated()) GTEST_SKIP() << "the emulated program cannot start itself";
+  if (backplane::testing::is_emulated()) GTEST_SKIP() << "the emulated program cannot start itself";
   const auto process = start_as("leaves_group");
   ASSERT_TRUE(process);
   std::atomic<bool> has_left{false};
@@ -188,7 +188,7 @@ TEST(Process, ThatLeavesItsGroupCanBeKilled) {
 
 // A child of the process, in a session of its own, goes on logging faster than the log is read.
 TEST(Process, WhoseLogGoesOnIsSeenToEnd) {
-  if (testing::is_emulated()) GTEST_SKIP() << "the emulated program cannot start itself";
+  if (backplane::testing::is_emulated()) GTEST_SKIP() << "the emulated program cannot start itself";
   const auto process = start_as("leaves_a_talker");
   ASSERT_TRUE(process);
   process->set_log([](uint32_t, std::string_view) { std::this_thread::sleep_for(std::chrono::microseconds(200)); });
@@ -244,7 +244,7 @@ TEST(Process, ThatEndsJustBeforeACallIsNamed) {
 }
 
 TEST(Process, FindsACancellationThatCameBeforeItReadTheCall) {
-  if (testing::is_emulated()) GTEST_SKIP() << "the emulated program cannot start itself";
+  if (backplane::testing::is_emulated()) GTEST_SKIP() << "the emulated program cannot start itself";
   const auto process = start_as("reads_late");
   ASSERT_TRUE(process);
   static std::atomic<int> asked;
@@ -258,7 +258,7 @@ TEST(Process, FindsACancellationThatCameBeforeItReadTheCall) {
 }
 
 TEST(Process, OutOfMemoryIsReportedAndAnyOtherExceptionEndsTheProcess) {
-  if (testing::is_emulated()) GTEST_SKIP() << "the emulated program cannot start itself";
+  if (backplane::testing::is_emulated()) GTEST_SKIP() << "the emulated program cannot start itself";
   class Throwing : public Answers {
    public:
     explicit Throwing(bool memory) : memory_(memory) {}
@@ -283,7 +283,7 @@ TEST(Process, OutOfMemoryIsReportedAndAnyOtherExceptionEndsTheProcess) {
 
 // A child is forked while the watching thread holds the log's lock.
 TEST(Process, BelongsToTheProcessThatStartedIt) {
-  if (testing::is_emulated()) GTEST_SKIP() << "the emulated program cannot start itself";
+  if (backplane::testing::is_emulated()) GTEST_SKIP() << "the emulated program cannot start itself";
   const auto process = start_as("talks");
   ASSERT_TRUE(process);
   std::atomic<bool> is_logging{false}, has_forked{false};
@@ -309,4 +309,4 @@ TEST(Process, BelongsToTheProcessThatStartedIt) {
 }
 
 }  // namespace
-}  // namespace backplane::isolate
+}  // namespace backplane::isolate::process

@@ -12,7 +12,7 @@
 
 #include "testing/client_fixture.h"
 
-namespace backplane {
+namespace backplane::shared_values {
 namespace {
 
 using ::testing::HasSubstr;
@@ -170,4 +170,4 @@ TEST(SharedValues, AProgramThatMustUpdateAnInputInPlaceNeedsOtherMemory) {
 }
 
 }  // namespace
-}  // namespace backplane
+}  // namespace backplane::shared_values

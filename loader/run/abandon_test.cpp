@@ -105,13 +105,6 @@ TEST(Abandon, ARunWithoutADeadlineEnds) {
   EXPECT_EQ(counted->calls_after_abandon, 0u);
 }
 
-Model diamond() {
-  Graph graph;
-  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {3});
-  const uint32_t left = graph.node("Neg", "left", {x}), right = graph.node("Abs", "right", {x});
-  return graph.finish({graph.node("Add", "y", {left, right})});
-}
-
 TEST(Abandon, ARunOnSeveralDevicesEndsAndTheOthersGoOn) {
   for (const std::string marks : {"0", "1"}) {
     const Environment env = streaming({{"partial.devices", "2"},

@@ -162,15 +162,6 @@ TEST(Run, TheFrameworkBindsMemoryOfADevice) {
   EXPECT_EQ(counters(env).copies, 2u);  // only the copies that the test makes
 }
 
-// Two branches of one input that meet again.
-Model diamond() {
-  Graph graph;
-  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {3});
-  const uint32_t left = graph.node("Neg", "left", {x});
-  const uint32_t right = graph.node("Abs", "right", {x});
-  return graph.finish({graph.node("Add", "y", {left, right})});
-}
-
 TEST(Run, IndependentIslandsRunAtTheSameTime) {
   for (const std::string async : {"0", "1"}) {
     for (const std::string memory : {"host", "own"}) {

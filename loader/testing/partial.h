@@ -29,6 +29,15 @@ inline const partial::Counters& counters(const Environment& env, uint32_t device
   return all[device];
 }
 
+// Two branches of one input that meet again.
+inline Model diamond() {
+  Graph graph;
+  const uint32_t x = graph.input("x", BP_DTYPE_FLOAT, {3});
+  const uint32_t left = graph.node("Neg", "left", {x});
+  const uint32_t right = graph.node("Abs", "right", {x});
+  return graph.finish({graph.node("Add", "y", {left, right})});
+}
+
 // Waits until an abandoned device has no work in its streams. `counted` stays valid, because a backend with an
 // abandoned device is never destroyed.
 inline void wait_until_idle(const partial::Counters& counted) {

@@ -12,10 +12,10 @@
 namespace backplane::python {
 namespace {
 
-constexpr auto kPeriod = std::chrono::milliseconds(50);  // between two checks for signals
+constexpr auto kSignalPeriod = std::chrono::milliseconds(50);  // between two checks for signals
 
 uint64_t next_look() {
-  return deadline_at(std::chrono::steady_clock::now() + kPeriod);
+  return deadline_at(std::chrono::steady_clock::now() + kSignalPeriod);
 }
 
 }  // namespace

@@ -191,7 +191,7 @@ bool has_loop(const bp_graph_t* graph) {
   return std::any_of(graph->subgraphs, graph->subgraphs + graph->subgraph_count, has_loop);
 }
 
-std::string describe(const PySession& self) {
+std::string describe_session(const PySession& self) {
   const auto list = [&](const std::vector<Slot>& slots) {
     std::string text;
     for (const Slot& slot : slots)
@@ -365,7 +365,7 @@ void add_session(nb::module_& module) {
            "    NotFound, TypeMismatch: a weight.")
       .def("read_weight", &read_weight, nb::arg("name"), nb::sig("def read_weight(self, name: str) -> NDArray[Any]"),
            "A copy of a weight's current value; compile with `refit=True`. Raises BadState, NotFound.")
-      .def("__repr__", &describe);
+      .def("__repr__", &describe_session);
 }
 
 }  // namespace backplane::python

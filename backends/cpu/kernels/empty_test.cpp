@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
-#include <ctime>
 #include <map>
 #include <set>
 
@@ -282,12 +281,6 @@ const std::set<std::string> kOthers = {"Constant",
                                        "ai.onnx.ml::DictVectorizer",
                                        "ai.onnx.ml::TreeEnsembleClassifier",  // needs at least one column
                                        "ai.onnx.ml::ZipMap"};
-
-double cpu_seconds() {
-  timespec time{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
 
 HostTensor empty(const Operand& operand) {
   const bool texts = operand.dtype == BP_DTYPE_STRING;

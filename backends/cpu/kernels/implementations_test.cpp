@@ -15,7 +15,7 @@
 #include "testing/noise.h"
 #include "testing/plugin_runner.h"
 
-namespace backplane::cpu::testing {
+namespace backplane::cpu::testing::implementations {
 namespace {
 
 struct Case {
@@ -419,4 +419,4 @@ TEST(Implementations, EachHasACase) {
 }
 
 }  // namespace
-}  // namespace backplane::cpu::testing
+}  // namespace backplane::cpu::testing::implementations

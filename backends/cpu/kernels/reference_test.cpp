@@ -9,7 +9,7 @@
 #include "testing/graph_builder.h"
 #include "testing/plugin_runner.h"
 
-namespace backplane::cpu::testing {
+namespace backplane::cpu::testing::reference {
 namespace {
 
 using Extents = std::vector<int64_t>;
@@ -152,4 +152,4 @@ INSTANTIATE_TEST_SUITE_P(Operators, FastOperator, ::testing::ValuesIn(cases()),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace
-}  // namespace backplane::cpu::testing
+}  // namespace backplane::cpu::testing::reference

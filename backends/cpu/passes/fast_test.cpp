@@ -12,7 +12,7 @@
 #include "testing/noise.h"
 #include "testing/plugin_runner.h"
 
-namespace backplane::cpu::testing {
+namespace backplane::cpu::testing::fast {
 namespace {
 
 // A network with input "x" and output "y", and perhaps other outputs.
@@ -559,4 +559,4 @@ TEST(FastQuotient, OfZeroIsInfinite) {
 INSTANTIATE_TEST_SUITE_P(Networks, Fast, ::testing::ValuesIn(kCases), [](const auto& info) { return info.param.name; });
 
 }  // namespace
-}  // namespace backplane::cpu::testing
+}  // namespace backplane::cpu::testing::fast

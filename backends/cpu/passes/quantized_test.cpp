@@ -10,7 +10,7 @@
 #include "testing/graph_builder.h"
 #include "testing/plugin_runner.h"
 
-namespace backplane::cpu::testing {
+namespace backplane::cpu::testing::quantized {
 namespace {
 
 using Extents = std::vector<int64_t>;
@@ -343,4 +343,4 @@ INSTANTIATE_TEST_SUITE_P(Networks, OnQuantizedValues, ::testing::ValuesIn(kCases
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace
-}  // namespace backplane::cpu::testing
+}  // namespace backplane::cpu::testing::quantized

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 
 namespace backplane::cpu::testing {
 
@@ -193,6 +194,12 @@ Outcome Compiled::run(std::vector<HostTensor> inputs, uint64_t deadline) {
   result.text = error.str();
   result.node = error.error.node;
   return result;
+}
+
+double cpu_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
 }  // namespace backplane::cpu::testing

@@ -83,4 +83,7 @@ class Compiled {
   std::string text;
 };
 
+// The CPU time of this process, in seconds.
+double cpu_seconds();
+
 }  // namespace backplane::cpu::testing

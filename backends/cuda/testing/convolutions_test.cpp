@@ -5,7 +5,7 @@
 
 #include "testing/products_fixture.h"
 
-namespace backplane::cuda::testing {
+namespace backplane::cuda::testing::convolutions {
 namespace {
 
 using ::testing::AllOf;
@@ -224,4 +224,4 @@ TEST_F(Convolutions, TheLogNamesTheImplementation) {
 }
 
 }  // namespace
-}  // namespace backplane::cuda::testing
+}  // namespace backplane::cuda::testing::convolutions

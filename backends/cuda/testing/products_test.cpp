@@ -6,7 +6,7 @@
 
 #include "testing/products_fixture.h"
 
-namespace backplane::cuda::testing {
+namespace backplane::cuda::testing::products {
 namespace {
 
 using ::testing::AllOf;
@@ -318,4 +318,4 @@ TEST_F(Products, TheLogNamesTheImplementation) {
 }
 
 }  // namespace
-}  // namespace backplane::cuda::testing
+}  // namespace backplane::cuda::testing::products

@@ -14,7 +14,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr int64_t kElements = 1000;
+constexpr int64_t kFloats = 1000;
 
 bp_device_info_t device_of(const Environment& env) {
   for (const Device& device : env.devices()) {
@@ -68,20 +68,20 @@ SessionOptions pinned(std::map<std::string, std::string> pins) {
 }
 
 void bind(const Exec& exec, uint32_t slot, const bp_buffer_t& buffer) {
-  const bp_tensor_t tensor{sizeof tensor, BP_DTYPE_FLOAT, 1, BP_LAYOUT_DENSE, &kElements, nullptr, buffer};
+  const bp_tensor_t tensor{sizeof tensor, BP_DTYPE_FLOAT, 1, BP_LAYOUT_DENSE, &kFloats, nullptr, buffer};
   detail::call(api().exec_bind, exec.get(), slot, &tensor);
 }
 
 // Fills `x`, runs the model from `x` to `y`, which are in memory of the device, and checks the result.
 void expect_run(const Environment& env, const Buffer& x, const Buffer& y) {
-  std::vector<float> values(kElements, 7), back(kElements);
+  std::vector<float> values(kFloats, 7), back(kFloats);
   copy(env, host_buffer(values), x.abi());
-  Exec exec = env.compile(chain_of_three(kElements), only_opencl()).exec();
+  Exec exec = env.compile(chain_of_three(kFloats), only_opencl()).exec();
   bind(exec, 0, x.abi());
   bind(exec, BP_SLOT_OUTPUT, y.abi());
   exec.run();
   copy(env, y.abi(), host_buffer(back));
-  EXPECT_EQ(back, std::vector<float>(kElements, -7));
+  EXPECT_EQ(back, std::vector<float>(kFloats, -7));
 }
 
 class MemoryTest : public OpenCl {
@@ -98,8 +98,8 @@ TEST_F(MemoryTest, AMixedPlacementSharesHostMemoryWithoutCopies) {
   const Environment env = opencl();
   if (!unified(env)) GTEST_SKIP() << "this device has memory of its own";
   for (const auto& [middle, ends] : {std::pair{"opencl", "cpu"}, {"cpu", "opencl"}}) {
-    Exec exec = env.compile(chain_of_three(kElements), pinned({{"a", ends}, {"b", middle}, {"y", ends}})).exec();
-    exec.bind("x", Tensor::of<float>({kElements}, std::vector<float>(kElements, -3)));
+    Exec exec = env.compile(chain_of_three(kFloats), pinned({{"a", ends}, {"b", middle}, {"y", ends}})).exec();
+    exec.bind("x", Tensor::of<float>({kFloats}, std::vector<float>(kFloats, -3)));
     exec.run();
     const uint64_t copies = cl_layer().copies, launches = cl_layer().launches;
     const std::string trace = trace_of(env, exec);
@@ -108,7 +108,7 @@ TEST_F(MemoryTest, AMixedPlacementSharesHostMemoryWithoutCopies) {
     for (const Device& device : env.devices())
       EXPECT_THAT(trace, HasSubstr("\"cat\":\"compute\",\"pid\":" + std::to_string(device.index))) << device.name;
     EXPECT_THAT(trace, Not(HasSubstr("\"cat\":\"copy\"")));
-    EXPECT_EQ(exec.output(0u).values<float>(), std::vector<float>(kElements, -3));
+    EXPECT_EQ(exec.output(0u).values<float>(), std::vector<float>(kFloats, -3));
   }
 }
 
@@ -119,16 +119,16 @@ TEST_F(MemoryTest, MemoryIsCopiedForADeviceWithItsOwn) {
   EXPECT_EQ(space_of(env, 0).flags & BP_SPACE_HOST, 0u);
   for (const bool all : {true, false}) {
     const char* ends = all ? "opencl" : "cpu";
-    Exec exec = env.compile(chain_of_three(kElements), pinned({{"a", ends}, {"b", "opencl"}, {"y", ends}})).exec();
-    exec.bind("x", Tensor::of<float>({kElements}, std::vector<float>(kElements, 5)));
+    Exec exec = env.compile(chain_of_three(kFloats), pinned({{"a", ends}, {"b", "opencl"}, {"y", ends}})).exec();
+    exec.bind("x", Tensor::of<float>({kFloats}, std::vector<float>(kFloats, 5)));
     exec.run();
     const uint64_t copies = cl_layer().copies, bytes = cl_layer().copied_bytes, imports = cl_layer().imports;
     const std::string trace = trace_of(env, exec);
     EXPECT_EQ(cl_layer().copies - copies, 2u);
-    EXPECT_EQ(cl_layer().copied_bytes - bytes, 2 * kElements * sizeof(float));
+    EXPECT_EQ(cl_layer().copied_bytes - bytes, 2 * kFloats * sizeof(float));
     EXPECT_EQ(cl_layer().imports, imports);
     EXPECT_THAT(trace, HasSubstr("\"cat\":\"copy\""));
-    EXPECT_EQ(exec.output(0u).values<float>(), std::vector<float>(kElements, -5));
+    EXPECT_EQ(exec.output(0u).values<float>(), std::vector<float>(kFloats, -5));
   }
 }
 
@@ -159,13 +159,13 @@ TEST_F(MemoryTest, AnUnknownMemoryOptionIsRefusedWithTheValidOnes) {
 // Buffers that claim more bytes than their memory has are errors of the caller, not failures of the device.
 TEST_F(MemoryTest, ABufferBeyondItsMemoryIsRefused) {
   const Environment env = opencl();
-  constexpr uint64_t kBytes = kElements * sizeof(float);
+  constexpr uint64_t kBytes = kFloats * sizeof(float);
   const Buffer there = device_buffer(env, kBytes);
   bp_buffer_t beyond = there.abi();
   beyond.offset = kBytes / 2;
-  std::vector<float> memory(kElements);
+  std::vector<float> memory(kFloats);
   EXPECT_EQ(failure([&] { copy(env, host_buffer(memory), beyond); }).status(), BP_INVALID_ARGUMENT);
-  Exec exec = env.compile(chain_of_three(kElements)).exec();
+  Exec exec = env.compile(chain_of_three(kFloats)).exec();
   bind(exec, 0, beyond);
   const Error error = failure([&] { exec.run(); });
   EXPECT_EQ(error.status(), BP_INVALID_ARGUMENT) << error.text();
@@ -214,7 +214,7 @@ TEST_F(MemoryTest, AClMemOfTheFrameworkIsBoundWithoutCopies) {
     ASSERT_EQ(space_of(env, space).import_count, 1u);
     EXPECT_EQ(space_of(env, space).imports[0], BP_EXTERNAL_CL_MEM);
     EXPECT_EQ(env.export_memory(device_buffer(env, 16), BP_EXTERNAL_CL_MEM).bytes, 16u);
-    const uint64_t head = space_of(env, space).alignment, bytes = kElements * sizeof(float);
+    const uint64_t head = space_of(env, space).alignment, bytes = kFloats * sizeof(float);
     const cl_context context = context_of(env);
     const OwnedMem framework(context, head + bytes), y(context, bytes);
     int released = 0;
@@ -224,16 +224,16 @@ TEST_F(MemoryTest, AClMemOfTheFrameworkIsBoundWithoutCopies) {
       x_is.self = &released;
       x_is.release = [](void* self) { ++*static_cast<int*>(self); };
       const Buffer x_buffer = import_of(env, x_is), y_buffer = import_of(env, y.part(0, bytes));
-      std::vector<float> values(kElements, 7), back(kElements);
+      std::vector<float> values(kFloats, 7), back(kFloats);
       copy(env, host_buffer(values), x_buffer.abi());
-      Exec exec = env.compile(chain_of_three(kElements), only_opencl()).exec();
+      Exec exec = env.compile(chain_of_three(kFloats), only_opencl()).exec();
       bind(exec, 0, x_buffer.abi());
       bind(exec, BP_SLOT_OUTPUT, y_buffer.abi());
       const uint64_t copies = cl_layer().copies;
       exec.run();
       EXPECT_EQ(cl_layer().copies, copies);
       copy(env, y_buffer.abi(), host_buffer(back));
-      EXPECT_EQ(back, std::vector<float>(kElements, -7));
+      EXPECT_EQ(back, std::vector<float>(kFloats, -7));
     }
     EXPECT_EQ(released, 1);
     // Releasing an import leaves the framework's own reference.
@@ -245,29 +245,29 @@ TEST_F(MemoryTest, AClMemOfTheFrameworkIsBoundWithoutCopies) {
 TEST_F(MemoryTest, AClMemOfTheFrameworkReachesEveryIsland) {
   const Environment env = opencl();
   if (!unified(env)) GTEST_SKIP() << "this device has memory of its own";
-  const uint64_t bytes = kElements * sizeof(float);
+  const uint64_t bytes = kFloats * sizeof(float);
   for (const auto& [middle, ends, expected_copies] : {std::tuple{"opencl", "cpu", 2u}, {"cpu", "opencl", 0u}}) {
     SCOPED_TRACE(ends);
     const Buffer x = device_buffer(env, bytes), y = device_buffer(env, bytes);
-    std::vector<float> values(kElements, 7), back(kElements);
+    std::vector<float> values(kFloats, 7), back(kFloats);
     copy(env, host_buffer(values), x.abi());
-    Exec exec = env.compile(chain_of_three(kElements), pinned({{"a", ends}, {"b", middle}, {"y", ends}})).exec();
+    Exec exec = env.compile(chain_of_three(kFloats), pinned({{"a", ends}, {"b", middle}, {"y", ends}})).exec();
     bind(exec, 0, x.abi());
     bind(exec, BP_SLOT_OUTPUT, y.abi());
     const uint64_t copies = cl_layer().copies;
     exec.run();
     EXPECT_EQ(cl_layer().copies - copies, expected_copies);
     copy(env, y.abi(), host_buffer(back));
-    EXPECT_EQ(back, std::vector<float>(kElements, -7));
+    EXPECT_EQ(back, std::vector<float>(kFloats, -7));
     // Binds host memory instead, then the cl_mem again.
-    exec.bind("x", Tensor::of<float>({kElements}, std::vector<float>(kElements, 8)));
+    exec.bind("x", Tensor::of<float>({kFloats}, std::vector<float>(kFloats, 8)));
     exec.run();
     copy(env, y.abi(), host_buffer(back));
-    EXPECT_EQ(back, std::vector<float>(kElements, -8));
+    EXPECT_EQ(back, std::vector<float>(kFloats, -8));
     bind(exec, 0, x.abi());
     exec.run();
     copy(env, y.abi(), host_buffer(back));
-    EXPECT_EQ(back, std::vector<float>(kElements, -7));
+    EXPECT_EQ(back, std::vector<float>(kFloats, -7));
   }
 }
 
@@ -288,7 +288,7 @@ TEST_F(MemoryTest, AClMemMustBeAsLargeAsStated) {
 // The backend checks the access flags of a cl_mem, because OpenCL drivers need not do so.
 TEST_F(MemoryTest, AClMemIsUsedAsItsFlagsAllow) {
   const Environment env = opencl();
-  constexpr uint64_t kBytes = kElements * sizeof(float);
+  constexpr uint64_t kBytes = kFloats * sizeof(float);
   const uint64_t head = space_of(env, own_space(env)).alignment;
   const OwnedMem read(context_of(env), head + kBytes, CL_MEM_READ_ONLY),
       write(context_of(env), head + kBytes, CL_MEM_WRITE_ONLY);
@@ -298,7 +298,7 @@ TEST_F(MemoryTest, AClMemIsUsedAsItsFlagsAllow) {
     for (const bool is_input : {true, false}) {
       const Error error = failure([&] {
         const Buffer both = device_buffer(env, kBytes);
-        Exec other = env.compile(chain_of_three(kElements), only_opencl()).exec();
+        Exec other = env.compile(chain_of_three(kFloats), only_opencl()).exec();
         bind(other, 0, (is_input ? y : both).abi());
         bind(other, BP_SLOT_OUTPUT, (is_input ? both : x).abi());
         other.run();
@@ -312,7 +312,7 @@ TEST_F(MemoryTest, AClMemIsUsedAsItsFlagsAllow) {
 
 TEST_F(MemoryTest, AClMemMayBeASubBuffer) {
   const Environment env = opencl();
-  constexpr uint64_t kBytes = kElements * sizeof(float);
+  constexpr uint64_t kBytes = kFloats * sizeof(float);
   const uint64_t head = space_of(env, own_space(env)).alignment;
   const OwnedMem whole(context_of(env), 2 * head + kBytes);
   const cl_buffer_region region{head, head + kBytes};

@@ -9,7 +9,6 @@
 #include <array>
 #include <chrono>
 #include <cstdlib>
-#include <ctime>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -81,12 +80,6 @@ Outcome decode(const std::string& file, uint64_t deadline = 0) {
   b.input("x", BP_DTYPE_UINT8, extents).node("ImageDecoder", 20, {"x"}, {"y"}, BP_DTYPE_UINT8).output("y");
   Plugin plugin("1");
   return Compiled(plugin, b.graph()).run({{BP_DTYPE_UINT8, extents, file}}, deadline);
-}
-
-double cpu_seconds() {
-  timespec time{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
 // ---- libraries of formats

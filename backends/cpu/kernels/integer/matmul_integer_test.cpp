@@ -11,7 +11,7 @@
 #include "testing/graph_builder.h"
 #include "testing/plugin_runner.h"
 
-namespace backplane::cpu::testing {
+namespace backplane::cpu::testing::matmul_integer {
 namespace {
 
 struct Matrices {
@@ -306,4 +306,4 @@ INSTANTIATE_TEST_SUITE_P(Layers, DynamicLayer, ::testing::ValuesIn(kLayers),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace
-}  // namespace backplane::cpu::testing
+}  // namespace backplane::cpu::testing::matmul_integer

@@ -11,7 +11,7 @@
 #include "testing/graph_builder.h"
 #include "testing/plugin_runner.h"
 
-namespace backplane::cpu::testing {
+namespace backplane::cpu::testing::vector_loops {
 namespace {
 
 using Extents = std::vector<int64_t>;
@@ -324,4 +324,4 @@ INSTANTIATE_TEST_SUITE_P(Operators, VectorLoops, ::testing::ValuesIn(kCases),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace
-}  // namespace backplane::cpu::testing
+}  // namespace backplane::cpu::testing::vector_loops
