@@ -98,6 +98,10 @@ export BACKPLANE_BACKEND_FILES=$2
 right 0 "Devices" why null
 right 0 "Devices" why libbackplane_null.so
 right 0 "Devices" why "$BACKPLANE_BACKEND_FILES"
+printf 'no library' >"$work/refused.so"
+for name in refused refused.so "$work/refused.so"; do
+    BACKPLANE_BACKEND_FILES=$work/refused.so right 0 "BP_REFUSED.*" why "$name"
+done
 
 # ---- limits ----
 right 0 "Relu" info "$model" --timeout 60 --max-memory 4G

@@ -11,10 +11,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Whether `id` names a file: as libbackplane_<id>.so, <id>.json, or the file's whole name or path.
+// Whether `id` names a file: as libbackplane_<id>.so, or the file's name, with or without its suffix, or its path.
 bool is_named(const std::string& path, const std::string& id) {
   const fs::path file = fs::path(path).filename();
-  return file == id || file == "libbackplane_" + id + ".so" || file == id + ".json" || path == id;
+  return file == id || file.stem() == id || file.stem() == "libbackplane_" + id || path == id;
 }
 
 bool is_meant(const Json& candidate, const std::string& id) {
