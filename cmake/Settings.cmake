@@ -107,7 +107,10 @@ if(BACKPLANE_COVERAGE)
   add_link_options(-fprofile-instr-generate)
 endif()
 
-find_program(CCACHE ccache)
+# Looked for once in a build folder, so that installing it later does not compile everything again.
+if(NOT DEFINED CCACHE)
+  find_program(CCACHE ccache)
+endif()
 if(CCACHE)
   # ccache handles precompiled headers only with this setting, and g++ only with -fpch-preprocess, which keeps their use in the
   # preprocessed source. Clang embeds timestamps of the headers unless told not to, so a fresh checkout would get no cache hits.

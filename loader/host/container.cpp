@@ -16,7 +16,11 @@ namespace {
 
 constexpr uint32_t kMaxDepth = 64;  // because containers are destroyed recursively
 
-// The size of a dense host tensor in bytes. For strings it is computed from their offsets, after checking them.
+Status decreases(uint64_t i, int64_t offset) {
+  return {BP_INVALID_ARGUMENT, fmt::format("string offset {} is {}, less than the previous offset", i, offset)};
+}
+
+// The size of a dense host tensor in bytes. For strings it follows from their last offset; check_offsets checks all.
 Result<uint64_t> dense_bytes(const bp_tensor_t& tensor, const void* data) {
   for (uint32_t i = 0; i < tensor.rank; ++i) {
     if (tensor.extents[i] < 0)
@@ -29,16 +33,10 @@ Result<uint64_t> dense_bytes(const bp_tensor_t& tensor, const void* data) {
     if (count >= UINT64_MAX / 8 - 1 || (count + 1) * 8 > capacity)
       return Status(BP_INVALID_ARGUMENT,
                     fmt::format("the offsets of {} strings do not fit in {} bytes", count, capacity));
-    int64_t before = 0;
-    for (uint64_t i = 0; i <= count; ++i) {
-      int64_t offset;
-      std::memcpy(&offset, static_cast<const char*>(data) + i * 8, 8);
-      if (offset < before)
-        return Status(BP_INVALID_ARGUMENT,
-                      fmt::format("string offset {} is {}, less than the previous offset", i, offset));
-      before = offset;
-    }
-    bytes = (count + 1) * 8 + static_cast<uint64_t>(before);
+    int64_t last;
+    std::memcpy(&last, static_cast<const char*>(data) + count * 8, 8);
+    if (last < 0) return decreases(count, last);
+    bytes = (count + 1) * 8 + static_cast<uint64_t>(last);
   } else {
     const uint32_t width = backplane::dtype_bits(tensor.dtype);
     if (!width)
@@ -52,6 +50,22 @@ Result<uint64_t> dense_bytes(const bp_tensor_t& tensor, const void* data) {
     return Status(BP_INVALID_ARGUMENT,
                   fmt::format("the tensor needs {} bytes, but its buffer has {}", bytes, capacity));
   return bytes;
+}
+
+// Checks the offsets of strings in a container's copy of a tensor, because the caller's memory may change at any time:
+// it may be shared with the process of an isolated backend.
+Status check_offsets(const bp_tensor_t& tensor, const std::byte* copy, uint64_t bytes) {
+  const uint64_t count = backplane::dense_elements(tensor.rank, tensor.extents);
+  int64_t before = 0;
+  for (uint64_t i = 0; i <= count; ++i) {
+    int64_t offset;
+    std::memcpy(&offset, copy + i * 8, 8);
+    if (offset < before) return decreases(i, offset);
+    before = offset;
+  }
+  if (static_cast<uint64_t>(before) > bytes - (count + 1) * 8)
+    return {BP_INVALID_ARGUMENT, "the string offsets changed while the tensor was appended"};
+  return {};
 }
 
 }  // namespace
@@ -121,6 +135,7 @@ Status bp_container_t::append(bp_bytes_t key, const bp_tensor_t* given) {
   element.bytes = bytes;
   element.data.reset(new std::byte[bytes]);
   if (bytes) std::memcpy(element.data.get(), data, bytes);
+  if (tensor.dtype == BP_DTYPE_STRING) BP_TRY(check_offsets(tensor, element.data.get(), bytes));
   elements_.push_back(std::move(element));
   return {};
 }

@@ -3,7 +3,10 @@
 #include "host/container.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <cstring>
 #include <memory>
 #include <string_view>
@@ -85,6 +88,37 @@ TEST_F(ContainerTest, TextTensorsAreMeasuredByTheirOffsets) {
   EXPECT_EQ(api->append(list, {}, &given), BP_INVALID_ARGUMENT);
   EXPECT_EQ(api->count(list), 1u);
   delete list;
+}
+
+// Two pages of string offsets. When the second one is read, an offset in the first one changes, as if another process
+// that shares the memory had been waiting for this.
+int64_t* changing_offsets;
+size_t page_size;
+void change(int) {
+  changing_offsets[1] = 1 << 20;
+  mprotect(changing_offsets, 2 * page_size, PROT_READ | PROT_WRITE);
+}
+
+TEST_F(ContainerTest, ChecksTheOffsetsThatItKeeps) {
+  page_size = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  void* const memory = mmap(nullptr, 2 * page_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  changing_offsets = static_cast<int64_t*>(memory);
+  const size_t count = page_size / sizeof(int64_t) + 1;  // the last two of the count + 1 offsets are on the second page
+  mprotect(changing_offsets + count - 1, page_size, PROT_NONE);
+  struct sigaction before {
+  }, now{};
+  now.sa_handler = change;
+  sigaction(SIGSEGV, &now, &before);
+
+  const std::vector<int64_t> extents{static_cast<int64_t>(count)};
+  const bp_tensor_t given = tensor(BP_DTYPE_STRING, extents, memory, 2 * page_size);
+  bp_container_t* list = make(BP_KIND_SEQUENCE);
+  EXPECT_EQ(api->append(list, {}, &given), BP_INVALID_ARGUMENT);
+  EXPECT_EQ(changing_offsets[1], 1 << 20);
+  delete list;
+  sigaction(SIGSEGV, &before, nullptr);
+  munmap(memory, 2 * page_size);
 }
 
 TEST_F(ContainerTest, KindsHaveTheirRules) {
