@@ -52,6 +52,16 @@ std::function<void(GraphBuilder&)> conv(const Extents& weights, int64_t pad, int
   };
 }
 
+// A convolution whose result a tensor is added to, and is then passed through an activation that is not 0 at 0.
+void conv_with_more(GraphBuilder& g) {
+  weight(g, "w", {48, 32, 3, 3});
+  weight(g, "v", {48, 32, 1, 1});
+  g.node("Conv", 22, {"x", "w"}, {"c"}, BP_DTYPE_FLOAT, {{"pads", Extents{0, 2, 3, 1}}});
+  g.node("Conv", 22, {"x", "v"}, {"d"}, BP_DTYPE_FLOAT, {{"pads", Extents{0, 1, 1, 0}}});
+  g.node("Add", 14, {"c", "d"}, {"s"});
+  g.node("HardSigmoid", 22, {"s"}, {"y"}, BP_DTYPE_FLOAT, {{"alpha", 0.2f}, {"beta", 0.5f}});
+}
+
 std::function<void(GraphBuilder&)> matmul(const Extents& b, bp_dtype_t dtype = BP_DTYPE_FLOAT, bool relu = false) {
   return [=](GraphBuilder& g) {
     if (dtype == BP_DTYPE_FLOAT)
@@ -165,6 +175,12 @@ std::vector<Case> all_cases() {
       shaped("ragged", {"matmul", "tiled", {20, 24}, matmul({24, 45}, BP_DTYPE_FLOAT, true)}),
       shaped("ragged", {"gemm", "tiled", {20, 24}, ragged_gemm}),
       {"conv", "winograd", {1, 32, 16, 16}, conv({32, 32, 3, 3}, 1)},
+      {"conv", "winograd_8", {1, 32, 16, 16}, conv({32, 32, 3, 3}, 1)},
+      shaped("edges", {"conv", "winograd_8", {2, 32, 13, 11}, conv({48, 32, 3, 3}, 1)}),
+      shaped("padding", {"conv", "winograd_8", {1, 32, 5, 9}, conv({32, 32, 3, 3}, 9, 30)}),
+      shaped("column", {"conv", "winograd_8", {1, 32, 200, 1}, conv({32, 32, 3, 3}, 1)}),
+      shaped("added", {"conv", "winograd_8", {2, 32, 13, 11}, conv_with_more}),
+      large("strips", {"conv", "winograd_8", {1, 64, 300, 128}, conv({48, 64, 3, 3}, 1)}, "tiled"),
       {"conv", "tiled", {1, 32, 16, 16}, conv({32, 32, 3, 3}, 1)},
       shaped("rows", {"conv", "depthwise", {2, 19, 9, 30}, conv({19, 1, 7, 31}, 5, 20, 2, 19)}),
       {"conv", "depthwise", {2, 45, 1, 100}, conv({45, 1, 1, 31}, 0, 15, 1, 45)},
@@ -228,7 +244,8 @@ TEST_P(Implementations, AskedForByNameIsTakenAndRight) {
   };
   // Extents are known, so the implementation was chosen when the graph was compiled.
   const bool reported = is_logged(": " + test.family + "=" + test.name);
-  if (!reported && (test.needs_avx512 || test.name == "winograd" || test.name == "tiled" || test.name == "blocked"))
+  if (!reported &&
+      (test.needs_avx512 || test.name.starts_with("winograd") || test.name == "tiled" || test.name == "blocked"))
     GTEST_SKIP() << "this processor does not support the implementation";
   if (!reported && is_logged("onednn: its tensors cannot be blocked"))
     GTEST_SKIP() << "this processor has no blocked format";

@@ -11,6 +11,7 @@
 #include "kernels/conv/blocked_conv.h"
 #include "kernels/conv/channel_order.h"
 #include "kernels/conv/depthwise_conv.h"
+#include "kernels/conv/winograd_conv.h"
 #include "kernels/post_op/activation.h"
 #include "runtime/implementations.h"
 #include "runtime/parallel.h"
@@ -61,6 +62,11 @@ const char* refuse_winograd(const PlanContext& context, ConvProblem& p) {
   return p.onednn == nullptr ? "oneDNN has no Winograd implementation for it" : nullptr;
 }
 
+const char* refuse_winograd_8(const PlanContext&, ConvProblem& p) {
+  const char* why = refuse_blocks(p);
+  return why != nullptr ? why : refuse_winograd_conv(p.conv, p.inputs);
+}
+
 const char* refuse_tiled(const PlanContext&, ConvProblem& p) {
   const char* why = refuse_blocks(p);
   return why != nullptr ? why : refuse_blocked_conv(p.conv, p.inputs);
@@ -79,6 +85,10 @@ const char* refuse_onednn(const PlanContext& context, ConvProblem& p) {
   p.spread();
   if (p.onednn == nullptr) p.onednn = describe_onednn_conv(context, p.conv, p.inputs, false);
   return p.onednn == nullptr ? "oneDNN has no fast implementation" : nullptr;
+}
+
+Plan plan_winograd_8(const PlanContext& context, ConvProblem& p) {
+  return plan_winograd_conv(context, p.conv, p.inputs, p.packed);
 }
 
 Plan plan_tiled(const PlanContext& context, ConvProblem& p) {
@@ -111,6 +121,7 @@ Plan plan_direct(const PlanContext&, ConvProblem& p) {
 
 constexpr std::array kConvs = {
     Implementation<ConvProblem>{"winograd", refuse_winograd, plan_onednn},
+    Implementation<ConvProblem>{"winograd_8", refuse_winograd_8, plan_winograd_8},
     Implementation<ConvProblem>{"tiled", refuse_tiled, plan_tiled},
     Implementation<ConvProblem>{"depthwise", refuse_depthwise, plan_depthwise},
     Implementation<ConvProblem>{"onednn", refuse_onednn, plan_onednn},
