@@ -108,23 +108,23 @@ WinogradTransforms winograd_transforms() {
 }
 
 void transform_winograd_weights(const float* weights, float scale, float* to, int64_t step) {
-  constexpr double a = kA, b = kB, a2 = a * a, b2 = b * b;
-  constexpr double at_0 = 1 / (a2 * b2), at_a = 1 / (2 * a2 * (a2 - b2)), at_b = 1 / (2 * b2 * (b2 - a2));
-  constexpr double kG[kWinogradInputs][3] = {{at_0, 0, 0},
-                                             {at_a, at_a * a, at_a * a2},
-                                             {at_a, -at_a * a, at_a * a2},
-                                             {at_b, at_b * b, at_b * b2},
-                                             {at_b, -at_b * b, at_b * b2},
-                                             {0, 0, 1}};
+  const double a = kA, b = kB, a2 = a * a, b2 = b * b;
+  const double at_0 = 1 / (a2 * b2), at_a = 1 / (2 * a2 * (a2 - b2)), at_b = 1 / (2 * b2 * (b2 - a2));
+  const double g[kWinogradInputs][3] = {{at_0, 0, 0},
+                                        {at_a, at_a * a, at_a * a2},
+                                        {at_a, -at_a * a, at_a * a2},
+                                        {at_b, at_b * b, at_b * b2},
+                                        {at_b, -at_b * b, at_b * b2},
+                                        {0, 0, 1}};
   double rows[kWinogradInputs][3];
   for (int i = 0; i < kWinogradInputs; ++i)
     for (int c = 0; c < 3; ++c)
-      rows[i][c] = kG[i][0] * static_cast<double>(weights[c]) + kG[i][1] * static_cast<double>(weights[3 + c]) +
-                   kG[i][2] * static_cast<double>(weights[6 + c]);
+      rows[i][c] = g[i][0] * static_cast<double>(weights[c]) + g[i][1] * static_cast<double>(weights[3 + c]) +
+                   g[i][2] * static_cast<double>(weights[6 + c]);
   for (int i = 0; i < kWinogradInputs; ++i)
     for (int j = 0; j < kWinogradInputs; ++j)
       to[(i * kWinogradInputs + j) * step] = static_cast<float>(
-          static_cast<double>(scale) * (rows[i][0] * kG[j][0] + rows[i][1] * kG[j][1] + rows[i][2] * kG[j][2]));
+          static_cast<double>(scale) * (rows[i][0] * g[j][0] + rows[i][1] * g[j][1] + rows[i][2] * g[j][2]));
 }
 
 }  // namespace backplane::cpu
