@@ -209,6 +209,8 @@ std::vector<Case> all_cases() {
       {"q8", "pointwise", {1, 128, 8, 8}, q8({128, 128, 1, 1}, 1, 0, 1), BP_DTYPE_FLOAT, 0.101, true},
       {"q8", "onednn", {1, 128, 8, 8}, q8({32, 128, 3, 3}, 1, 1, 1), BP_DTYPE_FLOAT, 0.101, true},
       {"q8", "integer", {1, 128, 8, 8}, q8({32, 128, 3, 3}, 1, 1, 1), BP_DTYPE_FLOAT, 0.101, true},
+      shaped("odd", {"q8", "integer", {1, 7, 8, 8}, q8({21, 7, 3, 3}, 1, 1, 2), BP_DTYPE_FLOAT, 0.101, true}),
+      shaped("strided", {"q8", "integer", {1, 36, 8, 8}, q8({20, 36, 1, 1}, 1, 0, 2), BP_DTYPE_FLOAT, 0.101, true}),
       {"q8", "direct", {1, 128, 8, 8}, q8({32, 128, 3, 3}, 1, 1, 1), BP_DTYPE_FLOAT, 0.101, true},
       {"einsum", "copy", {5, 6, 7}, einsum("aij->jai", {})},
       {"einsum", "products", {5, 6}, einsum("ij,jk->ki", {6, 7})},

@@ -521,7 +521,9 @@ bool takes_sum(const Node& conv, const Q8Product& product, const Shape& weights)
   Problem problem{};
   problem.size = {1, conv.attr("group", int64_t{1}), weights[1], weights[0]};
   const Steps steps(product, weights[0]);
-  return steps.divides && refuse_pointwise(work_of(problem, product, steps)) == nullptr;
+  const Q8Work work = work_of(problem, product, steps);
+  return steps.divides &&
+         (refuse_pointwise(work) == nullptr || (!has_q8_products() && refuse_integer(work) == nullptr));
 }
 
 bool has_fast_q8_conv(const Node& conv, const Shape& weights) {

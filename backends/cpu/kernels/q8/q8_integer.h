@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions and matrix products of 8-bit quantized values on processors without VNNI: products of 16-bit integers
-// (kernels/integer/integer_gemm.h), and depthwise convolutions of floats, which are exact because their sums are small
+// (kernels/q8/q8_words.h), and depthwise convolutions of floats, which are exact because their sums are small
 // integers. Tensors are channels-last.
 #pragma once
 

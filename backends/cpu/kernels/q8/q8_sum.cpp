@@ -22,22 +22,6 @@ bool Q8Sum::stays_small() const {
 
 namespace {
 
-template <bool kMultiplies, class A, class B, class Y>
-[[gnu::always_inline]] inline void combine(const Q8Sum& s, const A* a, const B* b, Y* y, int64_t n) {
-  const auto a_zero = static_cast<float>(s.a.zero), b_zero = static_cast<float>(s.b.zero);
-  const auto zero = static_cast<float>(s.result.zero);
-  const auto low = s.rectifies ? 0.0f : static_cast<float>(s.result.low()) - zero;
-  const auto high = static_cast<float>(s.result.high()) - zero;
-  const float a_scale = s.a.scale, b_scale = s.b.scale, scale = s.result.scale;
-  for (int64_t i = 0; i < n; ++i) {
-    const float x = (static_cast<float>(a[i]) - a_zero) * a_scale, z = (static_cast<float>(b[i]) - b_zero) * b_scale;
-    float value = (kMultiplies ? x * z : x + z) / scale;
-    value = value > low ? value : low;
-    value = value < high ? value : high;
-    y[i] = static_cast<Y>(static_cast<int32_t>(nearest(value) + zero));
-  }
-}
-
 #ifdef Q8_LANES
 // Like combine(), but for 64 quantized values at a time.
 template <bool multiplies>

@@ -40,6 +40,36 @@ struct Q8Work {
   int32_t bound(bool lower) const;
 };
 
+// Converts sums to quantized values, in loops of CLONED functions (kernels/simd/clones.h). A result is sum · scale +
+// shift in quantization steps, rounded, plus the zero point.
+struct Requantize {
+  const float *scale, *shift;  // per output channel
+  float low, high;             // limits, relative to the zero point
+  int32_t zero;
+
+  // For the output channels from `channel` on. `shift` has one element for each of the work's channels.
+  Requantize(const Q8Work& work, const std::vector<float>& shifts, int64_t channel)
+      : scale(work.scale.data() + channel),
+        shift(shifts.data() + channel),
+        low(static_cast<float>(work.low() - work.result.zero)),
+        high(static_cast<float>(work.high() - work.result.zero)),
+        zero(work.result.zero) {}
+};
+
+// Bytes may alias everything, so that without `restrict` the loop would not be vectorized.
+template <class T>
+[[gnu::always_inline]] inline void requantize_row(const T* __restrict sums, int64_t n, const Requantize& r,
+                                                  uint8_t* __restrict y) {
+  const float* __restrict scale = r.scale, * __restrict shift = r.shift;
+  const float low = r.low, high = r.high;
+  const int32_t zero = r.zero;
+  for (int64_t c = 0; c < n; ++c) {
+    const float steps = static_cast<float>(sums[c]) * scale[c] + shift[c];
+    const float above = steps > low ? steps : low;
+    y[c] = static_cast<uint8_t>(static_cast<int32_t>(nearest(above < high ? above : high)) + zero);
+  }
+}
+
 // The packed weights of a chunk of output channels. A lane is the position of a channel in the chunk. The first three
 // arrays have one element per lane, and a result is sum · scale + added, where the sum begins with `starts`. The
 // weights are in the order in which the kernel of the tile reads them.
