@@ -15,6 +15,7 @@ if [[ ! -x build/dev/bin/backplane || ! -x build/dev/tests/session_bench ]]; the
     exit 1
 fi
 for model in bert_base minilm6 resnet50_int8 mobilenet_int8; do
+    [[ " $* " != *" --help "* && " $* " != *" -h "* ]] || break
     [[ -f $BACKPLANE_DATA/bench/$model/output_0.npy ]] && continue
     echo "bench: making $model"
     "$BACKPLANE_DATA/venv/bin/python" -B scripts/data/make_bench.py "$BACKPLANE_DATA" "$model" 2>/dev/null

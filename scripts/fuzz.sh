@@ -17,6 +17,7 @@ END
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 data=$(realpath -m "${BACKPLANE_DATA:-${XDG_CACHE_HOME:-$HOME/.cache}/backplane}")/fuzz
 mapfile -t all < <(git grep -hoE 'backplane_add_fuzzer\([a-z_]+' -- '*CMakeLists.txt' | sed 's/.*(//' | sort)
+[[ ${#all[@]} -gt 0 ]] || { echo "fuzz.sh: git lists no fuzzer here: run it in a clone of the repository that git trusts" >&2; exit 1; }
 seconds=60
 chosen=()
 while [[ $# -gt 0 ]]; do

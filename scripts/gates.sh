@@ -96,7 +96,7 @@ gate_headers() { need_dev && "$python" -B scripts/gates/headers.py build/dev; }
 gate_tidy() { need_dev && "$python" -B scripts/gates/tidy.py build/dev --all; }
 gate_cuda() {
     need_dev || return 1
-    [[ -x build/dev/tests/nvrtc_check ]] || { echo "skipped: CUDA's headers are missing; scripts/setup.sh --cuda installs them"; return 0; }
+    [[ -x build/dev/tests/nvrtc_check ]] || { echo "skipped: CUDA's headers are missing; scripts/setup.sh --cuda installs them"; return 77; }
     backends/cuda/testing/standin_test.sh build/dev/bin/backplane-conform build/dev/lib/backplane/libbackplane_cuda.so \
         build/dev/tests/standin build/dev/cuda_core_kernels | tail -3 || return 1
     # The tests run the smaller networks. Exit status 77: the network is not there.

@@ -15,7 +15,7 @@ situations, or only in those named:
   opencl    PoCL with one thread and work-groups of at most 64
   one_core  one core
   busy      next to a busy process for each core
-  memory    4 GB of data for each process
+  memory    at most 4 GB of data in each process
   home      a home and caches that cannot be written
   plain     LC_ALL=C
   turkish   a Turkish locale, where the lower case of I is not i
@@ -67,13 +67,14 @@ run_in() {
         avx2) tests env ONEDNN_MAX_CPU_ISA=AVX2 ;;
         sse41) tests env ONEDNN_MAX_CPU_ISA=SSE41 ;;
         opencl) tests env POCL_DEVICES=pthread POCL_MAX_PTHREAD_COUNT=1 POCL_CPU_MAX_CU_COUNT=1 POCL_MAX_WORK_GROUP_SIZE=64 ;;
-        one_core) tests taskset -c 0 ;;
+        one_core) tests taskset -c "$(taskset -cp $$ | grep -oE '[0-9]+' | sed -n 2p)" ;; # the first that this process may use
         memory) (ulimit -d $((4 << 20)) && tests env) ;;
         home) tests env -u XDG_CACHE_HOME HOME=/proc/self ;; # cannot be written to even by root, unlike other folders
         plain) tests env LC_ALL=C ;;
         turkish)
             local locale=$folder/locale/tr_TR.UTF-8
-            [[ -d $locale ]] || { mkdir -p "$folder/locale" && localedef -i tr_TR -f UTF-8 "$locale"; }
+            # Without the locale, programs would run in the locale C, and nothing would be tested.
+            [[ -d $locale ]] || { mkdir -p "$folder/locale" && localedef -i tr_TR -f UTF-8 "$locale"; } || return 1
             tests env LOCPATH="$folder/locale" LC_ALL=tr_TR.UTF-8
             ;;
         busy)

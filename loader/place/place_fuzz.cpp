@@ -48,7 +48,8 @@ bool is_legal(const model::Graph& graph, const Placement& placement) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Bytes bytes(data, size);
-  const FakeDevices devices(1 + bytes.next(4), bytes.next(3) * 1'000'000, bytes.next(4) ? 0 : 1 << bytes.next(20));
+  const FakeDevices devices(1 + bytes.next(4), bytes.next(3) * 1'000'000,
+                            bytes.next(4) ? 0 : uint64_t{1} << bytes.next(20));
   Policy policy;
   policy.fallback = bytes.next(3);
   policy.max_islands = bytes.next(5);

@@ -4,9 +4,9 @@
 
     scripts/gates/coverage.py BUILD [FLOORS]
 
-BUILD is a build folder of the preset asan whose tests have run. FLOORS (scripts/gates/coverage.txt) has lines 'FOLDER PERCENT': a
-folder below its floor is reported. Tests themselves are not counted. Exit status: 0 if no folder is below its floor, 1 if
-one is or if FLOORS names a folder without lines, 2 for wrong usage, 77 without llvm-cov.
+BUILD is a build folder of the preset asan whose tests have run. FLOORS (scripts/gates/coverage.txt) has lines 'FOLDER PERCENT', and
+'other PERCENT' for folders without one: a folder below its floor is reported. Tests themselves are not counted. Exit status: 0 if no folder
+is below its floor, 1 if one is or if FLOORS names a folder without lines, 2 for wrong usage, 77 without llvm-cov.
 """
 import argparse
 import collections
@@ -42,6 +42,30 @@ def read_lines(build: pathlib.Path) -> dict[str, tuple[int, int]]:
     return lines
 
 
+def read_floors(path: pathlib.Path) -> dict[str, float]:
+    lines = [line.split() for line in path.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
+    return {folder: float(percent) for folder, percent in lines}
+
+
+def report(lines: dict[str, tuple[int, int]], floors: dict[str, float], path: pathlib.Path) -> int:
+    """Prints each folder's share of executed lines. Returns the number of findings."""
+    folders = collections.defaultdict(lambda: [0, 0])
+    for name, (count, covered) in lines.items():
+        for folder in (os.path.dirname(name), "all"):
+            folders[folder][0] += count
+            folders[folder][1] += covered
+    below = 0
+    for folder, (count, covered) in sorted(folders.items()):
+        percent, floor = 100 * covered / max(count, 1), floors.get(folder, floors["other"])
+        below += percent < floor
+        print(f"{percent:5.1f}% of {count:6} lines  {folder}" + (f"  BELOW ITS FLOOR of {floor}%" if percent < floor else ""))
+    for folder in sorted(floors.keys() - folders.keys() - {"other"}):
+        below += 1
+        print(f"{folder} has a floor and no lines: correct the name in {path}")
+    print(f"coverage: {100 * folders['all'][1] / max(folders['all'][0], 1):.1f}% of {folders['all'][0]} lines, {below} folders below their floors")
+    return below
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description="Prints which share of each folder's lines the tests execute.")
     parser.add_argument("build", type=pathlib.Path, help="a build folder of the preset asan")
@@ -50,26 +74,8 @@ def main(arguments: list[str]) -> int:
     if not shutil.which("llvm-cov"):
         print("skipped: llvm-cov is missing; scripts/setup.sh --gates installs it")
         return 77
-    floors = {}
-    for line in options.floors.read_text(encoding="utf-8").splitlines():
-        if line and not line.startswith("#"):
-            folder, percent = line.split()
-            floors[folder] = float(percent)
-    folders = collections.defaultdict(lambda: [0, 0])
-    for name, (count, covered) in read_lines(options.build).items():
-        for folder in (os.path.dirname(name), "all"):
-            folders[folder][0] += count
-            folders[folder][1] += covered
-    below = 0
-    for folder, (count, covered) in sorted(folders.items()):
-        percent, floor = 100 * covered / max(count, 1), floors.get(folder, 0)
-        below += percent < floor
-        print(f"{percent:5.1f}% of {count:6} lines  {folder}" + (f"  BELOW ITS FLOOR of {floor}%" if percent < floor else ""))
-    for folder in sorted(floors.keys() - folders.keys()):
-        below += 1
-        print(f"{folder} has a floor and no lines: correct the name in {options.floors}")
-    print(f"coverage: {100 * folders['all'][1] / max(folders['all'][0], 1):.1f}% of {folders['all'][0]} lines, {below} folders below their floors")
-    return 1 if below else 0
+    floors = read_floors(options.floors)
+    return 1 if report(read_lines(options.build), floors, options.floors) else 0
 
 
 if __name__ == "__main__":

@@ -64,6 +64,9 @@ def main(arguments: list[str]) -> int:
         print("skipped: universal-ctags is missing; scripts/setup.sh installs it", file=sys.stderr)
         return 77
     files = sources(root)
+    if not files:
+        print(f"definitions: {root} has no source")
+        return 1
     declared = collections.defaultdict(set)
     defined = collections.defaultdict(set)
     members = set()

@@ -63,7 +63,9 @@ def codes(root):
         if header.name == "status.h":
             wanted |= set(re.findall(r"^#define (BP_\w+) 0x0[0-9a-f]{3}u", text, flags=re.M))
     page = root / CODES
-    if not wanted or not page.exists():
+    if not page.exists():
+        if wanted:
+            yield f"{CODES}: it is missing"
         return
     seen = {}
     for number, line in enumerate(page.read_text().splitlines(), 1):
@@ -114,6 +116,9 @@ def main():
     files = tracked(root)
     pages = [path for path in files if path.suffix == ".md"]
     sources = [path for path in files if path.relative_to(root).parts[0] in ("api", "backends", "cli", "conformance", "loader", "onnx")]
+    if not pages:
+        print(f"docs: {root} has no page")
+        return 1
     found = [*links(root, pages), *codes(root), *variables(root, sources)]
     print(*found, sep="\n", end="\n" if found else "")
     print(f"docs: {len(pages)} pages, " + ("links, codes and variables are right" if not found else f"{len(found)} mistakes"))

@@ -34,7 +34,7 @@ fi
 mapfile -t lists < <(printf '%s\n' "${names[@]}" | grep -E '(^|/)CMakeLists\.txt$|\.cmake$' || true)
 if [[ ${#lists[@]} -gt 0 && ${#files[@]} -eq 0 ]]; then
     while IFS=: read -r name line option; do
-        uses=$(printf '%s\0' "${lists[@]}" | xargs -0 cat | grep -cw -- "$option")
+        uses=$(printf '%s\0' "${lists[@]}" | xargs -0 cat | grep -v '^ *#' | grep -cw -- "$option")
         [[ $uses -gt 1 ]] || finding "$name:$line: nothing reads the option $option"
     done < <(printf '%s\0' "${lists[@]}" | xargs -0 grep -HnoE '^ *(option\([A-Z_0-9]+|set\([A-Z_0-9]+ [^)]* CACHE )' | sed -E 's/: *(option|set)\(([A-Z_0-9]+).*/:\2/')
 fi

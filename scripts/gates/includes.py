@@ -22,8 +22,7 @@ TEST = re.compile(r"_(test|bench|fuzz)\.\w+$|(^|/)testing[/.]")
 INCLUDE = re.compile(r"^(?:[ \t]|/\*.*?\*/)*(?:#|%:)[ \t]*(?:include|include_next|import)\b[ \t]*(.*?)[ \t\r]*$", re.MULTILINE)
 HEADER = re.compile(r'(["<])([^">]+)[">]')
 RULE = re.compile(r"(?:(roots|files|generated) +)?([^\s:!]+):\s*(.*)")
-EXCEPTION = re.compile(r"! +(\S+) -> (\S+) +([1-9][0-9]*)")
-FORMS = "'ROOM: ROOM …', 'files ROOM: PATTERN …', 'roots FOLDER: FOLDER …', 'generated ROOM: HEADER …' or '! ROOM -> ROOM COUNT'"
+FORMS = "'ROOM: ROOM …', 'files ROOM: PATTERN …', 'roots FOLDER: FOLDER …' or 'generated ROOM: HEADER …'"
 
 
 class Table:
@@ -36,7 +35,6 @@ class Table:
         self.files: dict[str, tuple[int, str]] = {}  # pattern of paths without extension: room
         self.roots: dict[str, tuple[int, list[str]]] = {}  # folder: where its files' includes are looked up
         self.generated: dict[tuple[str, str], tuple[int, None]] = {}  # room, header
-        self.exceptions: dict[tuple[str, str], tuple[int, int]] = {}  # from, to: count of includes
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             if line := line.split("#")[0].strip():
                 self.read(line, number)
@@ -50,15 +48,13 @@ class Table:
 
     def add(self, target: dict, key: str | tuple[str, str], line: int, value: object) -> None:
         if key in target:
-            name = key if isinstance(key, str) else (": " if target is self.generated else " -> ").join(key)
+            name = key if isinstance(key, str) else ": ".join(key)
             raise self.error(line, f"{name} is already in line {target[key][0]}: merge the two lines")
         target[key] = line, value
 
     def read(self, text: str, line: int) -> None:
-        exception, rule = EXCEPTION.fullmatch(text), RULE.fullmatch(text)
-        if exception:
-            self.add(self.exceptions, exception.group(1, 2), line, int(exception[3]))
-        elif not rule:
+        rule = RULE.fullmatch(text)
+        if not rule:
             raise self.error(line, f"cannot read '{text}': write {FORMS}")
         elif rule[1] == "roots":
             self.add(self.roots, rule[2], line, rule[3].split())
@@ -79,27 +75,23 @@ class Table:
         return found
 
     def check(self) -> None:
-        used = list(self.files.values()) + [(line, room) for arrow, (line, _) in self.exceptions.items() for room in arrow]
-        used += [(line, room) for (room, _), (line, _) in self.generated.items()]
+        used = list(self.files.values()) + [(line, room) for (room, _), (line, _) in self.generated.items()]
         for line, room in used:
             if room not in self.rooms:
                 raise self.error(line, f"'{room}' is not a room of this table: add a line '{room}: …' or correct the name")
-        for (source, target), (line, _) in self.exceptions.items():
-            if target in [source, *self.rooms[source][1]]:
-                raise self.error(line, f"{source} may include {target} anyway: delete the exception")
 
 
-def list_sources(root: pathlib.Path, parts: list[str]) -> list[str]:
-    """The files that git tracks or would add; where git is not available, every file outside of build folders and hidden ones."""
+def list_sources(root: pathlib.Path) -> list[str]:
+    """The sources that git tracks or would add, other than those of scripts; where git is not available, every one outside of build folders and
+    hidden ones."""
     names = []
     if (root / ".git").exists():
-        done = subprocess.run(["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *parts], capture_output=True, text=True, check=False)
+        done = subprocess.run(["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"], capture_output=True, text=True, check=False)
         names = done.stdout.split("\0") if done.returncode == 0 else []
-    for part in parts if not names else []:
-        for folder, below, files in os.walk(root / part):
-            below[:] = [name for name in below if not name.startswith((".", "build"))]
-            names += [os.path.relpath(os.path.join(folder, name), root) for name in files]
-    return sorted(name for name in names if SOURCE.search(name) and (root / name).is_file())
+    for folder, below, files in os.walk(root) if not names else []:
+        below[:] = [name for name in below if not name.startswith((".", "build"))]
+        names += [os.path.relpath(os.path.join(folder, name), root) for name in files]
+    return sorted(name for name in names if SOURCE.search(name) and not name.startswith("scripts/") and (root / name).is_file())
 
 
 def parents(name: str) -> list[str]:
@@ -113,7 +105,7 @@ class Check:
         self.findings: list[str] = []
         self.used: set[str | tuple[str, str]] = set()  # patterns that match a file, and generated headers that a file includes
         self.arrows: dict[tuple[str, str], list[str]] = collections.defaultdict(list)  # from, to: "file:line includes file"
-        names = list_sources(root, sorted({room.split("/")[0] for room in table.rooms}))
+        names = list_sources(root)
         self.rooms = {name: self.find_room(name) for name in names}  # by file
         for name in names:
             self.read(name)
@@ -161,20 +153,13 @@ class Check:
         rooms, filled = self.table.rooms, set(self.rooms.values())
         for (source, target), places in sorted(self.arrows.items()):
             known = source in rooms and target in rooms  # check_table reports the others
-            if known and target not in rooms[source][1] and (source, target) not in self.table.exceptions:
+            if known and target not in rooms[source][1]:
                 self.findings += [f"{place}: {source} may not include {target}: move the code, or include only what line "
                                   f"{rooms[source][0]} of {self.table.path} allows" for place in places]
         for source, (line, _) in rooms.items():  # an arrow that no include uses, except of tests, for which one rule holds
             self.findings += [f"{self.table.path}:{line}: no file of {source} includes one of {target}: delete the arrow"
                               for target in self.table.written[source]
                               if (source, target) not in self.arrows and source in filled and not source.endswith("/tests")]
-        for (source, target), (line, count) in self.table.exceptions.items():
-            places = self.arrows.get((source, target), [])
-            what = f"{self.table.path}:{line}: {source} -> {target}: include lines: {len(places)} found, {count} in the table"
-            if len(places) > count:
-                self.findings.append("\n  ".join([f"{what}: exceptions only shrink; remove the new ones of these", *places]))
-            elif len(places) < count:
-                self.findings.append(f"{what}: " + (f"lower the number to {len(places)}" if places else "delete the line"))
 
     def check_table(self) -> None:
         path, filled = self.table.path, {room: name for name, room in self.rooms.items()}
@@ -208,8 +193,7 @@ def main(arguments: list[str]) -> int:
     check.check_table()
     print(*check.findings, sep="\n", end="\n" if check.findings else "", file=sys.stderr)
     count = sum(len(places) for places in check.arrows.values())
-    known = sum(known for _, known in check.table.exceptions.values())
-    print(f"includes: {len(check.rooms):,} files, {len(check.table.rooms)} rooms, {count:,} includes between rooms checked, {known} known exceptions"
+    print(f"includes: {len(check.rooms):,} files, {len(check.table.rooms)} rooms, {count:,} includes between rooms checked"
           + (f", findings: {len(check.findings)}" if check.findings else ""))
     return 1 if check.findings else 0
 

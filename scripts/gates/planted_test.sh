@@ -54,6 +54,27 @@ plants backends CMakeLists.txt $'cmake_minimum_required(VERSION 3.25)\nproject(p
     $'cmake_minimum_required(VERSION 3.25)\nproject(planted NONE)\nadd_custom_target(test)\nadd_dependencies(test missing)' \
     "$here/backends.sh" --root "$work/tree"
 plants docs planted.md 'A [link](planted.md#).' 'A [link](nowhere.md).' python3 -B "$here/docs.py" --root "$work/tree"
+# A code without a line on the page of codes, and a variable that no page lists.
+plants_on_page() {
+    local name=$1 source=$2 page=$3 text=$4 wrong=$5
+    planted=$((planted + 1))
+    rm -rf "$work/tree"
+    mkdir -p "$work/tree/$(dirname "$source")" "$work/tree/$(dirname "$page")"
+    printf '%s\n' "$text" >"$work/tree/$page"
+    printf '%s\n' "$6" >"$work/tree/$source"
+    python3 -B "$here/docs.py" --root "$work/tree" >"$work/out" || { echo "FAILED: docs refuses $name that is documented:"; cat "$work/out"; failures=$((failures + 1)); }
+    printf '%s\n' "$wrong" >>"$work/tree/$source"
+    if python3 -B "$here/docs.py" --root "$work/tree" >"$work/out" || ! grep -q "$page: there is no line about" "$work/out"; then
+        echo "FAILED: docs does not find $name that was planted:"
+        cat "$work/out"
+        failures=$((failures + 1))
+    fi
+}
+# shellcheck disable=SC2016 # Markdown's backticks
+plants_on_page 'a code' api/include/backplane/status.h docs/reference/codes.md '| `BP_KNOWN` | a text |' '#define BP_PLANTED 0x0002u' '#define BP_KNOWN 0x0001u'
+# shellcheck disable=SC2016
+plants_on_page 'a variable' loader/planted.cpp docs/guides/operations.md '| `BACKPLANE_KNOWN` | a text |' 'auto y = variable("BACKPLANE_PLANTED");' \
+    'auto x = variable("BACKPLANE_KNOWN");'
 # Gates that compile the planted file, with the flags of a source of the tree.
 plants naming planted.cpp 'namespace backplane { extern const int kRight; const int kRight = 1; }' \
     'namespace backplane { extern const int wrong; const int wrong = 1; }' \

@@ -10,7 +10,7 @@ mapfile -t texts < <(tracked '*' | grep -vE '(cli/[a-z]*_test\.cpp|cli_test\.sh|
 some "${#texts[@]}"
 bad=0
 if [[ ${#texts[@]} -gt 0 ]]; then
-    printf '%s\0' "${texts[@]}" | xargs -0 "$tool" --builtin clear,rare --ignore-words "$gates/words.txt" || bad=1
+    printf '%s\0' "${texts[@]}" | xargs -0 "$tool" --check-hidden --builtin clear,rare --ignore-words "$gates/words.txt" || bad=1
 fi
 echo "spelling: ${#texts[@]} files, $([[ $bad -eq 0 ]] && echo "no misspelling" || echo "see above: correct the word or, if it is right, add it to scripts/gates/words.txt")"
 exit "$bad"

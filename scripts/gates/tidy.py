@@ -6,7 +6,8 @@
 
 BUILD is a build folder that was configured and built. Without FILE it checks changed sources: those of uncommitted changes, of the last
 commit, and of commits that are not on origin's main; at most LIMIT of them, and it prints how many are left. For a header it checks the
-nearest source. --all checks every source. A source that passed before is not checked again until it, a file that it includes, its flags or
+nearest source, if possible of those that include it. --all checks every source; one that BUILD does not compile, such as a fuzzer, is checked
+with the flags of the nearest one. A source that passed before is not checked again until it, a file that it includes, its flags or
 .clang-tidy change; $BACKPLANE_DATA/tidy_passed.txt has a fingerprint of each. Exit status: 0 if there is no finding, 1 if there is one, 2 for
 wrong usage, 77 without clang-tidy.
 """
@@ -132,11 +133,12 @@ def main(arguments: list[str]) -> int:
         print("skipped: there is no history to compare with")
         return 77
     changed = [os.path.relpath(name, ROOT) for name in options.files] or changed_files()
-    for name in options.files:  # a file may not be built in this build folder
-        if name.endswith(".cpp"):
-            sources.setdefault(os.path.relpath(name, ROOT), sources[compile_database.nearest(name, sources)])
-    named = [name if name in sources else compile_database.nearest(name, sources)
-             for name in changed if name.endswith((".cpp", ".h", ".hpp"))]
+    compiled = dict(sources)
+    for name in [*compile_database.list_files((".cpp",)), *(name for name in changed if name.endswith(".cpp") and (ROOT / name).is_file())]:
+        sources.setdefault(name, compiled[compile_database.nearest(name, compiled)])
+    includers = compile_database.read_includers(options.build, compiled)
+    named = [name if name in sources else compile_database.nearest(name, includers.get(name) or compiled)
+             for name in changed if name in sources or name.endswith((".h", ".hpp"))]
     chosen = sorted(sources) if options.all else list(dict.fromkeys(named))
     record = data_folder() / "tidy_passed.txt"
     passed = set(record.read_text(encoding="ascii", errors="replace").split()) if record.is_file() else set()
