@@ -23,14 +23,14 @@ std::function<int()> declare(cli::Command command) {
   struct Options {
     RunOptions run;
     CaseOptions case_options;
-    std::string name, minimise;
+    std::string name, minimize;
   };
   const auto options = std::make_shared<Options>();
   command.add_option("CASE", options->name, "The case's full name").shown_as("NAME").required();
   declare_target(command, options->run);
   command.add_option("--seed", options->run.seeds.seed, "Seed of the case's inputs");
   command.add_flag("--full", options->case_options.full, "Run the longer loops of a full run");
-  command.add_option("--minimise", options->minimise, "Folder for a minimized failing graph, as ONNX test data")
+  command.add_option("--minimize", options->minimize, "Folder for a minimized failing graph, as ONNX test data")
       .shown_as("FOLDER");
   declare_models(command, options->case_options);
   declare_execution(command, options->run);
@@ -43,14 +43,14 @@ std::function<int()> declare(cli::Command command) {
     }
     if (one.cases.empty())
       throw Usage(fmt::format("'{}' is not a case: `backplane-conform list --full` prints all", options->name));
-    if (!options->minimise.empty()) {
+    if (!options->minimize.empty()) {
       const RunOptions& run = options->run;
       check_plugin(run);
       for (const ModelFile& model : find_models(options->case_options.models))
-        cli::keep_inputs("--minimise", std::filesystem::path(options->minimise) / "model.onnx", {model.path});
+        cli::keep_inputs("--minimize", std::filesystem::path(options->minimize) / "model.onnx", {model.path});
       const std::chrono::milliseconds deadline(static_cast<int64_t>(run.timeout * 1000));
       return minimize_and_report(options->name, {run.plugin, run.device, run.seeds.of_cases(), deadline},
-                                 options->minimise);
+                                 options->minimize);
     }
     Journal journal = run_plugin(options->run, options->case_options, one, exceptions_of(options->run));
     bool is_good = !journal.results().empty();

@@ -54,7 +54,7 @@ MinimizedCase minimize_case(const std::string& case_name, const TrialSettings& s
   const std::vector<Network> networks = networks_in(case_name, settings.seed, opened.opset);
   if (networks.empty())
     throw Usage(fmt::format(
-        "'{}' runs no graph that could be reduced: --minimise works for cases of ops/, graph/5/ and graph/40/",
+        "'{}' runs no graph that could be reduced: --minimize works for cases of ops/, graph/5/ and graph/40/",
         case_name));
 
   const auto judge_alone = [&](const Network& network) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reduces a failing case to a small graph with the same failure: `backplane-conform repro CASE --minimise DIR`.
+// Reduces a failing case to a small graph with the same failure: `backplane-conform repro CASE --minimize DIR`.
 #pragma once
 
 #include <filesystem>

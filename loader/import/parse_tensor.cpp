@@ -322,9 +322,11 @@ NamedWeight Parser::parse_sparse(Reader reader) {
   if (!count || dims.size() > BP_MAX_RANK)
     malformed(label + " has impossible extents: one is negative, their product is too large, or there are too many");
   if (width == 0)
-    malformed(label + " has data type " + std::string(dtype_name(values.dtype)) +
-              ", which sparse tensors cannot have here; store it as a dense tensor");
-  if (*count > kDenseLimit / width) malformed(label + " would be larger than 1 GiB when dense");
+    unsupported(label + " has data type " + std::string(dtype_name(values.dtype)) +
+                ", which the loader supports only in dense tensors: store it as one");
+  if (*count > kDenseLimit / width)
+    unsupported(label + " has " + std::to_string(*count) +
+                " elements; the loader supports up to 1 GiB, because it makes sparse tensors dense");
 
   const uint64_t entries = static_cast<uint64_t>(values.dims[0]);
   const bool linear = indices.dims.size() == 1;

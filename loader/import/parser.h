@@ -41,6 +41,11 @@ struct Scope {
   NameTable names;
 };
 
+// For a correct model that is beyond a limit of the loader.
+[[noreturn]] inline void unsupported(std::string text) {
+  throw Malformed{Status(BP_UNSUPPORTED, std::move(text))};
+}
+
 struct NamedWeight {
   std::string_view name;
   Weight weight;

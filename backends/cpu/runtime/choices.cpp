@@ -16,7 +16,7 @@ std::string join(const std::vector<std::string_view>& names) {
 }
 
 [[noreturn]] void refuse(std::string_view wanted, const std::string& why) {
-  throw sdk::Error(BP_INVALID_ARGUMENT, "option implementation is '" + std::string(wanted) + "'; " + why);
+  throw sdk::Error(BP_INVALID_ARGUMENT, "option cpu.implementation is '" + std::string(wanted) + "'; " + why);
 }
 
 }  // namespace

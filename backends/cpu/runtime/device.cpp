@@ -108,7 +108,7 @@ bool choose_reference(const sdk::Host& host) {
   const char* variable = secure_getenv("BACKPLANE_CPU_REFERENCE");
   const std::string_view value = host.option("reference").value_or(variable != nullptr ? variable : "0");
   if (value != "0" && value != "1")
-    throw sdk::Error(BP_INVALID_ARGUMENT, "option reference or variable BACKPLANE_CPU_REFERENCE is '" +
+    throw sdk::Error(BP_INVALID_ARGUMENT, "option cpu.reference or variable BACKPLANE_CPU_REFERENCE is '" +
                                               std::string(value) + "'; give 0 or 1");
   return value == "1";
 }
@@ -136,7 +136,7 @@ static void choose_instructions(const sdk::Host& host) {
     }
   }
   const auto option = host.option("instructions");
-  if (option) limits.most = parse_instructions("option instructions", *option);
+  if (option) limits.most = parse_instructions("option cpu.instructions", *option);
   const std::optional<bp_topology_t> topology = host.topology();
   if (topology && topology->core_count != 0) {
     limits.l1_bytes = static_cast<int64_t>(topology->cores->l1_bytes);
@@ -144,7 +144,7 @@ static void choose_instructions(const sdk::Host& host) {
   }
   const Instructions used = processor(&limits).instructions;
   if (option && used > *limits.most) {
-    throw sdk::Error(BP_INVALID_ARGUMENT, "option instructions is '" + std::string(*option) +
+    throw sdk::Error(BP_INVALID_ARGUMENT, "option cpu.instructions is '" + std::string(*option) +
                                               "', but this process already uses " + name_of(used) +
                                               "; set the option for the first backend of the process");
   }
