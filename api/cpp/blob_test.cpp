@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data that a plugin stores and reads back: blobs, cache files, and the graph as ONNX.
+// Blobs, cache files and numbers, which a plugin stores and reads back, and the graph as ONNX, which it reads from the
+// host.
 #include "backplane/sdk/blob.hpp"
 
 #include <gmock/gmock.h>

@@ -12,7 +12,7 @@
 
 namespace backplane::conform {
 
-// What the plugin reports about itself and the device.
+// The plugin's and the device's names and properties, as the plugin reports them.
 struct Identity {
   std::string backend, version, vendor;
   uint32_t device_index = 0;

@@ -44,8 +44,8 @@ std::string expectations_file(const RunOptions& options);
 // The waivers and expected failures from the files in the options. Throws Usage or std::runtime_error.
 Exceptions exceptions_of(const RunOptions& options);
 
-// Throws std::runtime_error if the journal's list of cases is none of this program's, which alone have levels. A list
-// with cases from models is not compared, because the models may be elsewhere.
+// Throws std::runtime_error if the journal's list of cases differs from this program's: only this program's lists have
+// levels. A list with cases from models is not compared, because the models may be elsewhere.
 void check_list(const Header& header);
 
 // Opens the device once, calls `inspect`, and returns what the plugin reports about itself. Throws Usage or Unusable.

@@ -15,7 +15,7 @@ expect() {
     [[ $status -eq $wanted ]] || { cat "$work/out"; echo "exit status $status, expected $wanted: $*"; exit 1; }
 }
 
-expect 1 "$program" repro ops/Sigmoid/float/block/0 --plugin "$liar" --minimise "$work/cases/sigmoid"
+expect 1 "$program" repro ops/Sigmoid/float/block/0 --plugin "$liar" --minimize "$work/cases/sigmoid"
 grep -q "1 of 1 nodes left (Sigmoid)" "$work/out"
 expect 0 "$program" vendor --data "$work/cases" --plugin "$plugin" --out "$work/good"
 grep -q '"case":"vendor/sigmoid".*"state":"pass"' "$work/good/journal.jsonl"

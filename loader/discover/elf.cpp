@@ -43,7 +43,7 @@ std::string machine_name(unsigned machine) {
     case EM_S390:
       return "s390";
     default:
-      return fmt::format("number {}", machine);
+      return fmt::format("ELF machine {}", machine);
   }
 }
 
@@ -71,8 +71,8 @@ Refusal check_header(const std::string& name, const File& file, Segments& out_se
                         machine_name(own.e_machine))};
   if (got < sizeof header) return not_a_library("it is cut off within its header");
   if (header.e_machine != own.e_machine)
-    return {BP_REFUSED_ARCHITECTURE, fmt::format("{} is for {}, but this process needs {}: install that build", name,
-                                                 machine_name(header.e_machine), machine_name(own.e_machine))};
+    return {BP_REFUSED_ARCHITECTURE, fmt::format("{} is for {}, but this process needs {}: install the build for it",
+                                                 name, machine_name(header.e_machine), machine_name(own.e_machine))};
   if (header.e_type != ET_DYN)
     return not_a_library(fmt::format("its ELF type is {}, not {} (ET_DYN)", header.e_type, ET_DYN));
   if (header.e_phnum == 0) return not_a_library("it has no program headers");

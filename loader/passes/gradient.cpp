@@ -394,7 +394,8 @@ class Differentiation {
     return spend(node, made.size() - first);
   }
 
-  // Computes the gradients of a node's inputs from the gradient of its output, and adds them to `gradients` (by value).
+  // Emits the nodes that compute the gradients of a node's inputs from that of its output, and adds these to
+  // `gradients`, whose key is the value that a gradient belongs to.
   Status step(ops::Rewrite& r, const Node& node, const std::vector<bool>& moves,
               std::unordered_map<ValueId, ValueId>& gradients) {
     for (size_t slot = 0; slot < node.outputs.size(); ++slot) {

@@ -329,7 +329,7 @@ TEST(FrameworkStream, AWaitThatTimesOutReportsNoEarlierFailure) {
   stream.wait();
 }
 
-// What `done` received, and a bp_error_t with room for its text.
+// The arguments that `done` received. `error` is separate: a bp_error_t with a text buffer, for calls that fill one.
 struct Seen {
   char text[400] = {};
   bp_error_t error{sizeof error, BP_OK, BP_NO_NODE, 0, 0, 0, text, sizeof text, 0, 0};

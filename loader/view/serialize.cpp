@@ -53,7 +53,7 @@ class Serializer {
   Serializer(const bp_graph_t& graph, Weights weights) : graph_(graph), weights_(weights) {}
 
   // Writes the graph. ONNX identifies values by name, so values with a missing or duplicate name get a number. `outer`
-  // holds the names of the enclosing graph's values, by value; `taken` holds all names used so far.
+  // holds the names of the enclosing graph's values, indexed by value; `taken` holds all names used so far.
   Status write(Message& out, const std::vector<std::string>* outer, std::set<std::string>& taken) {
     Writer writer(out.head);
     writer.add_string(field::graph::kName, graph_.name.size ? view(graph_.name) : std::string_view("graph"));

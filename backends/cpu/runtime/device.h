@@ -24,9 +24,9 @@ struct Machine {
   uint32_t numa_nodes = 1;
   double flops_per_core = 0;  // nominal fp32 operations per second
 };
-// Reads the properties of the machine, once per backend, and fixes what processor() returns from then on. The option
-// "instructions" or else the environment variable BACKPLANE_CPU_INSTRUCTIONS limits the instructions. Throws sdk::Error
-// if the limit is unknown, or if the option is below what the process already uses.
+// Reads the properties of the machine. The process's first call fixes the result of processor(). Its instruction set is
+// limited by the option "instructions", or if that is not set by BACKPLANE_CPU_INSTRUCTIONS. Throws sdk::Error if the
+// name is unknown, or if the option is below the instruction set that the process already uses.
 Machine read_machine(const sdk::Host& host);
 
 // Read the plugin's settings: the default thread count, policy and memory limit in bytes of its device, and whether

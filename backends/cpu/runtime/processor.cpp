@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kNames[] = {"BASELINE", "SSE41", "AVX2", "AVX2_VNNI", "AVX512", "AVX512_AMX"};
 
-// Limits oneDNN to instructions up to `most`, unless oneDNN's own environment variable is set.
+// Limits oneDNN to the instruction set `most`, unless oneDNN's own environment variable is set.
 void limit_onednn(Instructions most) {
   if (std::getenv("ONEDNN_MAX_CPU_ISA") != nullptr || std::getenv("DNNL_MAX_CPU_ISA") != nullptr) return;
   if (most <= Instructions::kSse41) dnnl::set_max_cpu_isa(dnnl::cpu_isa::sse41);
@@ -44,7 +44,7 @@ bool permits_amx() {
 }
 #endif
 
-// Returns the processor's instructions, up to oneDNN's limit.
+// Returns the processor's instruction set, up to oneDNN's limit.
 Instructions present() {
 #if defined(__x86_64__)
   const bool has_fma = __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");

@@ -16,7 +16,7 @@ namespace backplane::cpu {
 // The bytes that the tables of one schedule may take. Computing them takes less than a second.
 inline constexpr int64_t kTableBytes = int64_t{64} << 20;
 
-// What is left of that.
+// The part of kTableBytes that a schedule has not used yet.
 class TableAllowance {
  public:
   // Takes the bytes from what is left, and returns true, if that many are left.

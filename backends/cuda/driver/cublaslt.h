@@ -30,7 +30,8 @@ enum : Status {
 enum DataType : int { kF32 = 0, kF64 = 1, kF16 = 2, kBf16 = 14 };
 enum ComputeType : int { kCompute32F = 68, kCompute64F = 70, kCompute32FFastTf32 = 77 };
 enum Transposition : int { kPlain = 0, kTransposed = 1 };
-// Attributes of an operation, and the values of kEpilogue: bits that can be combined, except kNoEpilogue.
+// Attributes of a matmul descriptor: int32_t, int32_t, uint32_t, and a device pointer. Of the values of kEpilogue,
+// kBias may be combined with kRelu or kGelu; no other combination is valid.
 enum OperationAttribute : int { kTransA = 3, kTransB = 4, kEpilogue = 7, kBiasPointer = 8 };
 enum Epilogue : uint32_t { kNoEpilogue = 1, kRelu = 2, kBias = 4, kGelu = 32 };
 enum LayoutAttribute : int { kBatchCount = 5, kBatchStride = 6 };  // int32_t; int64_t, in elements

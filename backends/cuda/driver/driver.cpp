@@ -174,7 +174,8 @@ gpu::Module Driver::compile(const std::string& text, const std::string& options)
 
 gpu::Module Driver::load(const std::string& binary, const std::string&) const {
   gpu::Module module;
-  // `module` stays null if the driver rejects the binary, because it is damaged or was built for another device.
+  // Any failure leaves `module` null, for example if the binary is damaged or for another GPU. The caller then compiles
+  // the kernel.
   static_cast<void>(sdk::caught([&] { module = std::make_shared<const Module>(context_, binary); }));
   return module;
 }

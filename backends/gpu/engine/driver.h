@@ -178,7 +178,7 @@ class Driver {
   virtual std::string options() const = 0;
   // On failure, throws an error that contains the compiler's log.
   virtual Module compile(const std::string& text, const std::string& options) const = 0;
-  // Loads a stored binary. Returns an empty pointer if the driver rejects it.
+  // Loads a stored binary. Returns an empty pointer on any failure.
   virtual Module load(const std::string& binary, const std::string& options) const = 0;
 
   // The driver's libraries of matrix products and of convolutions, or NULL. They live as long as the driver.

@@ -110,7 +110,7 @@ class Instance final : public sdk::Instance {
   std::vector<External> externals_;
   std::vector<std::optional<BoundMemory>> inputs_, outputs_;
   Captures captures_;  // of runs of plan_; refer to arena_, fault_, kernels_ and the buffers of inputs_ and outputs_
-  // What the framework's captures refer to. Kept as long as the instance, since their end is not reported.
+  // Objects that the framework's captures refer to. Kept as long as the instance, since their end is not reported.
   std::set<std::shared_ptr<const void>> kept_;
   Captures::Key bindings_key_;  // identifies the present bindings
   size_t captured_commands_ = 0;

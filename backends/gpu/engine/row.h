@@ -14,8 +14,8 @@ namespace backplane::gpu {
 
 class Emit;
 
-// What computes an operator's sums: the engine's kernels, or the driver's library of products or of convolutions where
-// the driver has one.
+// Whether an operator's sums are computed by the engine's kernels, or by the driver's library of products or of
+// convolutions where the driver has one.
 enum class SummedBy { kKernels, kProducts, kConvolutions };
 
 // An output that may be written to the memory of an input: corresponding elements have the same offset in both.

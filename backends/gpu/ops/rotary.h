@@ -6,8 +6,8 @@
 
 namespace backplane::gpu {
 
-// A tensor whose heads are rotated: [batch, length, row_heads * size] if it has rank 3, of which the first `heads`
-// heads are rotated and the others left out, else [batch, heads, length, size].
+// A tensor whose heads are rotated: [batch, length, row_heads * size] if it has rank 3, otherwise [batch, heads,
+// length, size] with row_heads = heads. Heads from `heads` on are neither read nor written.
 struct RotaryHeads {
   Tensor x;
   int64_t heads, row_heads, size;

@@ -103,8 +103,9 @@ struct Geometry {
   }
 };
 
-// Returns the number of shares: 1 if there is an image for each thread; otherwise one share per thread, but fewer if
-// shares would have less than a block of output channels or less than the minimum work of a task.
+// Returns the number of shares: 1 if there is an image for each thread or images are cut into strips; otherwise one
+// share per thread, but fewer if shares would have less than a block of output channels or less than the minimum work
+// of a task.
 int64_t choose_shares(const Geometry& g, int64_t blocks) {
   const int64_t threads = g.threads;
   if (g.size.batch >= threads || g.strips > 1) return 1;

@@ -121,7 +121,8 @@ class WinogradStep final : public Step {
     return memory;
   }
 
-  // Calls run(block, first tile, number of tiles) for parts of rows of tiles, in each of `blocks` blocks of channels.
+  // Calls run(block, first tile, number of tiles) for parts of rows of tiles, in each of `blocks` blocks of channels,
+  // in parallel.
   template <class F>
   void each_run(const Strip& strip, int64_t blocks, const F& run) const {
     const int64_t pieces = (strip.count() + kPiece - 1) / kPiece;

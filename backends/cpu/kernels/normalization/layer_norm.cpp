@@ -303,7 +303,7 @@ Verdict supports_lp(const Node& node) {
                           : no(BP_REASON_ATTRIBUTE, "p is " + std::to_string(p) + "; it must be 1 or 2");
 }
 
-// Calls normalize(x, y, group) for each group of elements. They lie at the offsets `group` from x and y.
+// Calls normalize(x, y, group) for each group of elements, in parallel. They lie at the offsets `group` from x and y.
 template <class Normalize>
 Plan plan_over_axes(const Shape& shape, uint64_t axes, Normalize normalize) {
   Dimensions kept, group;

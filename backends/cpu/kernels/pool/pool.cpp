@@ -63,7 +63,8 @@ void each_position(const Window& w, const Cell& cell, const F& f) {
   }
 }
 
-// Calls plane(first input element, first output element) for each channel of each image.
+// Calls plane(index of the first input element, index of the first output element) for each channel of each image, in
+// parallel.
 template <class F>
 void each_plane(const Window& w, int64_t planes, const F& plane) {
   const double work = 1 + static_cast<double>(w.out_size()) * w.reads();

@@ -29,7 +29,8 @@ struct DepthwiseTile {
 using DepthwiseKernel = void (*)(const DepthwiseTile& tile);
 
 // Returns the kernel for tiles of `positions` × `positions` positions (1 or 2) and `width` channels (32 or 64).
-// `is_signed` describes the inputs. Returns null if the processor or the compiler lacks AVX-512 VNNI.
+// `is_signed` describes the inputs. Returns null if the processor lacks AVX-512 VNNI, or in
+// builds without Q8_LANES (Clang, sanitizers).
 DepthwiseKernel depthwise_kernel(int64_t positions, int64_t width, bool is_signed);
 
 // Returns the channel at index i of a pack of `width` channels. Channels are not in sequence, because bytes are

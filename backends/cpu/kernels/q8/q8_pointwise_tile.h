@@ -41,7 +41,8 @@ inline constexpr int64_t kMaxPointwisePositions = 7;
 using PointwiseKernel = void (*)(const PointwiseTile& tile);
 
 // Returns the kernel for `positions` positions (1 to 7), with an addition if `adds`. `is_signed` describes the inputs.
-// Returns null if the processor or the compiler lacks AVX-512 VNNI.
+// Returns null if the processor lacks AVX-512 VNNI, or in
+// builds without Q8_LANES (Clang, sanitizers).
 PointwiseKernel pointwise_kernel(int64_t positions, bool adds, bool is_signed);
 
 }  // namespace backplane::cpu

@@ -207,7 +207,7 @@ class LstmStep final : public Step {
     }
   }
 
-  // Calls body(first, last) for all blocks of units, each of which takes `work` multiply-adds.
+  // Calls body(first, last) for ranges of blocks of units, in parallel. Each block takes `work` multiply-adds.
   template <class Body>
   void for_blocks(int64_t work, const Body& body) const {
     const int64_t blocks = units_ / kUnitBlock;

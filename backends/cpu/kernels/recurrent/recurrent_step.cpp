@@ -209,7 +209,7 @@ class RecurrentStep final : public Step {
     for (int64_t p = 0; p < 3; ++p) load(peephole, (d * 3 + p) * hidden, to.peephole + p * units_, hidden);
   }
 
-  // Calls body(first, last) for all blocks of units, each of which takes `work` multiply-adds.
+  // Calls body(first, last) for ranges of blocks of units, in parallel. Each block takes `work` multiply-adds.
   template <class Body>
   void for_blocks(int64_t work, const Body& body) const {
     const int64_t blocks = units_ / kUnitBlock;

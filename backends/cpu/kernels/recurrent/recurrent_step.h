@@ -7,8 +7,8 @@
 
 namespace backplane::cpu {
 
-// Weights that are known are packed now, others in each run. The caller must check the sequence lengths before each
-// run.
+// Returns the step of a layer. Weights that are known are packed now, others in each run. The caller must check before
+// each run that the sequence lengths are in [0, times] (wrong_length).
 std::unique_ptr<Step> make_recurrent(const PlanContext& context, const Layer& layer, RecurrentExtents extents,
                                      std::span<const Tensor> inputs, PackedWeights& packed);
 

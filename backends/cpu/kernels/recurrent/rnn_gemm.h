@@ -39,8 +39,8 @@ class GatePanels {
 
   // Packs weights from floats at `from`, which may be unaligned.
   void pack(const std::byte* from, float* panels) const;
-  // Computes the unit blocks [first, last) of all rows on the calling thread. `offset` is added to `from` and `y` of
-  // each row.
+  // Advances each row's `from` and `y` by `offset` floats, then computes the unit blocks [first, last) of all rows, on
+  // the calling thread.
   void multiply(const float* panels, std::span<const GateRow> rows, int64_t offset, int64_t first, int64_t last) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// BMP without compression: palettes of 1, 4 and 8 bits; 16 and 32 bits with or without masks; 24 bits.
+// Uncompressed BMP: 1, 4 or 8 bits per pixel with a palette; 16 or 32, with or without bit masks; 24.
 #include <array>
 #include <bit>
 
