@@ -14,7 +14,8 @@ keeps one core busy; then one goal holds for the medians and the 90th percentile
 the floor does not count. With --out, results.json and results.png are written to that folder.
 
 --neighbour: another process does multiply-adds, or reads its L1 cache, on the last core during the measurement. --instructions limits
-Backplane, not onnxruntime, to an instruction set (BACKPLANE_CPU_INSTRUCTIONS), and the floor to the peak rate of its vectors. --unseen:
+Backplane to an instruction set (BACKPLANE_CPU_INSTRUCTIONS), the floor to the peak rate of its vectors, and onnxruntime too, if it is AVX2 or
+SSE41 (scripts/benchmark/limited.py). --unseen:
 every model of a folder (scripts/benchmark/unseen_models.sh collects some); names are then parts of paths.
 """
 import argparse
@@ -28,7 +29,7 @@ import statistics
 import subprocess
 import sys
 
-from benchmark import floor, neighbour, operators, overhead, report, sides, unseen
+from benchmark import floor, limited, neighbour, operators, overhead, report, sides, unseen
 from benchmark.rows import FLOOR_SLACK, LOAD_GOAL, MEAN_GOAL, MEMORY_GOAL, ROWS
 
 BUILD = pathlib.Path(__file__).resolve().parent.parent / "build/dev"
@@ -114,7 +115,7 @@ def main():
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--load", action="store_true", help="while another process uses one core")
     parser.add_argument("--neighbour", choices=("fma", "l1"), help="while another process does this on one core")
-    parser.add_argument("--instructions", choices=tuple(neighbour.BITS), help="the largest instruction set that Backplane may use")
+    parser.add_argument("--instructions", choices=tuple(neighbour.BITS), help="the largest instruction set that both sides may use; onnxruntime is only limited to AVX2 and SSE41")
     parser.add_argument("--unseen", type=pathlib.Path, help="a folder of models instead of the table's")
     parser.add_argument("--overhead", action="store_true", help="only the loader's overhead")
     parser.add_argument("--operators", action="store_true", help="single operators instead of models")
@@ -128,6 +129,8 @@ def main():
         parser.error("--operators cannot be combined with --overhead or --load")
     if arguments.instructions:
         os.environ["BACKPLANE_CPU_INSTRUCTIONS"] = arguments.instructions
+        if copy := limited.folder(arguments.instructions, DATA):
+            os.environ["PYTHONPATH"] = str(copy)
     unknown = set() if arguments.operators or arguments.unseen else set(arguments.names) - {row.name for row in ROWS}
     if unknown:
         parser.error(f"no such model: {', '.join(sorted(unknown))}; there are {', '.join(row.name for row in ROWS)}")

@@ -281,12 +281,14 @@ class Q8WordStep final : public Step {
 }  // namespace
 
 const char* refuse_words(const Q8Work& work) {
-  constexpr int64_t kMostPadding = 4;  // an image with its padding may be so many times as large as the larger tensor
+  // An image with its padding may be so much larger than the tensors.
+  constexpr double kMostPadding = 4, kLeast = 1 << 16;
   const Window& w = work.window;
-  double positions = 1;
-  for (size_t d = 0; d < kSpatial; ++d) positions *= static_cast<double>(Axis(w, d).extent);
-  const auto larger = static_cast<double>(std::max(w.in_size(), w.out_size()));
-  return positions > static_cast<double>(kMostPadding) * larger ? "it reads mostly padding" : nullptr;
+  auto words = static_cast<double>(work.size.in_channels);
+  for (size_t d = 0; d < kSpatial; ++d) words *= static_cast<double>(Axis(w, d).extent);
+  const double elements = static_cast<double>(w.in_size()) * static_cast<double>(work.size.in_channels) +
+                          static_cast<double>(w.out_size()) * static_cast<double>(work.size.out_channels);
+  return words > kMostPadding * elements + kLeast ? "it reads mostly padding" : nullptr;
 }
 
 std::unique_ptr<Step> make_q8_words(const PlanContext& context, Q8Work work, std::span<const Tensor> inputs,
