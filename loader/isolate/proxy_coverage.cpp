@@ -29,7 +29,8 @@ Result<std::string> ask(ProxyDevice& device, Operation operation, const std::fun
                      out_remote);
 }
 
-// Reads answers about a graph and passes them on. Leaves `in` not OK if they cannot be read; then nothing is passed on.
+// Reads the verdicts and groups of a graph and passes them to `sink`. Leaves `in` not OK if they cannot be read; then
+// nothing is passed on.
 void pass_on(Reader& in, const bp_coverage_sink_t& sink) {
   std::vector<bp_verdict_t> verdicts(in.count(52));
   std::deque<std::vector<bp_range_t>> ranges;

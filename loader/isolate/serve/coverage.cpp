@@ -23,8 +23,8 @@ Result<std::unique_ptr<WireGraph>> read_graph(Reader& in, GraphService& service)
   return WireGraph::read(std::string(in.rest()), service);
 }
 
-// Asks the plugin about the nodes of a graph and appends its answers. `out_supported` (optional) gets the number of
-// each node that it supports.
+// Calls the plugin's coverage function for the nodes of a graph and appends its verdicts and groups to `out`. Adds to
+// `out_supported` (optional) the number of each node that the plugin supports.
 Status query_plugin(const bp_plugin_t& plugin, bp_device_t* device, const bp_coverage_query_t& query, Writer& out,
                     std::vector<uint32_t>* out_supported) {
   struct Collected {
@@ -84,8 +84,8 @@ Status query_plugin(const bp_plugin_t& plugin, bp_device_t* device, const bp_cov
   return {};
 }
 
-// The answers on the bodies of nodes that the plugin supports, and on the bodies inside these. The loader would ask for
-// each body next, and would send the whole tree of graphs for each.
+// The plugin's verdicts on the bodies of nodes that it supports, and on the bodies inside these. Otherwise the loader
+// would send a query for each body, with the whole tree of graphs in each query.
 class Bodies {
  public:
   Bodies(const bp_plugin_t& plugin, bp_device_t* device, const bp_graph_t& root) : plugin_(plugin), device_(device) {
@@ -114,7 +114,8 @@ class Bodies {
     numbers_.emplace(&graph, static_cast<uint32_t>(numbers_.size()));
     for (uint32_t i = 0; i < graph.subgraph_count; ++i) number(*graph.subgraphs[i]);
   }
-  // Leaves the answer out if there is none, or no room. The loader then asks for it, and gets the error.
+  // Adds the verdicts on a body, unless the plugin's function fails or there is no room: then the loader sends a query
+  // for that body, and receives the error.
   void add_body(bp_coverage_query_t query, const bp_graph_t& body) {
     const auto own = numbers_.extract(&body);  // a plugin may repeat a node
     if (own.empty()) return;
