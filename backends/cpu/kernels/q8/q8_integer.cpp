@@ -11,6 +11,7 @@
 #include "runtime/memory.h"
 #include "runtime/parallel.h"
 #include "runtime/processor.h"
+#include "runtime/watch.h"
 
 namespace backplane::cpu {
 
@@ -31,19 +32,22 @@ CLONED void widen_signed(const int8_t* __restrict x, int64_t n, int32_t zero, fl
   for (int64_t i = 0; i < n; ++i) y[i] = static_cast<float>(int32_t{x[i]} - zero);
 }
 
-// Computes kLanes channels of one output position: the sum of products of x and w over `taps`, which are pairs of
-// positions in x and in w.
-CLONED void multiply_position(const float* x, const float* w, const int64_t* taps, int64_t count, const Requantize& r,
-                              uint8_t* y) {
+// Computes all channels of one output position: the sums of products of x and w over `taps`, which are pairs of offsets
+// in x and in w.
+CLONED void multiply_position(const float* x, const float* w, const int64_t* taps, int64_t count, int64_t channels,
+                              const Requantize& r, uint8_t* y) {
   using Vector = FloatLanes<32, 1>;
   constexpr int64_t kVectors = kLanes / Vector::kCount;
-  Vector sums[kVectors] = {};
-  for (int64_t t = 0; t < count; ++t) {
+  for (int64_t next = 0; next < channels; next += kLanes) {
+    const int64_t c = std::min(next, channels - kLanes);  // the last vectors may overlap those before them
+    Vector sums[kVectors] = {};
+    for (int64_t t = 0; t < count; ++t) {
+      const float *from = x + taps[2 * t] + c, *by = w + taps[2 * t + 1] + c;
 #pragma GCC unroll 4
-    for (int64_t i = 0; i < kVectors; ++i)
-      sums[i] = sums[i] + Vector::load(x + taps[2 * t] + 8 * i) * Vector::load(w + taps[2 * t + 1] + 8 * i);
+      for (int64_t i = 0; i < kVectors; ++i) sums[i] = sums[i] + Vector::load(from + 8 * i) * Vector::load(by + 8 * i);
+    }
+    requantize_row(reinterpret_cast<const float*>(sums), kLanes, r.from(c), y + c);
   }
-  requantize_row(reinterpret_cast<const float*>(sums), kLanes, r, y);
 }
 
 // Subtracts the zero point from an image's values and converts them to floats, then adds products of whole vectors of
@@ -83,8 +87,11 @@ class Q8DepthwiseFloatStep final : public Step {
           clone_of<widen_unsigned>(x + begin, end - begin, work_.source.zero, floats + begin);
       });
       parallel(positions, 1 + kDepthwiseGrain / (taps_ * n), [&](int64_t begin, int64_t end) {
+        const Requantize requantize(work_, shift_, 0);
         std::vector<int64_t> at(static_cast<size_t>(2 * taps_));
+        Pace pace;
         for (int64_t position = begin; position < end; ++position) {
+          pace.spend(taps_ * n);
           int64_t taps = 0;
           each_tap(
               work_.window, position,
@@ -94,11 +101,7 @@ class Q8DepthwiseFloatStep final : public Step {
                 ++taps;
               },
               [](int64_t) {});
-          for (int64_t c = 0; c < n; c += kLanes) {
-            const int64_t first = std::min(c, n - kLanes);  // the last vectors may overlap those before them
-            clone_of<multiply_position>(floats + first, weights + first, at.data(), taps,
-                                        Requantize(work_, shift_, first), y + position * n + first);
-          }
+          clone_of<multiply_position>(floats, weights, at.data(), taps, n, requantize, y + position * n);
         }
       });
     }

@@ -54,6 +54,14 @@ struct Requantize {
         low(static_cast<float>(work.low() - work.result.zero)),
         high(static_cast<float>(work.high() - work.result.zero)),
         zero(work.result.zero) {}
+
+  // The same, for the channels from the given one on.
+  [[gnu::always_inline]] inline Requantize from(int64_t channel) const {
+    Requantize rest = *this;
+    rest.scale += channel;
+    rest.shift += channel;
+    return rest;
+  }
 };
 
 // Bytes may alias everything, so that without `restrict` the loop would not be vectorized.

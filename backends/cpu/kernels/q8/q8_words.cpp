@@ -33,6 +33,8 @@ CLONED void requantize_tile(const int32_t* sums, int64_t positions, int64_t chan
   for (int64_t p = 0; p < positions; ++p, sums += kChannels, y += y_position) {
     if (channels == kChannels)
       requantize_row(sums, kChannels, r, y);
+    else if (channels == kChannels / 2)
+      requantize_row(sums, kChannels / 2, r, y);
     else
       requantize_row(sums, channels, r, y);
   }
