@@ -41,7 +41,7 @@ class Option {
 class Command {
  public:
   // "--name" adds an option, "name" a positional argument. `value` keeps its value if the option is not given, and must
-  // live until the command line is parsed. A text may not be empty, because a script may pass "" by mistake.
+  // live until the command line is parsed. A single text may not be empty, because a script may pass "" by mistake.
   Option add_option(std::string_view name, std::string& value, std::string_view help = {});
   Option add_option(std::string_view name, std::vector<std::string>& value, std::string_view help = {});
   Option add_option(std::string_view name, uint32_t& value, std::string_view help = {});

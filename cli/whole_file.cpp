@@ -130,7 +130,7 @@ Descriptor create_near(const fs::path& file, fs::path& out_name) {
   }
 }
 
-// Gives an open file the owner, group and permissions of another one.
+// Sets an open file's owner, group and permissions to those of `other`. Returns false if that is not allowed.
 bool make_alike(const Descriptor& created, const struct stat& other) {
   struct stat own = {};
   if (fstat(created.get(), &own) != 0) return false;
@@ -141,7 +141,8 @@ bool make_alike(const Descriptor& created, const struct stat& other) {
 }
 
 // Writes to a new file, which then takes the place of `file`. `before` is the file's present state, null if there is no
-// such file. Returns false if the folder allows no such exchange; then nothing has happened.
+// such file. Returns false, with `file` unchanged, if the folder allows no such exchange, or if the new file cannot
+// have the owner and permissions of `file`.
 bool replace(const fs::path& file, std::string_view bytes, const struct stat* before) {
   fs::path name;
   Descriptor created = create_near(file, name);

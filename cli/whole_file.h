@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads and writes whole files. All files that the programs read pass through here, so that none of them can make a
-// program wait or read without end: a named pipe, a device, a file of any size.
+// Reads and writes whole files. The programs read the files that users name with these functions, except models that
+// the loader opens, so that no named pipe, device or file of any size makes a program wait or read without end.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ void read_pieces(const std::filesystem::path& file, uint64_t most, const std::fu
 
 // Replaces the file or creates it. Until all bytes are written, they are in a new file in the same folder, so that the
 // earlier content is kept if this fails or the process ends. The permissions and the owner stay. A link, a device and a
-// pipe are written through, and so is a file that has several names or an access control list, or whose folder
-// allows no new file. Throws FileError.
+// pipe are written through, and so is a file that has several names or an access control list, whose folder allows no
+// new file, or whose owner and permissions a new file cannot have. Throws FileError.
 void write_file(const std::filesystem::path& file, std::string_view bytes);
 
 }  // namespace backplane::cli

@@ -28,8 +28,8 @@ struct Tensor {
   std::string_view text(uint64_t i) const;
   // A view for the ABI, valid until this tensor changes.
   bp_tensor_t as_abi();
-  // Copies a tensor of the ABI. Throws Malformed if it is not dense, not in host memory, or has fewer bytes than its
-  // shape needs.
+  // Copies a tensor of the ABI. Throws Malformed if it is not dense, is not in host memory, has fewer bytes than its
+  // shape needs, or has invalid string offsets.
   static Tensor copy(const bp_tensor_t& tensor);
   static Tensor of_texts(std::vector<int64_t> extents, const std::vector<std::string>& texts);
 };
@@ -42,10 +42,11 @@ struct Value {
   std::vector<std::string> keys;  // of a map, one for each element: a string, or the 8 bytes of an int64
 };
 
-// The number of elements of a shape. Throws Malformed for negative extents, too many dimensions, and overflow.
+// The number of elements of a shape. Throws Malformed for negative extents, more than BP_MAX_RANK dimensions, and more
+// than 2^59 elements.
 uint64_t element_count(const std::vector<int64_t>& extents);
-// The bytes of a dense tensor. Throws Malformed like element_count, and for strings and other types without a fixed
-// size.
+// The size of a dense tensor in bytes. Throws Malformed like element_count, and for strings and other types without a
+// fixed size.
 uint64_t dense_bytes(bp_dtype_t dtype, const std::vector<int64_t>& extents);
 // Text such as "float[2,3]".
 std::string describe(bp_dtype_t dtype, const std::vector<int64_t>& extents);

@@ -7,7 +7,7 @@
 
 namespace backplane {
 
-// In bytes; UINT64_MAX: no limit.
+// In bytes. Without a limit: UINT64_MAX or, with version 1 of control groups, another number far above any memory.
 uint64_t cgroup_memory_limit();
 // In processors, rounded up; UINT32_MAX: no limit.
 uint32_t cgroup_cpu_limit();

@@ -88,7 +88,7 @@ bp_status_t submit_task(const bp_host_t* host, const bp_task_t* task) {
   });
 }
 
-// What a bp_cancel_link_t points to.
+// The object to which a bp_cancel_link_t points.
 struct Link {
   Link(const bp_cancel_t& token, const bp_on_cancel_t& what) : link(token, what.cancelled, what.self) {}
   CancelLink link;

@@ -31,8 +31,8 @@ class Services {
   // Returns NULL if memory is exhausted or `alignment` is not a power of two up to 4096.
   void* allocate(uint64_t bytes, uint64_t alignment);
   // Like `allocate`, but sizes of at least kSharedFrom (services.cpp) are allocated in shared blocks, unless the
-  // framework supplies an allocator. The processes of isolated backends can map such blocks, and change them at any
-  // time.
+  // framework supplies an allocator, or no block can be allocated. The processes of isolated
+  // backends can map such blocks, and change them at any time.
   void* allocate_shareable(uint64_t bytes, uint64_t alignment);
   // Frees what either function returned.
   void release(void* memory, uint64_t bytes, uint64_t alignment);

@@ -27,9 +27,10 @@ class Log {
  public:
   using Sink = void(BP_CALL*)(void* self, uint32_t level, bp_text_t text);
 
-  // `level` 0: BACKPLANE_LOG determines the levels, by default warnings. `sink` NULL: lines go to the file that
-  // BACKPLANE_LOG_FILE names, a regular file or a device, or to standard error if none is named or it cannot be opened,
-  // of which the process's first such log warns; they are JSON objects if BACKPLANE_LOG_FORMAT=json.
+  // `level` 0: BACKPLANE_LOG determines the levels, by default warnings and errors. `sink` NULL: lines go to the file
+  // that BACKPLANE_LOG_FILE names, or else to standard error, and are JSON objects if BACKPLANE_LOG_FORMAT=json. A file
+  // that cannot be opened, or is neither a regular file nor a character device, is ignored, with one warning per
+  // process.
   Log(uint32_t level, Sink sink, void* self);
 
   // Returns a log with another category and the same destination.

@@ -17,8 +17,8 @@ namespace backplane {
 // All members are thread-safe.
 class Trace {
  public:
-  // Holds spans of at most `most` bytes, a bound for traces that are never stopped, and for plugins in processes of
-  // their own that send spans without end.
+  // Holds at most `most` bytes of spans in all: a bound for traces that are never stopped, and for plugins in processes
+  // of their own that send spans without end.
   explicit Trace(uint64_t most = uint64_t{512} << 20) : most_(most) {}
 
   // Costs one relaxed load, so callers can check it before they take time stamps.

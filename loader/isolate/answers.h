@@ -13,7 +13,7 @@
 
 namespace backplane::isolate {
 
-// Answers a plugin's requests about graphs.
+// Replies to requests for weights, hashes and serialized graphs, and passes on progress reports. Borrows its arguments.
 class GraphAnswers : public Answers {
  public:
   explicit GraphAnswers(const Graphs& graphs, const bp_compile_t* what = nullptr) : graphs_(graphs), what_(what) {}

@@ -12,8 +12,8 @@
 
 namespace backplane::isolate {
 
-// Calls that are refused fail with EPERM; all others are allowed. Filters add up: a call is allowed if each filter
-// allows it.
+// Calls that are refused fail with EPERM; all others are allowed, except those of another ABI of the processor (32-bit,
+// x32). Filters add up: a call is allowed if each filter allows it.
 class CallFilter {
  public:
   CallFilter();
@@ -22,13 +22,13 @@ class CallFilter {
   // Allows or refuses a call with one of these values in an argument, of which the kernel reads the lower half, and
   // decides the opposite for all other values.
   void decide_by(int call, size_t argument, std::initializer_list<uint32_t> values, bool allowed);
-  // Signals to the framework, to its group and to all processes, and limits of other processes. The framework is the
-  // parent of this process. Signals to other processes are allowed, because the filter cannot distinguish those that
-  // the plugin starts from the rest.
+  // Refuses signals to the framework (the parent of this process), to its group and to all processes; tkill,
+  // pidfd_send_signal and calls that choose the receiver of I/O signals; and prlimit on other processes. Other signals
+  // are allowed, because the filter cannot distinguish processes that the plugin starts from the rest.
   void protect_framework();
 
-  // For all threads of this process, permanently. Requires no_new_privs or root. Returns false if the kernel has no
-  // seccomp, or the processor is none that is known here.
+  // Applies the filter to all threads of this process, permanently. Call once, after all rules. Requires no_new_privs
+  // or CAP_SYS_ADMIN. Returns false if the kernel refuses, or if the processor is neither x86-64 nor AArch64.
   bool enforce();
 
  private:

@@ -10,8 +10,8 @@
 
 namespace backplane::isolate {
 
-// A new descriptor may have the number of a standard stream, if the process has closed that stream. It gets another
-// number, because what other code prints would end up in it.
+// Owns a file descriptor. A new descriptor has the number of a standard stream if the process has closed that stream.
+// The constructor moves it to another number, because otherwise the output of other code would end up in the file.
 class Descriptor {
  public:
   explicit Descriptor(int number = -1) : number_(number) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graphs in messages from the loader to a backend's process. A message contains the arrays of every graph of a tree:
-// the outermost graph and all graphs inside it. The bytes of weights that are large or not in memory yet are left out:
+// the outermost graph and all graphs inside it. The bytes of weights that are large or not in memory yet are not sent:
 // the backend's process requests them when it needs them.
 #pragma once
 

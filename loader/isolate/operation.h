@@ -48,7 +48,7 @@ enum class Operation : uint32_t {
   kSpan,
 };
 
-// What the plugin was doing, such as "was created". Used in messages such as "crashed while it was created".
+// The plugin's activity in an operation, such as "was created", for messages such as "crashed while it was created".
 const char* activity(Operation operation);
 
 }  // namespace backplane::isolate

@@ -97,8 +97,8 @@ Result<std::shared_ptr<Process>> Process::start(std::string name, const Program&
   std::shared_ptr<Process> started(new Process(std::move(name), std::move(own)), discard);
   std::promise<Status> launched;
   std::future<Status> result = launched.get_future();
-  // The watching thread starts the process. The process asks for a SIGKILL when its parent ends (PR_SET_PDEATHSIG), and
-  // gets it when the thread that started it ends; a thread of the framework may end at any time.
+  // The watching thread starts the process. The kernel kills the process when the thread that started it ends, not only
+  // when the loader's process does (PR_SET_PDEATHSIG), and a thread of the framework may end at any time.
   try {
     started->watcher_ =
         std::make_unique<std::thread>([raw = started.get(), &program, files = std::vector<int>{other.get(), library},
@@ -359,7 +359,8 @@ Status Process::unreadable(Operation operation, std::string_view what) {
 
 namespace {
 
-// The largest reply to a call. Answers about devices and coverage grow several times when they are read.
+// The largest reply to a call, in bytes. Descriptions of devices, and coverage, take several times as much memory once
+// they have been read.
 uint64_t most_reply(Operation operation) {
   switch (operation) {
     case Operation::kCountDevices:
@@ -371,7 +372,7 @@ uint64_t most_reply(Operation operation) {
       return uint64_t{16} << 20;
     case Operation::kCoverage:
     case Operation::kReview:
-      return 2 * kMaxAnswerBytes;  // the process ends an answer after the verdict or group that exceeds kMaxAnswerBytes
+      return 2 * kMaxAnswerBytes;  // includes the coverage of subgraphs, and the last part of a split
     default:
       return kMostReply;
   }

@@ -68,7 +68,8 @@ class Process {
   bool alive() const { return !ended_.load(std::memory_order_acquire); }
   // Whether a SIGKILL that this object did not send ended the process. The system may send one when memory is short.
   bool killed_by_others();
-  // The error of every call after the process has ended. `during` is the operation that was called.
+  // Returns BP_DEVICE_LOST with how the process ended, for a call of `during` that found it gone. Waits up to 0.5 s for
+  // the process to end, then kills it.
   Status lost(Operation during);
   // Asks the process to exit, waits up to `grace` for it, then kills it.
   void end(std::chrono::milliseconds grace);

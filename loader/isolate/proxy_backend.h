@@ -23,7 +23,7 @@ namespace backplane::isolate {
 
 using Options = std::vector<std::pair<std::string, std::string>>;
 
-// What a bp_backend_t of an isolated plugin points to. Survives the processes in which the backend runs.
+// The object to which a bp_backend_t of an isolated plugin points. Survives the processes in which the backend runs.
 class ProxyBackend {
  public:
   ProxyBackend(Library& library, const bp_backend_create_t& how);
@@ -42,7 +42,8 @@ class ProxyBackend {
   Patience short_patience() const;
   Patience long_patience(const bp_cancel_t* cancel) const;
 
-  // What identifies the device `index`, from its first description; empty if it was never described.
+  // The properties that identify device `index` in every process of the backend, from its first description; empty if
+  // it was never described.
   std::string identity_of(uint32_t index);
   void identify(uint32_t index, std::string identity);
 

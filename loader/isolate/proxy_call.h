@@ -13,7 +13,8 @@
 
 namespace backplane::isolate {
 
-// Calls `body`, which returns a Status, and writes the result into `error`. Catches all exceptions.
+// Calls `body`, which returns a Status, writes that status to `error`, and returns its code. An exception becomes
+// BP_RESOURCE_EXHAUSTED (std::bad_alloc) or BP_INTERNAL, and `error` is not written.
 template <class F>
 bp_status_t fenced(bp_error_t* error, F&& body) noexcept {
   try {

@@ -29,8 +29,8 @@ Result<std::string> ask(ProxyDevice& device, Operation operation, const std::fun
                      out_remote);
 }
 
-// Reads the verdicts and groups of a graph and passes them to `sink`. Leaves `in` not OK if they cannot be read; then
-// nothing is passed on.
+// Reads the verdicts and groups of one graph and passes them to `sink`. If they cannot be read, `in` is not OK
+// afterwards, and `sink` is not called.
 void pass_on(Reader& in, const bp_coverage_sink_t& sink) {
   std::vector<bp_verdict_t> verdicts(in.count(52));
   std::deque<std::vector<bp_range_t>> ranges;

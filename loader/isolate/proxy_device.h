@@ -23,8 +23,8 @@ struct Remote {
   uint64_t handle = 0;
 };
 
-// What a bp_device_t of an isolated plugin points to. If the process has ended, the device is opened again in the next
-// one.
+// The object to which a bp_device_t of an isolated plugin points. If the process has ended, the device is opened again
+// in the next one.
 struct ProxyDevice {
   ProxyBackend& backend;
   uint32_t index;  // when it was first described; another process may give the device another index
@@ -35,8 +35,8 @@ struct ProxyDevice {
   Remote remote;
   std::deque<std::string> opset_texts;
   std::vector<bp_opset_t> opsets;
-  // What the last query about a whole graph also answered: the bodies in it, by the ids of these graphs, and the
-  // request without the graph.
+  // The coverage of subgraphs that the process returned with the last query of a root graph, by graph id, until a query
+  // takes it. Valid for queries whose request, without the graph, equals bodies_request.
   std::mutex bodies_mutex;
   std::string bodies_request;
   std::map<uint64_t, std::string> bodies;

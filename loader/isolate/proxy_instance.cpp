@@ -45,7 +45,8 @@ struct Found {
   Mapping mapping;
 };
 
-// The number of bytes that a tensor's elements occupy, at most `capacity`. `data` is its first element.
+// The number of bytes that a tensor's elements occupy, at most `capacity`; `capacity` for strided tensors. `data`
+// points to the first element.
 uint64_t used_bytes(const Slot& slot, const char* data) {
   const auto rank = static_cast<uint32_t>(slot.extents.size());
   uint64_t bytes = slot.capacity;
@@ -64,7 +65,7 @@ uint64_t used_bytes(const Slot& slot, const char* data) {
 
 }  // namespace
 
-// What a bp_instance_t of an isolated plugin points to.
+// The object to which a bp_instance_t of an isolated plugin points.
 class ProxyInstance : public Answers {
  public:
   ProxyInstance(ProxyProgram& program, uint64_t handle)

@@ -11,7 +11,7 @@
 
 namespace backplane::isolate {
 
-// What a bp_program_t of an isolated plugin points to. Lost when its process ends.
+// The object to which a bp_program_t of an isolated plugin points. Lost when its process ends.
 struct ProxyProgram {
   ProxyBackend& backend;
   Remote remote;

@@ -14,7 +14,7 @@ namespace backplane {
 uint64_t begin_of(const bp_buffer_t& buffer);
 uint64_t end_of(const bp_buffer_t& buffer);
 
-// Answers in logarithmic time, because the model decides how many inputs and outputs there are.
+// Keeps the bound memory sorted, because a model may have very many inputs and outputs.
 class BoundInputs {
  public:
   // The inputs that are bound in `state`. Both arguments must outlive this object, and bindings must not change.

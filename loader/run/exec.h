@@ -85,7 +85,7 @@ class Exec {
   uint32_t run_value_of(uint32_t slot) const;  // the slot's index in RunGraph::values; requires run_
   Status check(model::ValueId value, bp_dtype_t dtype, uint32_t rank, const int64_t* extents) const;
   std::string slot_name(uint32_t slot) const;
-  // Whether the run must be created again if the framework's buffer for the slot moves.
+  // Whether the run must be created again if the framework's buffer for the slot moves to another memory.
   bool needs_other_run(uint32_t slot, const MemoryLocation& before, const MemoryLocation& after) const;
   Status check_extents(uint32_t slot, uint32_t rank, const int64_t* extents);
   using SlotExtents = std::pair<uint32_t, std::vector<int64_t>>;

@@ -84,7 +84,7 @@ class FrameworkSemaphore {
   bool follows_event_ = false;
 };
 
-// What the framework's handles point to.
+// The objects to which the framework's handles point. A handle of a forked child's parent has another generation.
 struct StreamHandle {
   std::shared_ptr<FrameworkStream> object;
   uint32_t generation;  // c_api::generation() (c_api/fork.h) when the handle was created

@@ -48,7 +48,8 @@ class Lane {
 
   Device& device() const { return *device_; }
   bp_stream_t* stream() const { return stream_; }
-  // Waits until all work in the stream has ended. Reports failures of runs without `done`.
+  // Waits until all work in the stream has ended or the device is abandoned. Returns the failure of a run without
+  // `done`.
   StreamEnd wait() const { return wait_for_work(*device_, stream_); }
   // Calls `start(run)`, which puts work into the stream, and waits for it as wait_for_work does.
   template <class Start>
@@ -89,8 +90,9 @@ class Mark {
   Mark(const Mark&) = delete;
   ~Mark();
 
-  // Lets lane `to`, which has index `number`, wait for signals of `from`. Creates `mark` if it is null. If the devices
-  // do not support that, `mark` does not change, and the host waits instead.
+  // Imports the semaphore of `from` on the device of lane `to`, which has index `number`, so that `to` can wait for it.
+  // Creates `mark` if it is null. If the devices do not support that, `mark` does not change, and the host waits
+  // instead.
   static void share(std::unique_ptr<Mark>& mark, const Lane& from, const Lane& to, uint32_t number);
   bp_native_semaphore_t* own() const { return own_; }
   // The semaphore as imported by the device of the lane with this index; null: not imported.

@@ -103,7 +103,8 @@ class Maker {
   }
 
   // Outputs of the graph that islands of isolated backends write are in memory that their process can map, so that
-  // nothing is copied unless other islands read them too. Not strings, whose offsets the framework follows.
+  // nothing is copied unless other islands read them too. Not strings: the framework uses the offsets in them, which
+  // the process could change.
   Status make_isolated_outputs() {
     for (const auto& program : programs_) {
       if (!program->device->backend().isolated) continue;

@@ -306,8 +306,9 @@ bool RunPlan::does_nothing(const Task& task) const {
   return uses_host({transfer.value, transfer.to});
 }
 
-// Decides for which earlier tasks the host must wait before it starts a task. No wait is needed if both tasks are in
-// the same stream, or if the task waits on its device for the earlier task's mark (a semaphore).
+// Decides for which earlier tasks the host must wait before it starts a task. Unless the task is dynamic, no wait is
+// needed if both tasks are in the same stream, or if the task waits on its device for the earlier task's mark (a
+// semaphore).
 void RunPlan::make_issues() {
   issues_.assign(graph_.tasks.size(), {});
   // By task: whether a later task follows in the same stream. When the later task has ended, so has this one.
@@ -369,8 +370,8 @@ void RunPlan::order_buffers() {
   }
 }
 
-// The task that writes the memory that the framework bound to an output: the transfer to that memory or, if the device
-// imports the memory, the island.
+// The task that writes the memory that the framework bound to an output: the island, or the transfer to that memory if
+// the island's device does not write it directly or as an import.
 uint32_t RunPlan::writer_of(uint32_t output) const {
   const RunValue& value = graph_.values[output];
   const uint32_t writer = value.replicas[value.user_replica].writer;

@@ -68,7 +68,8 @@ class RunState {
   // ---- what follows from the extents of the inputs ----
   // Call this before planning again. Forgets the extents of the islands' outputs, and which replicas are imports.
   void forget_plan();
-  // Errors: BP_RESOURCE_EXHAUSTED; BP_BUFFER_TOO_SMALL if the framework's buffer is too small.
+  // Errors: BP_INVALID_ARGUMENT if an extent is negative, BP_RESOURCE_EXHAUSTED if dense_bytes overflows,
+  // BP_BUFFER_TOO_SMALL if the framework's buffer is too small.
   Status set_extents(uint32_t value, std::vector<int64_t> extents);
   // Allocates memory for one replica, large enough for the value. The memory grows when needed and never shrinks.
   Status allocate(ReplicaRef ref);
@@ -76,12 +77,12 @@ class RunState {
   Status reserve_arena(uint32_t memory, uint64_t bytes);
   void place_in_arena(ReplicaRef ref, uint64_t offset, uint64_t bytes);
   // Imports the value's replica in host memory as this replica, or uses it as it is if the device works on host memory.
-  // If the device cannot import it, allocates memory instead.
+  // If the device refuses the import with an error of BP_CLASS_FIX_CALL, allocates memory instead.
   Status import_from_host(ReplicaRef ref);
   // Records that the replica is, or will be, an import of the replica in host memory.
   void set_imported(ReplicaRef ref) { at(ref).imported = true; }
-  // Binds those slots of the island whose extents are known and whose binding has changed. Creates the instance again
-  // if an output is still bound although its extents are no longer known.
+  // Binds the island's scratch memory, its containers, and the tensors whose extents are known and whose binding has
+  // changed. Creates the instance again if an output is still bound although its extents are no longer known.
   Status bind(uint32_t step);
 
   // ---- what a run computes ----
@@ -93,7 +94,7 @@ class RunState {
   Status set_passthrough(uint32_t value, bp_dtype_t dtype, const std::vector<int64_t>& extents, uint64_t bytes);
 
  private:
-  // The current binding of a slot; a slot is bound again only if this changes.
+  // The current binding of a slot; a tensor is bound again only if this changes.
   struct Slot {
     bp_buffer_t buffer{};
     uint64_t generation = 0;

@@ -21,9 +21,9 @@ class TaskGraph {
   ~TaskGraph();
   TaskGraph(const TaskGraph&) = delete;
 
-  // Lets task `after` start when task `before`, which has a smaller number, has ended. With `in_stream`, it may start
-  // when `before` has started, because streams keep their order. Must not be called twice for the same two tasks, or
-  // after the first run has started.
+  // Makes task `after` wait until task `before`, which has a smaller number, has ended or, with `in_stream`, has
+  // started, because streams keep their order. Must not be called twice for the same two tasks, or after the first run
+  // has started.
   void order(uint32_t before, uint32_t after, bool in_stream = false);
   // Whether only one order of the tasks is possible.
   bool is_chain() const;

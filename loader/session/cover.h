@@ -35,9 +35,10 @@ struct Covered {
   std::vector<DeviceCoverage> devices;        // in order of preference
 };
 
-// If `request` lists no devices, devices that cannot be opened or queried are left out with a warning, unless none is
-// left. Errors: BP_NOT_FOUND (unknown device or dimension, or no device), BP_INVALID_ARGUMENT (ranges of a dimension
-// that exclude each other), BP_CANCELLED, and errors of the devices and of learn_types.
+// If `request` lists no devices, all are used except abandoned ones and, with a warning, those that cannot be opened or
+// queried; if none can be queried, the first error is returned. Other errors: BP_NOT_FOUND (unknown device or
+// dimension, or no device), BP_INVALID_ARGUMENT (ranges of a dimension that exclude each other), BP_CANCELLED, and
+// errors of the devices and of learn_types.
 Result<Covered> cover(const Environment& environment, std::shared_ptr<const model::Model> model,
                       const SessionRequest& request);
 

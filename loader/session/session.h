@@ -81,7 +81,7 @@ class Session : public CompiledModel {
   Session() = default;
   // Performs all stages from verdicts to programs. Reuses the programs of `before` (may be null) that still fit.
   Status place_and_compile(const Session* before);
-  // Compiles the programs that `which` selects again, with the current weights.
+  // Compiles again, with the current weights, the programs for which `which` returns true.
   Status compile_again(const std::function<bool(const Program&)>& which);
   // Returns a copy with the same programs, some of which the caller then replaces.
   std::shared_ptr<Session> copy() const;

@@ -46,7 +46,7 @@ TEST(Session, LeavesOutADeviceThatCannotBeQueried) {
     SessionOptions named;
     named.devices = {"cpu", env.devices().back().name};
     EXPECT_NE(failure([&] { env.compile(relu_of_sum(), named); }).status(), BP_OK);
-    // The device is not left out if there is no other.
+    // If there is no other device, the error of the query is returned.
     const Environment alone = environment({fault}, {{"fault.what", what}});
     EXPECT_NE(failure([&] { alone.compile(relu_of_sum()); }).status(), BP_OK);
   }

@@ -88,7 +88,7 @@ uint32_t island_count(const Session& session);
 Json parse_json(const std::string& text);
 
 std::string bytes_text(uint64_t bytes);                                               // "1.5 MiB"
-std::string seconds_text(double seconds);                                             // "1.5 ms"
+std::string seconds_text(double seconds);                                             // "1.50 ms"
 std::string type_text(view::Value value);                                             // "float[N,3]"
 std::string count_text(uint64_t count, std::string_view one, std::string_view many);  // "1 copy", "2 copies"
 std::string join(const Json& list, std::string_view separator);

@@ -13,7 +13,7 @@ void require_numbers(const view::Value& value, const char* kind) {
                             kind, value.name()));
 }
 
-// The first space of the device that is not host memory or, if there is none, its first.
+// The index of the first space that is the device's own memory and not host memory; 0 if there is none.
 uint32_t own_space(const Environment& env, const Device& device) {
   for (uint32_t i = 0; i < device.info.space_count; ++i) {
     bp_space_t space{};

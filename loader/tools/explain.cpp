@@ -18,7 +18,7 @@ std::string expected_text(const Json& seconds) {
   return seconds.get<double>() > 0 ? seconds_text(seconds) : "";
 }
 
-// A cost and its source, such as "1.5 ms, measured"; "" without a cost. The source "backend" is left out.
+// A cost and its source, such as "1.50 ms, measured"; "" without a cost. The source "backend" is not printed.
 std::string sourced_text(const Json& seconds, const Json& source) {
   std::string text = expected_text(seconds);
   if (!text.empty() && source != "backend") text += ", " + cell(source);
@@ -32,7 +32,7 @@ Json source_of(const Json& node) {
   return "backend";
 }
 
-// Text such as "cpu: dtype: input 0 is string". The reason is left out if the detail contains it.
+// Text such as "cpu: dtype: input 0 is string". Without the reason if the detail contains it.
 std::string refusal_text(const Json& verdict) {
   const std::string reason = cell(verdict.at("reason")), detail = cell(verdict.at("detail"));
   if (detail.empty()) return fmt::format("{}: {}", cell(verdict.at("device")), reason);

@@ -39,7 +39,8 @@ struct Input {
 // Returns one Input for each input of the model, in order. Inputs without a value get random numbers. Their named
 // dimensions have the extents from --dim or from the given values; other unknown dimensions are 1, and a line on
 // standard error reports that. Throws Usage for unknown names, for values of the wrong type or shape, and for inputs
-// for which random numbers are impossible. Throws Failure for files that cannot be read.
+// for which random numbers are impossible. Throws cli::FileError for files that cannot be read, and Failure for files
+// with invalid contents.
 std::vector<Input> make_inputs(view::Graph graph, const InputFlags& flags);
 
 // Lists the random inputs on standard error, because results of random inputs could be mistaken for real ones.

@@ -15,12 +15,13 @@ namespace backplane::tools {
 using NamedTensors = std::vector<std::pair<std::string, onnx::Tensor>>;
 
 // Reads a value from a file, by its extension. `kind` (BP_KIND_*) is the kind of the model's input. From a .npz, reads
-// the array `name`, or the only array. Throws Failure with the file's name.
+// the array `name`, or the only array. Throws cli::FileError if the file cannot be read, and Failure, which names the
+// file, if its content is invalid.
 onnx::Value read_value(const std::filesystem::path& file, uint32_t kind, const std::string& name);
 
-// Reads all arrays of a .npz. Throws Failure.
+// Reads all arrays of a .npz. Throws like read_value.
 NamedTensors read_arrays(const std::filesystem::path& file);
-// Writes a .npz. Throws Failure, for example if numpy cannot represent an array.
+// Writes a .npz. Throws Failure if the format cannot contain an array, and cli::FileError if writing fails.
 void write_arrays(const std::filesystem::path& file, const NamedTensors& arrays);
 
 // A file to be written, of a tensor that is owned by the caller.

@@ -23,8 +23,8 @@ Result<std::unique_ptr<WireGraph>> read_graph(Reader& in, GraphService& service)
   return WireGraph::read(std::string(in.rest()), service);
 }
 
-// Calls the plugin's coverage function for the nodes of a graph and appends its verdicts and groups to `out`. Adds to
-// `out_supported` (optional) the number of each node that the plugin supports.
+// Queries the plugin's coverage of a graph's nodes and appends the verdicts and groups to `out`. Appends to
+// `out_supported` (may be null) the index of each node that the plugin supports.
 Status query_plugin(const bp_plugin_t& plugin, bp_device_t* device, const bp_coverage_query_t& query, Writer& out,
                     std::vector<uint32_t>* out_supported) {
   struct Collected {
@@ -84,8 +84,9 @@ Status query_plugin(const bp_plugin_t& plugin, bp_device_t* device, const bp_cov
   return {};
 }
 
-// The plugin's verdicts on the bodies of nodes that it supports, and on the bodies inside these. Otherwise the loader
-// would send a query for each body, with the whole tree of graphs in each query.
+// The coverage of the bodies (subgraphs) of nodes that the plugin supports, and of the bodies inside these. It is sent
+// with the coverage of the root graph, because otherwise the loader would query each body separately, and send the
+// whole tree of graphs with each query.
 class Bodies {
  public:
   Bodies(const bp_plugin_t& plugin, bp_device_t* device, const bp_graph_t& root) : plugin_(plugin), device_(device) {
@@ -105,17 +106,17 @@ class Bodies {
       }
     }
   }
-  // Appends each answer, after the number of its graph and the size.
+  // Appends the number of bodies and, for each, the number of its graph, and the size and bytes of its coverage.
   void write(Writer& out) const { out.put(count_).append(answers_.bytes()); }
 
  private:
-  // In the order of write_graph.
+  // Numbers the graphs in the order of write_graph.
   void number(const bp_graph_t& graph) {
     numbers_.emplace(&graph, static_cast<uint32_t>(numbers_.size()));
     for (uint32_t i = 0; i < graph.subgraph_count; ++i) number(*graph.subgraphs[i]);
   }
-  // Adds the verdicts on a body, unless the plugin's function fails or there is no room: then the loader sends a query
-  // for that body, and receives the error.
+  // Adds nothing if the query fails, or if the coverage of all bodies would exceed half of kMaxAnswerBytes. The loader
+  // then queries this body itself, and receives the error of that query.
   void add_body(bp_coverage_query_t query, const bp_graph_t& body) {
     const auto own = numbers_.extract(&body);  // a plugin may repeat a node
     if (own.empty()) return;

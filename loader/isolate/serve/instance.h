@@ -41,7 +41,7 @@ class ServedInstance {
     bp_dtype_t dtype = BP_DTYPE_UNDEFINED;
     std::vector<int64_t> extents, strides;
     uint32_t layout = BP_LAYOUT_DENSE, flags = 0;
-    uint64_t block = 0, offset = 0;  // where the memory is in the loader's process; block 0: it has none
+    uint64_t block = 0, offset = 0;  // the loader's block of shared memory; 0: no memory is bound
     std::shared_ptr<const Mapping> mapping;
     char* address = nullptr;
     uint64_t capacity = 0;

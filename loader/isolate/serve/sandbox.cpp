@@ -146,8 +146,8 @@ bool restrict_calls(Sandbox kind) {
                             SYS_perf_event_open,
                             SYS_setpgid,
                             SYS_setsid};
-  // Also programs, sockets, shared memory and queues that outlive the process, and what changes files other than their
-  // contents, with which Landlock does not deal.
+  // Also new programs, sockets, shared memory and queues that outlive the process, priorities, and changes of file
+  // permissions, owners, times and attributes, which Landlock does not restrict.
   constexpr int kStrict[] = {
     SYS_execve,
     SYS_execveat,

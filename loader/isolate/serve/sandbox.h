@@ -8,12 +8,13 @@
 namespace backplane::isolate {
 
 enum class Sandbox {
-  // No network, no new programs, no signals to the framework, no limits of other processes, no more memory than the
-  // machine has. Only the library's folder, system folders, LD_LIBRARY_PATH and `readable` can be read. Only devices
-  // such as /dev/null can be written.
+  // No network, no new programs, no capabilities, no signals to the framework, no access to the limits of other
+  // processes, no changes of priorities or of file permissions, owners and times, no more memory than the machine has.
+  // Only the library's folder, system folders, LD_LIBRARY_PATH and `readable` can be read. Only devices such as
+  // /dev/null can be written.
   kStrict,
-  // Also allows /dev, local sockets, new programs, any amount of memory, and reading and writing files in temporary and
-  // cache folders.
+  // Also allows /dev, local sockets, new programs, capabilities, changes of priorities and of file permissions, owners
+  // and times, any amount of memory, and reading and writing files in temporary and cache folders.
   kDrivers,
   kOff,  // forbids only core dumps and new privileges
 };

@@ -5,12 +5,13 @@
 //   fake.fails    operators that it claims but fails to compile (none)
 //   fake.infer    the output types it reports: "same" as the first input, "none" (unknown operator), "wrong" ("none")
 //   fake.compute  compute types that it claims to use, a number (0)
-//   fake.grouped  how many times each node that it claims is also an atomic group, which alone has the compute types
-//   (0) fake.most     the largest extent of the graph's first symbol that it computes (0: any) fake.pci      PCI
-//   addresses of its devices, separated by commas (none) fake.uuid     UUIDs of its devices: up to 16 letters each,
-//   separated by commas (none) fake.opset    newest operator set of its devices, by coverage.opsets (0: that of the
-//   backend, 1000) fake.must     1: output 0 of a program has to be bound to the buffer of input 0 (0) fake.open_ms
-//   milliseconds that opening a device takes (0)
+//   fake.grouped  number of atomic groups for each node that it claims; only the groups have the compute types (0)
+//   fake.most     the largest extent of the graph's first symbol that it computes (0: any)
+//   fake.pci      PCI addresses of its devices, separated by commas (none)
+//   fake.uuid     UUIDs of its devices: up to 16 letters each, separated by commas (none)
+//   fake.opset    newest operator set of its devices, by coverage.opsets (0: that of the backend, 1000)
+//   fake.must     1: output 0 of a program has to be bound to the buffer of input 0 (0)
+//   fake.open_ms  milliseconds that opening a device takes (0)
 // Its extension "compiled" is a text with one line for each node that it compiled.
 // A copy of the plugin file with a name of the form known….so takes its id from that name.
 // The backend computes nothing: each node returns its first input, which is correct only for Identity.

@@ -28,7 +28,7 @@ def long_graphs():
         live = [relu("x", f"v{i}") for i in range(few)]
         live += [node("Add", [f"s{k - 1}" if k else "x", f"v{i}"], [f"s{k}" if k < few - 1 else "y"]) for k, i in enumerate(order)]
         yield name, simple(live, inputs=x, outputs=y), on_each
-    # A body is a query of its own, and an isolated backend gets each with all of the graph.
+    # Each body is queried for coverage too. An isolated backend must not be sent the whole graph for each body.
     bodies = [[of_graph(graph([node(op, ["x"], [f"{op}{i}"])], [], [value(f"{op}{i}")])) for op in ("Neg", "Abs")] for i in range(few // 3)]
     branches = [node("If", ["c"], [f"b{i}"], then_branch=one, else_branch=other) for i, (one, other) in enumerate(bodies)]
     branches += [node("Sum", [f"b{i}" for i in range(few // 3)], ["y"])]

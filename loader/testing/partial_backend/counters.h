@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the actions of a partial device, and lets go of what is held. Tests get the counters of all devices with
+// Counts the actions of a partial device, and releases its held calls. Tests get the counters of all devices with
 // bp_env_get_extension("partial/counters", 1), as an array indexed by the plugin's own device index.
 #pragma once
 
