@@ -45,8 +45,8 @@ Status check_size(const T* given, std::string_view name) {
 }
 
 // Copies a struct that the other side of the ABI passed and whose first field is its size. Fields that an older,
-// smaller struct lacks are zero, and fields that the loader does not know are left out. Errors call the struct `name`.
-// BP_INVALID_ARGUMENT if it is NULL or smaller than in ABI 1.0.
+// smaller struct lacks are zero, and fields that the loader does not know are not copied. Errors call the struct
+// `name`. BP_INVALID_ARGUMENT if it is NULL or smaller than in ABI 1.0.
 template <class T>
 Result<T> read(const T* given, std::string_view name) {
   BP_TRY(check_size(given, name));
@@ -64,7 +64,8 @@ Result<const T*> read_in_place(const T* given, std::string_view name, T& room) {
   return static_cast<const T*>(&room);
 }
 
-// Writes at most `out->size` bytes and leaves `out->size` unchanged.
+// Writes at most `out->size` bytes and leaves `out->size` unchanged. BP_INVALID_ARGUMENT if `out` is NULL or its size
+// is less than 4.
 template <class T>
 Status write(const T& value, T* out, std::string_view name) {
   if (!out) return {BP_INVALID_ARGUMENT, std::string(name) + " is NULL"};

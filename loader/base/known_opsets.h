@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ONNX versions that a device supports. The device sees a node in the form that these versions define. A node
-// that this form cannot express is refused for the device, with BP_REASON_OPSET (view/view.h).
+// that cannot be expressed in that form is refused for the device, with BP_REASON_OPSET (view/view.h).
 #pragma once
 
 #include <cstdint>

@@ -44,7 +44,7 @@ class [[nodiscard]] Status {
   // Prepends to the text: context("model 'x.onnx'") turns "…" into "model 'x.onnx': …".
   Status&& context(std::string_view words) &&;
 
-  // Fills the caller's bp_error_t by the ABI's rules and returns the code. `error` may be NULL.
+  // Fills the caller's bp_error_t by the ABI's rules, unless this is BP_OK, and returns the code. `error` may be NULL.
   bp_status_t write(bp_error_t* error) const;
 
  private:
@@ -92,7 +92,8 @@ class PluginError {
  public:
   PluginError();
   bp_error_t* get() { return &error_; }
-  // The status of a call that returned `code`. Its text is "what: " and the plugin's text.
+  // The status of a call that returned `code`. Its text is "what: " and the plugin's text or, without one, the
+  // name of the code.
   Status status(bp_status_t code, std::string_view what) const;
   std::string_view text() const;
 

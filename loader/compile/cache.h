@@ -22,7 +22,7 @@ Result<std::string> cache_key(const Device& device, const model::View& island, c
 
 class ProgramCache {
  public:
-  // If the settings have no folder, nothing is stored.
+  // If the settings have no folder, the cache is off: callers check is_on() before they use the other functions.
   explicit ProgramCache(const CacheSettings& settings) : folder_(settings.folder), limit_(settings.bytes) {}
 
   bool is_on() const { return !folder_.empty(); }

@@ -98,7 +98,7 @@ TEST_F(ProgramCacheTest, TheKeyHasAllThatAffectsThePrograms) {
   EXPECT_EQ(entries().size(), 3u);
 }
 
-// `y = x + w` with 400 elements, which the file holds; within a branch of an If, if `in_branch`.
+// `y = x + w`, with the 400 elements of w in the model's file; within a branch of an If, if `in_branch`.
 std::string sum_in_file(float weight, bool in_branch) {
   using namespace backplane::testing::onnx;
   const std::string sum = node("Add", {"x", "w"}, {in_branch ? "t" : "y"});

@@ -133,7 +133,7 @@ Result<bool> review(std::vector<DeviceCoverage>& coverage, const Placement& plac
     if (result.review.answer == BP_REVIEW_ACCEPT) continue;
     accepted = false;
 
-    std::set<uint32_t> kept, named;  // `named`: nodes of the view, of which a call stands for many
+    std::set<uint32_t> kept, named;  // `named`: nodes of the view; `kept`: those of the graph, many for a call
     if (result.review.answer == BP_REVIEW_SPLIT && may_split) {
       for (const auto& part : result.split) {
         for (const uint32_t i : part) {

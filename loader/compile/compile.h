@@ -51,9 +51,10 @@ struct CompileOptions {
 std::shared_ptr<Program> propose(const std::shared_ptr<const model::Model>& model, const DeviceCoverage& coverage,
                                  const Island& island, const model::Refit& refit = {});
 
-// Lets each backend that has the slot `review` review its islands. If a backend rejects or splits an island, changes
-// the verdicts in `coverage`; without `may_split`, a split is a rejection. Sets Program::seconds if the backend
-// estimates the island's time. Returns whether all islands were accepted.
+// Lets each backend that has the slot `review` review its islands. Changes the verdicts in `coverage`: nodes of a
+// rejected island become unsupported; nodes of a split one get the number of their part, or become unsupported if they
+// are in none. Without `may_split`, a split is a rejection. Sets Program::seconds if the backend estimates the island's
+// time. Returns whether all islands were accepted.
 Result<bool> review(std::vector<DeviceCoverage>& coverage, const Placement& placement,
                     const std::vector<std::shared_ptr<Program>>& proposals, const CompileOptions& how, bool may_split);
 

@@ -44,7 +44,7 @@ class Profile {
 };
 
 // The extent of a dimension on which costs are based: the dimension's own or, if the model leaves it open, the extent
-// that is assumed for its symbol (ir/formula.h).
+// that is assumed for its symbol (ir/formula.h), or kOpenExtent without a symbol.
 int64_t expected_extent(const model::Graph& graph, const bp_dim_t& dim);
 
 // The node's operator, attributes, types and shapes: on one device, nodes with the same key take the same time. An

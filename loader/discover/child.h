@@ -14,7 +14,7 @@ namespace backplane {
 
 // The program's descriptors, in addition to standard input, on which it receives ChildSetup::input.
 inline constexpr int kChildReport = 3;  // the program writes its report here
-inline constexpr int kChildFile = 4;    // the open file that was passed, if any
+inline constexpr int kChildFile = 4;    // ChildSetup::file; without one, a second descriptor of the input
 
 struct ChildSetup {
   std::filesystem::path program;

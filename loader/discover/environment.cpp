@@ -430,7 +430,8 @@ struct Environment::Maker {
     if (!has_manifest) seen.insert(other);
     Opening opening{library,         candidate.manifest, manifest.backend_id,
                     manifest.sha256, settings.probe,     isolation_of(manifest.backend_id, other, manifest.isolated)};
-    // Only the plugin knows its id without a manifest. It is asked in a process of its own if the id may select one.
+    // Only the plugin knows its id without a manifest. It is queried in a process of its own if a pattern may select
+    // that id.
     if (!has_manifest && !opening.isolation && settings.isolation.selects())
       opening.isolation = isolation_of("", other, true);
     if (settings.when_used && !found.manifest.backend_id.empty())

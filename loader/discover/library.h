@@ -12,8 +12,8 @@
 namespace backplane {
 
 // Refuses files that the system's loader could not handle safely: a truncated library would crash it, and the runtime
-// of a sanitizer that this process was not built with would end the process. BP_REFUSED_NOT_A_LIBRARY,
-// _ARCHITECTURE, _SANITIZER.
+// of a sanitizer that this process was not built with would end the process. BP_REFUSED_NOT_A_LIBRARY, _ARCHITECTURE,
+// _UNTRUSTED (see read_elf), _SANITIZER.
 Refusal check_library(const std::filesystem::path& path, const File& file);
 
 // Loads the library, with all symbols resolved and none visible to other libraries, and finds bp_plugin_query. `path`

@@ -11,8 +11,9 @@
 
 namespace backplane {
 
-// Remembers each library's id and refusal. Does not open a library again if it was refused, or has another id than the
-// manifest expects: thousands of manifests may name the same library, and hashing it takes milliseconds.
+// Remembers each library's id and refusal. Until the file changes, does not open it again if it was refused for a
+// reason that holds for every manifest, or has another id than the manifest expects: thousands of manifests may name
+// the same library, and hashing it takes milliseconds.
 class OpenedLibraries {
  public:
   // Like open_library.

@@ -16,7 +16,7 @@ namespace backplane {
 enum class ProbePolicy {
   kAlways,      // every library, at every start
   kCached,      // once per content and loader build, because the verdict is stored; the default
-  kIfPossible,  // as kCached, but a library is loaded without a probe if no child can be started
+  kIfPossible,  // as kCached, but a library is loaded without a probe if no child can be started or load it
   kNever,       // every library is loaded without a probe, and a warning is logged
 };
 
@@ -27,10 +27,10 @@ struct ProbeSettings {
 };
 
 // `library` is the open file at `path`, `content` its BLAKE2b hash. BP_REFUSED_CRASHED if the plugin crashed, hung,
-// ended the child or disturbed its reports in any step (ProbeStep), now or in an earlier probe; BP_REFUSED_UNTRIED if
-// no child can be started, or the child fails before it loads the library, and the policy requires a probe. If the
-// system cannot load the library in the child, nothing is refused and no verdict is stored: load_library reports the
-// reason.
+// ended the child, disturbed its reports or changed the state of the process in any step (ProbeStep), now or in an
+// earlier probe. BP_REFUSED_UNTRIED if no child can be started, or the child fails before it loads the library. If the
+// library cannot be loaded in the child, returns the child's refusal (_LINK or _UNTRUSTED) and stores no verdict. With
+// kIfPossible, the last two cases are logged as errors and nothing is refused.
 Refusal probe_library(const std::filesystem::path& path, const File& library, const std::string& content,
                       const ProbeSettings& settings, const Log& log);
 

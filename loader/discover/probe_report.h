@@ -15,10 +15,10 @@
 namespace backplane {
 
 // The steps of a probe. Each is reported when it has ended, in this order. kStarted precedes all code of the plugin.
-// Steps after an error of the plugin are left out, except kDone and kEnded. kEnded follows the exit handlers and the
-// destructors of libraries. kNotLoaded is reported, with the reason, instead of all further steps if the system cannot
-// load the library, for example because another one is missing: the plugin was not tried. kChanged is reported instead
-// of all further steps if the plugin changed the state of the process.
+// Steps after an error of the plugin are skipped, except kDone and kEnded. kEnded follows the exit handlers and the
+// destructors of libraries. kNotLoaded is reported, with the reason, instead of all further steps if the library is
+// not loaded, for example because another one is missing or the file was replaced: the plugin was not tried. kChanged
+// is reported instead of all further steps if the plugin changed the state of the process.
 enum class ProbeStep : uint8_t {
   kNone,
   kStarted,
@@ -52,7 +52,7 @@ std::string probe_message(const ProbeKey& key, uint32_t index, ProbeStep step, P
 struct ProbeProgress {
   ProbeStep last = ProbeStep::kNone;
   ProbeStep before = ProbeStep::kNone;  // the step that was reported before `last`
-  bool closed = false;                  // kClosed was reported: no step was left out
+  bool closed = false;                  // kClosed was reported: no step was skipped
   ProcessPart part = kUnchanged;        // of `last`
   Refusal reason;                       // if `last` is kNotLoaded
   bool disturbed = false;               // after `last` there are bytes that are not the next authentic report

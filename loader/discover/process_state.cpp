@@ -55,9 +55,9 @@ timeval time_of(double seconds) {
   return {static_cast<time_t>(whole), static_cast<suseconds_t>((seconds - whole) * 1e6)};
 }
 
-// Whether a signal is ended, ignored or handled by other code than before. A handler where there was none does not
-// count: LLVM, which many drivers contain, installs its own for SIGHUP, SIGINT and SIGTERM to remove its temporary
-// files.
+// Whether a signal is ignored now, its handler (or SIG_IGN) was replaced or removed, or SA_NOCLDWAIT was set, with
+// which the system reaps children itself. A handler where there was none does not count: LLVM, which many drivers
+// contain, installs its own for SIGHUP, SIGINT and SIGTERM to remove its temporary files.
 bool is_other_handling(const struct sigaction& then, const struct sigaction& now) {
   // sa_handler and sa_sigaction are members of a union.
   const bool reaps = (now.sa_flags & SA_NOCLDWAIT) && !(then.sa_flags & SA_NOCLDWAIT);

@@ -31,7 +31,7 @@ class ProcessState {
   ProcessState();  // as it is now
   // The first part that differs from the saved state. A limit counts only if it is lower now, because some libraries
   // raise limits. A signal counts only if it is one of kSignals, by which processes are controlled, and it is ignored
-  // now or its handler was replaced.
+  // now, its handler was replaced or removed, or SA_NOCLDWAIT was set.
   ProcessPart changed() const { return compare(false, false); }
   // Restores each part that differs, or only limits, as far as the system permits: raising a lowered hard limit needs
   // CAP_SYS_RESOURCE. Returns the first part that differed. Allocates no memory, because a limit may leave none.

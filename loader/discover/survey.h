@@ -22,8 +22,8 @@ Refusal create_backend(Backend& backend, const std::string& folder, std::shared_
 std::string wrong_size(const bp_device_info_t& info);
 
 // Appends the plugin's descriptions of its devices, whose texts and arrays the plugin owns. BP_REFUSED_DEVICES if the
-// plugin reports an error, no devices or too many, or if a description contains an invalid size. Sets `out_none`,
-// unless it is null, to whether the plugin reports without an error that it has no device here.
+// plugin reports an error, no devices or too many, or if a description contains an invalid size. If the plugin can
+// count its devices, sets `out_none`, unless it is null, to whether it has none here.
 Refusal survey_devices(Backend& backend, std::vector<bp_device_info_t>& out_devices, bool* out_none = nullptr);
 
 }  // namespace backplane

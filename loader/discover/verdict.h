@@ -13,7 +13,7 @@ namespace backplane {
 struct Verdict {
   bool survived = false;
   std::string how;  // if it did not survive: how the process ended
-  // If it hung: the time that it was given, in milliseconds. Otherwise 0. The verdict does not hold for a longer time.
+  // If it hung: the time that it was given, in milliseconds. Otherwise 0. The verdict does not hold for a longer limit.
   int64_t hung_for = 0;
   // If it survived, but had no device to try: the situation (known.h) for which the verdict holds. Otherwise empty.
   std::string situation;

@@ -27,8 +27,8 @@ class Builder {
   // Creates a builder for the body of a control-flow node. This builder must outlive the new one.
   std::unique_ptr<Builder> create_body();
 
-  // Adds an owner of borrowed bytes. The owner lives as long as the model, or as the builder if `finish` never
-  // succeeds.
+  // Adds an owner of borrowed bytes. It lives as long as the model, which belongs to the builders and, after `finish`
+  // succeeded, to its caller. Must not be called after `finish`.
   Owner& add_owner();
 
   // Returns the symbol named `name`, for Type::dims; adds it if it is new. BP_NONE if `name` is empty.

@@ -132,7 +132,7 @@ TEST(Import, UnnamedOutputsAtTheEndCount) {
   }
 }
 
-// Devices may write every output that an operator always has.
+// Devices may write every required output, so each needs a value.
 TEST(Import, RequiredOutputsThatAreOmittedHaveValues) {
   auto result = read(model_bytes(
       {{"", 17}}, graph({node("Dropout", {"x"}, {"", "mask"}), node("DynamicQuantizeLinear", {"x"}, {"", "scale"}),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the tests of the import: models, files, and what was read.
+// Shared by the tests of the import: models, files, and searches in an imported graph.
 #pragma once
 
 #include <unistd.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A model inside the loader: plain structs. The import passes edit them in turn; afterwards they are immutable.
 //
-//   parse → check → inline functions → lift constants → upgrade → differentiate → infer (folds)
-//   → select branches → merge legacy softmax → prune → find function calls → view/view.h: the ABI's arrays
+//   parse → check → inline functions → lift constants → share carried values → upgrade → differentiate
+//   → infer (folds) → select branches → merge legacy softmax → prune → find function calls
+//   → view/view.h: the ABI's arrays
 //
 // A ValueId or WeightId is an index into the vector of the graph that holds it. A removed value stays as an unused
 // entry. After `check`, nodes are in topological order before and after each pass.
@@ -103,7 +104,7 @@ struct Node {
   std::string domain;          // "" is ai.onnx; the importer writes it that way
   uint32_t since_version = 0;  // the opset that defined this form; without a schema: the imported opset, or 1
   uint32_t call = BP_NONE;     // the innermost call whose body contains this node, an index into Graph::calls
-  uint64_t id = 0;             // unique in the model, including subgraphs; ascends in file order
+  uint64_t id = 0;             // unique among the model's nodes; in file order, then those that passes add
   std::string name;
   std::string overload;
 

@@ -19,7 +19,8 @@ uint64_t mix(uint64_t a, uint64_t b) {
 
 }  // namespace
 
-// Each of four lanes (independent hash states) takes 8 of every 32 bytes, so that their multiplications overlap.
+// Each of four lanes (hash states) multiplies 8 of every 32 bytes and adds the next lane's 8. The lanes do not depend
+// on each other, so their multiplications overlap.
 Hash hash_bytes(const void* data, uint64_t size, uint64_t seed) {
   const char* at = static_cast<const char*>(data);
   uint64_t lanes[4];

@@ -7,8 +7,8 @@
 namespace backplane {
 
 // Removes vertices by two rules:
-// - A vertex whose extra cost on one side exceeds all that its arcs can cost if it is on the other side belongs to the
-//   other side. The costs of its arcs become costs of its neighbors.
+// - A vertex whose extra cost on one side exceeds (on the sink's: is at least) all that its arcs can cost if it is on
+//   the other side belongs to the other side. The costs of its arcs become costs of its neighbors.
 // - The best side of a vertex with at most two neighbors u and w follows from their sides, so its costs become costs of
 //   u, w and the pair. With E[u][w] the vertex's lowest cost for given sides of u and w (0: source, 1: sink),
 //   E[0][1] + E[1][0] >= E[0][0] + E[1][1] holds because it holds for each arc. Therefore the pair's cost can be

@@ -61,7 +61,7 @@ TEST(MaxFlow, NoCutOfASmallNetworkIsCheaper) {
 void send_by_paths(Residual& network) {
   for (;;) {
     std::vector<uint32_t> by(network.count, BP_NONE),
-        queue;  // arc into a vertex; BP_NONE: not reached; BP_NONE - 1: start
+        queue;  // `by`: the arc into a vertex; BP_NONE: not reached; BP_NONE - 1: start
     for (uint32_t v = 0; v < network.count; ++v)
       if (network.excess[v] > 0) by[v] = BP_NONE - 1, queue.push_back(v);
     size_t i = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // For each function call, finds the nodes of its body that remain after the passes. The call can replace these nodes if
-// they are adjacent, no other node reads their intermediate values, and each input of the call is still read by them,
-// or is a constant or a graph input. (Any other value may have been removed.)
+// they are adjacent, no other node or graph output uses their intermediate values, and each input of the call is still
+// read by them, or is a constant or a graph input. (Any other value may have been removed.)
 #include <algorithm>
 
 #include "ir/subgraphs.h"
@@ -82,11 +82,11 @@ class Finder {
   }
 
   Graph& graph_;
-  std::vector<uint32_t> made_by_;    // by value: the node that writes it, or BP_NONE
-  std::vector<uint32_t> last_read_;  // by value: the last node that reads it; kOutside for a graph output
-  std::vector<uint32_t> read_by_;    // by value: the last call whose nodes read it
-  std::vector<uint32_t> output_of_;  // by value: the last call that outputs it
-  std::vector<bool> is_input_;       // by value: whether it is an input of the graph
+  std::vector<uint32_t> made_by_;    // for each value: the node that writes it, or BP_NONE
+  std::vector<uint32_t> last_read_;  // for each value: the last node that reads it; kOutside for a graph output
+  std::vector<uint32_t> read_by_;    // for each value: the last call whose nodes read it
+  std::vector<uint32_t> output_of_;  // for each value: the last call that outputs it
+  std::vector<bool> is_input_;       // for each value: whether it is an input of the graph
 };
 
 void find_in(Graph& graph) {

@@ -357,7 +357,7 @@ class Differentiation {
   Status expand(Node& node, std::vector<Node>& made, bool& is_expanded) {
     const ValueId y = node.inputs.back();
     const std::vector<ValueId> xs(node.inputs.begin(), node.inputs.end() - 1);
-    std::vector<bool> moves(made_by_.size());  // by value: whether it depends on an x and has a gradient
+    std::vector<bool> moves(made_by_.size());  // for each value: whether it depends on an x and has a gradient
     for (const ValueId x : xs) moves[x] = true;
     std::vector<uint32_t> cone;
     is_expanded = find_cone(made, y, moves, cone);
@@ -425,7 +425,7 @@ class Differentiation {
   Graph& graph_;
   std::map<ValueId, ValueId> held_;  // for each x, the value that nodes read instead
   std::vector<Node> added_;
-  std::vector<uint32_t> made_by_;  // by value: index of the node that writes it, in this round
+  std::vector<uint32_t> made_by_;  // for each value: index of the node that writes it, in this round
   uint64_t work_ = 0;
 };
 

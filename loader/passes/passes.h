@@ -10,12 +10,12 @@ namespace backplane::model {
 
 // Checks ONNX's rules: the IR version and the opsets are not newer than this build, operators of known domains exist,
 // attributes and the numbers of inputs and outputs fit the schemas, no value has two producers, each value that is read
-// has one, and there is no cycle. Sets Node::schema and since_version, in function bodies too, and sorts nodes
-// topologically.
+// has one, and there is no cycle. Sets Node::schema and since_version, in function bodies too, adds values for omitted
+// required outputs, and sorts nodes topologically.
 Status check(Model& model);
 // A part of `check`, which the inliner also calls for nodes that it changes. Checks a node against its schema: the
 // numbers of inputs and outputs, and the attributes, none of which may refer to an attribute of a function call.
-// Removes trailing omitted inputs and outputs, except variadic ones.
+// Removes trailing omitted inputs and outputs, except required inputs and variadic ones.
 Status check_node(Node& node);
 // Replaces calls of the model's own functions by their bodies. Graph::calls lists the calls, and Node::call refers to
 // the call that a node belongs to.

@@ -51,7 +51,7 @@ class Splice {
 
   // Returns the nodes that take the place of the If.
   std::vector<Node> nodes() {
-    std::vector<std::pair<ValueId, ValueId>> passed;  // results: constants, outer values, earlier results
+    std::vector<std::pair<ValueId, ValueId>> passed;  // results that are constants, outer values or earlier results
     for (size_t slot = 0; slot < node_.outputs.size(); ++slot) {
       const ValueId wanted = node_.outputs[slot];
       if (wanted == BP_NONE) continue;
@@ -146,8 +146,8 @@ class Splice {
   std::vector<uint32_t>& uses_;
   const Node& node_;  // the If
   Graph& branch_;
-  std::vector<ValueId> map_;      // by value of the branch
-  std::vector<uint32_t> bodies_;  // by subgraph of the branch
+  std::vector<ValueId> map_;      // for each value of the branch
+  std::vector<uint32_t> bodies_;  // for each subgraph of the branch
 };
 
 // Calls visit(index) for each reference of the node to a subgraph.

@@ -63,7 +63,7 @@ double elements(const model::Graph& graph, const model::Type& type) {
   return count;
 }
 
-// The least extent that a run with elements can have.
+// The least extent, as least_value_bytes counts it.
 int64_t least_extent(const model::Graph& graph, const bp_dim_t& dim) {
   if (dim.extent >= 0) return dim.extent;
   return dim.symbol < graph.symbols.size() ? std::max<int64_t>(1, graph.symbols[dim.symbol].min) : 1;

@@ -11,8 +11,8 @@ namespace backplane {
 // elements have an unknown or variable size, counts as 4096 bytes.
 double value_bytes(const model::Graph& graph, model::ValueId value);
 
-// The least size in bytes that a value can have in a run with elements: extents that are known only at run time have
-// their lower bounds, at least 1. 0 if it is not a tensor, or has elements of unknown size.
+// The least size in bytes that a value can have in a run in which no extent that is known only at run time is 0:
+// these extents have their lower bounds, at least 1. 0 if it is not a tensor, or has elements of unknown size.
 double least_value_bytes(const model::Graph& graph, model::ValueId value);
 
 // The number of arithmetic operations of a node; a multiply-add counts as two. Except for products, convolutions

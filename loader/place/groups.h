@@ -15,7 +15,7 @@ namespace backplane {
 // one of its nodes, or if review put its nodes into different parts. The nodes of a dropped atomic group cannot be on
 // the device, unless an atomic group of the device that is not dropped contains them. If the graph, with each atomic
 // group of the device merged into one node, has cycles (for example because a path leaves a group and returns to it),
-// groups on the cycles are dropped, the later ones first, until no cycle is left.
+// groups on or between the cycles are dropped, each time the later half, until no cycle is left.
 void add_groups(const std::vector<DeviceCoverage>& coverage, Problem& problem);
 
 // Returns a placement that keeps every atomic group whole. `preference` returns all devices, in a node's order of

@@ -22,7 +22,7 @@ MemoryLimits::MemoryLimits(const model::Graph& graph, const std::vector<DeviceCo
 Result<bool> MemoryLimits::hold(Problem& problem, const Assignment& assignment, std::vector<NoRoom>& no_room) const {
   if (!bounded_) return true;
   bool all = true;
-  std::vector<uint32_t> held(graph_.values.size(), BP_NONE);  // by value, for weights: the device that last counted it
+  std::vector<uint32_t> held(graph_.values.size(), BP_NONE);  // for each weight: the device that last counted it
   for (uint32_t d = 0; d < problem.devices; ++d) {
     const double there = memory_of(*coverage_[d].device);
     if (there == 0) continue;

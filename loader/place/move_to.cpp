@@ -10,9 +10,9 @@
 namespace backplane {
 namespace {
 
-// Builds the network for the minimum cut. A vertex is a node, or the nodes of an atomic group, that may keep its device
-// (the source's side) or move (the sink's side). Helper vertices of two kinds represent "one of these readers moves"
-// and "one of these readers stays", so that a value's copy counts once for any number of readers.
+// Builds the network for the minimum cut. A vertex is a node, or nodes that must stay or move together, on the source's
+// side if it keeps its device and on the sink's side if it moves. Helper vertices of two kinds represent "one of these
+// readers moves" and "one of these readers stays", so that a value's copy counts once for any number of readers.
 class Move {
  public:
   Move(const Problem& problem, const Assignment& assignment, uint32_t target, const std::vector<uint32_t>& sequence,
@@ -47,7 +47,8 @@ class Move {
  private:
   static constexpr uint32_t kStays = BP_NONE - 1, kMoved = BP_NONE;  // no vertex: the node stays, or is on target_
 
-  // Capacities are integers, so costs are scaled to use the whole range that the sum of capacities may have.
+  // Capacities are integers, so costs are scaled up. `sum` is an upper bound of their sum, and becomes 2^58, below the
+  // limit in minimum_cut.h.
   void scale_costs() {
     double sum = 0, dearest = 0;
     for (uint32_t i = 0; i < problem_.nodes; ++i)

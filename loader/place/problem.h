@@ -17,7 +17,7 @@ namespace backplane {
 using Assignment = std::vector<uint32_t>;
 
 struct Problem {
-  // A value that nodes read or that is an output of the graph; constants are left out. The value is copied once to each
+  // A value, not a constant, that nodes read or that is an output of the graph. The value is copied once to each
   // device that reads it, and to the host if it is an output.
   struct Link {
     model::ValueId value;
@@ -78,7 +78,7 @@ struct Problem {
   static constexpr double kInfinite = __builtin_inf();
 };
 
-// Returns the links, costs and groups of a graph. Impossible groups (see groups.h) are left out. For each node, `only`
+// Returns the links, costs and groups of a graph. Impossible groups are dropped (groups.h). For each node, `only`
 // holds the one device that may run it, or BP_NONE if any may.
 Problem make_problem(const model::Graph& graph, const std::vector<DeviceCoverage>& coverage,
                      const std::vector<uint32_t>& only);

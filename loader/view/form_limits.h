@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What older forms of operators cannot express, beyond what their schemas say.
+// Limits of older forms of operators that their schemas do not state.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace backplane::model {
 
-// The weights of the outermost graph that a refit has replaced.
+// The replacements of weights of the outermost graph, after a refit.
 using ReplacedWeights = std::map<WeightId, std::shared_ptr<const Weight>>;
 
 // Whether an older form can express a node. kUnknown: this depends on extents or elements that only a run determines,
@@ -27,14 +27,14 @@ struct Candidate {
   const ReplacedWeights& replaced;
 };
 
-// What forms of an operator before `version` cannot express although they have the same attributes, inputs and types:
-// values of an attribute or input, or shapes.
+// A limit of the forms of an operator before `version`: values of an attribute or input, or shapes, that they cannot
+// express although they have the same attributes, inputs and types.
 struct Limit {
   std::string_view domain;
   std::string_view op;
   uint32_t version;
   Fit (*fits)(const Candidate&);
-  std::string_view what;  // what needs `version`, for refusals
+  std::string_view what;  // the part of the node that needs `version`, for refusals
 };
 
 std::span<const Limit> all_limits();

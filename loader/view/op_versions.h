@@ -14,8 +14,8 @@ struct OlderForm {
 };
 
 // The form that the node's operator has in version `newest` of its domain. `schema` is null if there is none, or if it
-// has another meaning or cannot express this node. `written` is the version that the node was written for: what is
-// unknown (Fit::kUnknown) fits the forms of that version. `candidate.node.schema` must be set.
+// has another meaning or cannot express this node. `written` is the version that the node was written for: limits that
+// came after it are ignored if the fit is unknown (Fit::kUnknown). `candidate.node.schema` must be set.
 OlderForm older_form(const Candidate& candidate, uint32_t newest, uint32_t written);
 
 }  // namespace backplane::model

@@ -38,7 +38,8 @@ struct Sample {
   std::vector<uint8_t> bytes = {};  // one more input, a uint8 constant
 };
 
-// What a plugin with `opset` of the domain sees; null if the model is invalid. The node is the last of the model.
+// The view that a plugin with `opset` of the domain sees; null if the model is invalid. The node is the last of the
+// model.
 std::shared_ptr<const View> seen(const Sample& sample, uint32_t opset) {
   Texts names, values, weights, made, ends;
   for (const Operand& operand : sample.inputs) {
@@ -162,7 +163,7 @@ TEST(OpVersions, WhatOlderTextsLeaveOpenFitsModelsWrittenForThem) {
   EXPECT_EQ(shown({"OneHot", {}, {}, {{-1}, {4}, {0, 1}}, 10}, 10), 0u);  // sets no element
 }
 
-// What is unknown until the run fits the forms of the version that the model was written for.
+// Indices that are unknown until the run fit the forms of the version that the model was written for.
 TEST(OpVersions, IndicesThatCountFromTheBack) {
   const Operand x{kFloat, {4}};
   EXPECT_EQ(shown({"Gather", {x}, {}, {{0, 3}}}, 10), 1u);

@@ -34,7 +34,7 @@ class Arrays {
     std::vector<bp_symbol_t> symbols;
     std::vector<bp_opset_t> opsets;
     std::map<std::tuple<std::string_view, std::string_view, std::string_view>, const Opsets*>
-        functions;  // what each function imports, by its domain, name and overload
+        functions;  // the opset imports of each function, by its domain, name and overload
     const KnownOpsets& known;
     const Refit& refit;
     const WholeCalls& calls;

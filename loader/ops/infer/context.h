@@ -28,8 +28,8 @@ struct Scope {
   model::Graph& graph;
   Scope* parent = nullptr;
   uint32_t depth = 0;
-  std::vector<const KnownData*> known_data;  // by value; null: no element is known
-  std::vector<bool> is_output;               // by value
+  std::vector<const KnownData*> known_data;  // for each value; null: no element is known
+  std::vector<bool> is_output;               // for each value
   // For each value whose elements a rule computed: the inputs of its node whose elements the rule used.
   std::unordered_map<model::ValueId, model::Operands> sources = {};
 };

@@ -236,7 +236,7 @@ Status infer_graph(InferenceState& state, Scope& scope) {
   return {};
 }
 
-// Gives names to the unnamed extents of inputs, so that extents computed from them can be compared.
+// Names the unnamed extents of inputs, so that extents computed from them can be compared.
 void name_extents(Graph& graph) {
   for (ValueId id : graph.inputs) {
     Value& value = graph.values[id];

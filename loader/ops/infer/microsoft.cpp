@@ -57,8 +57,8 @@ Status scaled_matmul(Context& c) {
   return product(c, 0, 1);
 }
 
-// Outputs: [batch, length, heads * size] and the caches of keys and values, [batch, kv heads, total, size]. The extent
-// total is not inferred.
+// Outputs: [batch, length, heads * size] and the caches of keys and values, [batch, kv heads, positions, size]. The
+// extent `positions` is inferred only if the value of total_sequence_length is known.
 Status group_query_attention(Context& c) {
   for (size_t slot = 0; slot < 3; ++slot) like(c, slot, 0);
   const int64_t heads = c.integer("num_heads"), kv_heads = c.integer("kv_num_heads");

@@ -53,8 +53,8 @@ TEST(Operators, ConditionsLongerThanTheAxisSelectWithinIt) {
   EXPECT_EQ(b.text(flat), "float[4]");
 }
 
-// With ceil_mode, the last window is left out if it would begin in the padding after the input. Whether it would begin
-// there depends on a symbolic extent only if there is enough padding.
+// With ceil_mode, the last window does not count if it would begin in the padding after the input. Whether it would
+// begin there depends on a symbolic extent only if there is enough padding.
 TEST(Operators, WindowsOfPoolsBeginInTheInput) {
   Builder b;
   const auto pool = [&](const char* extent, int64_t kernel, int64_t stride, std::vector<int64_t> pads) {
