@@ -56,6 +56,8 @@ def report(lines: dict[str, tuple[int, int]], floors: dict[str, float], path: pa
             folders[folder][1] += covered
     below = 0
     for folder, (count, covered) in sorted(folders.items()):
+        if count == 0:
+            continue
         percent, floor = 100 * covered / max(count, 1), floors.get(folder, floors["other"])
         below += percent < floor
         print(f"{percent:5.1f}% of {count:6} lines  {folder}" + (f"  BELOW ITS FLOOR of {floor}%" if percent < floor else ""))
