@@ -52,7 +52,7 @@ std::function<void(GraphBuilder&)> conv(const Extents& weights, int64_t pad, int
   };
 }
 
-// A convolution whose result a tensor is added to, and is then passed through an activation that is not 0 at 0.
+// A convolution, then the addition of a tensor, then an activation that is not 0 at 0.
 void conv_with_more(GraphBuilder& g) {
   weight(g, "w", {48, 32, 3, 3});
   weight(g, "v", {48, 32, 1, 1});

@@ -7,7 +7,7 @@
 namespace backplane::cpu {
 
 // Fuses a Softmax with the scaled product of queries and keys before it, the optional mask between the two, the product
-// with the values after it, and the surrounding transpositions.
+// with the values after it, and the Transposes and constant factors of the operands and the Transpose of the result.
 void find_attention(FusionGraph& graph, uint32_t softmax);
 
 }  // namespace backplane::cpu

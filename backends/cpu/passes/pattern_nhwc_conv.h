@@ -11,8 +11,9 @@ struct NhwcConvCall {
   bool channels_first = false;  // whether its result is [N, C, …] instead of [N, …, C]
 };
 
-// If `call` is an NhwcConv, removes the transposes directly before and after it, and returns the call that then
-// computes the convolution. Leaves NhwcConvs of 16-bit floats as they are.
+// If `call` is an NhwcConv, removes a Transpose directly before or after it that only moves the channels, provided that
+// no other node reads the value between the two. Returns the call that then computes the convolution, which may be
+// `call` itself. For an NhwcConv of 16-bit floats, changes nothing and returns BP_NONE.
 NhwcConvCall find_nhwc_conv(FusionGraph& graph, uint32_t call);
 
 }  // namespace backplane::cpu

@@ -49,11 +49,11 @@ Value read_tensor(const bp_tensor_t& tensor, const bp_type_t& type) {
   return Value::of(result);
 }
 
-// The memory that the host's copies of containers take. Values share elements, the host copies them for each value, so
-// that it may need far more memory than the values do.
+// The memory that the host's copies of containers take. Values share elements, but the host copies them for each value,
+// so it may need far more memory than the values do.
 class CopySize {
  public:
-  // Returns a number of bytes, INT64_MAX if it is greater.
+  // Returns the number of bytes, at most INT64_MAX.
   int64_t of(const Value& container) {
     const Elements* const elements = container.elements.get();
     if (const auto known = known_.find(elements); known != known_.end()) return known->second;

@@ -7,8 +7,8 @@
 
 namespace backplane::cpu {
 
-// Converts a host's container of type `type` to a value, which borrows the container's tensors. Throws sdk::Error if
-// the elements are not of the declared type.
+// Converts a host's container of type `type` to a value, which borrows the container's tensors. Throws sdk::Error if an
+// element is not of the declared type, or if a tensor is not a dense and valid one in host memory.
 Value read_container(const bp_container_api_t& api, const bp_graph_t& graph, const bp_type_t& type,
                      const bp_container_t* container);
 // Replaces the elements of a host's container with those of `value`. Throws sdk::Error.

@@ -22,7 +22,7 @@ struct Machine {
   uint64_t memory_bytes = 0;
   int cores = 1;  // number of hardware threads that the process's affinity mask allows
   uint32_t numa_nodes = 1;
-  double flops_per_core = 0;  // nominal fp32 operations per second
+  double flops_per_core = 0;  // peak fp32 operations per second, at the clock rate when it was read, or at 2 GHz
 };
 // Reads the properties of the machine. The process's first call fixes the result of processor(). Its instruction set is
 // limited by the option "instructions", or if that is not set by BACKPLANE_CPU_INSTRUCTIONS. Throws sdk::Error if the
@@ -63,7 +63,7 @@ class Device final : public sdk::Device {
   // `compute_types`: BP_COMPUTE_* that the session allows.
   PlanContext plan_context(uint32_t compute_types) const;
 
-  // Rates assumed for estimates of run time: half of the nominal fp32 operations per second of as many cores as there
+  // Rates assumed for estimates of run time: half of the peak fp32 operations per second of as many cores as there
   // are threads, and a typical memory bandwidth.
   double flops() const { return machine_.flops_per_core * threads_.count() / 2; }
   double bytes_per_second() const { return 20e9; }

@@ -31,7 +31,7 @@ class Step {
   virtual ~Step() = default;
   // Computes the node. `inputs` and `outputs` are the node's, with the planned extents. `scratch` has `scratch_bytes`
   // bytes, aligned to 64. Outputs do not overlap inputs unless `inplace` allows it. Thread-safe. Returns an error
-  // message, or nullopt on success.
+  // message, or nullopt on success. Throws if the thread's watch ends the run, or if memory cannot be allocated.
   virtual std::optional<std::string> run(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
                                          void* scratch) const = 0;
   virtual int64_t scratch_bytes() const { return 0; }
@@ -89,7 +89,7 @@ struct PlanContext {
   const Choices* choices = nullptr;
   int64_t max_bytes = INT64_MAX;  // limit for one tensor
   TableAllowance* tables =
-      nullptr;        // for the tables of all plans of a schedule (runtime/tables.h); null: for this plan
+      nullptr;        // allowance shared by the plans of a schedule (runtime/tables.h); null: none is shared
   bool bf16 = false;  // whether products may round their operands to bf16; sums stay in fp32
 };
 

@@ -10,7 +10,7 @@ namespace backplane::cpu {
 
 namespace {
 
-// Returns what the node's row must accept in addition to tensors of numbers: bits kTexts and kContainers.
+// Returns the kinds of operands that the node has in addition to tensors of numbers: bits kTexts and kContainers.
 uint32_t needs_of(const Node& node) {
   uint32_t needs = 0;
   auto add = [&](const bp_type_t& type) {

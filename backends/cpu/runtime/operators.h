@@ -27,7 +27,7 @@ class Operators {
     // The passes of each list run in its order, but not in reference mode. Early passes run before nodes of rows with
     // kFoldsLate (runtime/row.h) are folded, late passes after these are folded.
     std::vector<Pass> early_passes, late_passes;
-    // Those of kernels that passes create. The rows name the others.
+    // The lists of implementations of kernels that passes create. The constructor adds the lists that rows name.
     std::vector<ImplementationNames> implementations;
   };
   explicit Operators(Parts parts);

@@ -138,7 +138,7 @@ void Planner::walk() {
   }
 }
 
-// Returns false if the call is deferred: it needs a value that is not known yet, or takes too long to plan.
+// Returns false if the call is deferred: it needs a value or extents that are not known yet, or takes too long to plan.
 bool Planner::plan(uint32_t index) {
   const Call& call = calls_[index];
   return at_node(*call.node, [&] { return plan_at(index, call); });

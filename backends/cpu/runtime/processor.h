@@ -40,10 +40,10 @@ struct Processor {
 const char* name_of(Instructions instructions);                         // spelled as in the option `instructions`
 std::optional<Instructions> instructions_named(std::string_view name);  // ignores case; nullopt: unknown
 
-// Limits on the properties of the processor that kernels see.
+// A limit for the instruction set that kernels may use, and the sizes of the caches.
 struct ProcessorLimits {
   std::optional<Instructions> most;
-  int64_t l1_bytes = 0, l2_bytes = 0;  // 0: as the system reports
+  int64_t l1_bytes = 0, l2_bytes = 0;  // used instead of the sizes that the system reports, unless 0
 };
 
 // Returns the processor that all backends of the process use. Only the first call's limits apply: blocked tensors and

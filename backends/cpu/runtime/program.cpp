@@ -20,8 +20,8 @@ namespace {
 
 constexpr size_t kMaxSchedules = 64;
 
-// The allowances for folding during compilation and while each schedule is created. The allowed bytes are kFoldBytes,
-// and kFoldBytesOfWeight for each byte of weights: results computed from weights are about as large as the weights, or
+// The allowances for folding during compilation and while each schedule is created. The allowed bytes are kFoldBytes
+// plus kFoldBytesOfWeight for each byte of weights: results computed from weights are about as large as the weights, or
 // up to 8 times as large if their type is wider.
 constexpr std::chrono::milliseconds kFoldTime{2000}, kScheduleFoldTime{250};
 constexpr int64_t kFoldBytes = int64_t{256} << 20;
@@ -132,8 +132,9 @@ void Program::map_weights() {
       detail.check(graph_.api->weight_map(&graph_, value.weight, &data, detail.get()),
                    "weight '" + name + "' cannot be read");
     }
-    // Weights are borrowed. Those in files may be unaligned, but kernels need aligned elements, so unaligned ones are
-    // copied here. Matrices are copied only when a kernel reads them unpacked: most kernels pack them anyway.
+    // Weights are borrowed. Those in files may be unaligned, but kernels need aligned elements. Unaligned vectors and
+    // strings are copied here, unaligned matrices (two or more extents above 1) only when a kernel reads them unpacked:
+    // most kernels pack them anyway.
     tensor.data = const_cast<void*>(data);
     const bool is_matrix = std::ranges::count_if(tensor.shape, [](int64_t extent) { return extent > 1; }) > 1;
     const bool is_odd = is_text ? reinterpret_cast<uintptr_t>(data) % sizeof(int64_t) != 0 : misaligned(tensor);
@@ -314,8 +315,8 @@ void Program::count_reads() {
   for (uint32_t o = 0; o < graph_.output_count; ++o) ++reads_[graph_.outputs[o]];
 }
 
-// Fills inplace_ from the updates of calls (Row::updates). Skips inputs that another call reads or that are also graph
-// outputs, since these must not see the changes.
+// Fills inplace_ from the updates of calls (Row::updates). Skips inputs that are read more than once or are also graph
+// outputs, since the other readers must not see the changes.
 void Program::pair_in_place() {
   for (const Call& call : calls_) {
     if (call.skipped) continue;

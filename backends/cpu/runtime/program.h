@@ -42,7 +42,8 @@ class Program {
   uint32_t shapes() const { return shapes_; }  // one of BP_SHAPES_*
   // Pairs of an input and the output that is this input with some elements updated. The two may share a buffer.
   std::span<const bp_inplace_t> inplace() const { return inplace_; }
-  // Bytes of folded values and copied weights, subgraphs included, except packed weights and the copies by `aligned`.
+  // Bytes of copied weights and of values folded at compile time, subgraphs included. Does not count packed weights,
+  // the copies by `aligned` and the values folded for a schedule.
   uint64_t held_bytes() const { return static_cast<uint64_t>(held_bytes_); }
 
   // Returns the declared type of a value of the graph.
@@ -65,8 +66,8 @@ class Program {
   // Returns a known value's data, aligned for its type: its own memory, or a copy that is created once. Thread-safe.
   void* aligned(uint32_t value) const;
 
-  // Reports that a kernel has packed its own copy of this value. If no other call reads the value, the host may release
-  // its pages.
+  // Reports that a kernel has packed its own copy of this value. If the value is a weight of the main graph that has no
+  // other reader, the host may release its pages.
   void consumed(uint32_t value) const;
 
   // Returns the schedule for these extents, one shape per input, from the cache if it is there. Thread-safe. Throws
@@ -97,7 +98,7 @@ class Program {
   std::vector<Call> calls_;
   std::vector<Tensor> values_;
   std::vector<bool> known_;
-  std::vector<uint32_t> reads_;  // by value: how many inputs of calls and graph outputs read it
+  std::vector<uint32_t> reads_;  // by value: how many inputs of calls and graph outputs read it; empty in a subgraph
   std::vector<Block> blocks_;
   mutable std::mutex copies_mutex_;
   mutable std::map<uint32_t, Block> copies_;  // by value: aligned copies of unaligned data

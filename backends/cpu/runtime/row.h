@@ -85,7 +85,7 @@ struct Row {
   std::span<const Update> updates = {};
   // Returns the operations per element of the outputs; a multiply-add counts as two. Null: one operation.
   double (*operations)(const Node& node) = nullptr;
-  // Returns the list from which the kernel chooses for each call (runtime/implementations.h). Null: there is none.
+  // Returns the list from which the kernel chooses for each plan (runtime/implementations.h). Null: there is none.
   ImplementationNames (*implementations)() = nullptr;
 
   constexpr Row in_fp32(uint32_t kept = 0) const {

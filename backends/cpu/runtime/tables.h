@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Limits the memory and time that planning spends on tables (indices, taps, roots of unity), whose sizes follow from a
-// model's extents and not from its size. A table that exceeds the limit is not built while planning: the run computes
-// its entries instead, under its deadline and memory limit.
+// model's extents and not from its size. A table that exceeds the limit is not built while planning: a run builds it
+// (Lazy) or computes its entries as needed, under its deadline and memory limit.
 #pragma once
 
 #include <cstdint>
@@ -30,10 +30,12 @@ class TableAllowance {
   int64_t left_ = kTableBytes;
 };
 
-// Whether a plan may build tables of `bytes` bytes. Takes them from the context's allowance.
+// Whether a plan may build tables of `bytes` bytes. If so, takes them from the context's allowance; without one, each
+// call may take up to kTableBytes.
 bool may_build_tables(const PlanContext& context, int64_t bytes);
 
-// An object with tables, made by the constructor or by the first run that needs it. Copies of a Lazy share the object.
+// An object with tables, made by the constructor if `at_once`, otherwise by the first run that needs it. Copies of a
+// Lazy share the object.
 template <class T>
 class Lazy {
  public:

@@ -87,7 +87,7 @@ class Team {
     // Used by the helper only:
     std::chrono::nanoseconds worked{0};  // its CPU time at the end of its last backoff
     std::chrono::steady_clock::time_point last_backoff{};
-    int backoffs = 0;  // number of backoffs in a row
+    int backoffs = 0;  // how often in a row a backoff soon followed the one before; 0 after the first
   };
 
   // The chunks that a thread runs first. Loops over the same positions or channels then find their data in that

@@ -39,7 +39,7 @@ class Threads {
   Budget budget_;
   oneapi::tbb::task_arena arena_;
   std::mutex only_thread_;
-  std::optional<Team> team_;  // absent for a single thread
+  std::optional<Team> team_;  // absent for a single thread, or if the policy chooses the arena
 };
 
 // During its lifetime, `parallel` (runtime/parallel.h) on this thread uses `threads`, and allocations are charged to
@@ -68,8 +68,8 @@ class UseActiveRun {
   const ActiveRun* before_;
 };
 
-// Runs f() on one of these threads, not necessarily the calling one. Loops in f then need not enter the arena, and
-// callers wait if there are more of them than threads. Rethrows an exception of f to the caller.
+// Runs f() as a run (active_run.h) on one of these threads, not necessarily the calling one. Loops in f then need not
+// enter the arena, and callers wait if there are more of them than threads. Rethrows an exception of f to the caller.
 void run_inside_erased(Threads& threads, void (*body)(void* self), void* self);
 
 template <class F>

@@ -8,7 +8,8 @@
 
 namespace backplane::cpu {
 
-// What a run needs from its caller: host, cancellation, deadline, trace, and the context for planning during the run.
+// The parameters of a run from its caller: host, cancellation, deadline, trace, and context for planning during the
+// run.
 struct RunContext {
   const sdk::Host* host = nullptr;
   const bp_cancel_t* cancel = nullptr;
@@ -19,8 +20,8 @@ struct RunContext {
   bool watched() const { return cancel != nullptr || deadline != 0; }
   // Throws sdk::Error if the run was cancelled or its deadline has passed.
   void check() const;
-  // `begin_span` returns a start time, or 0 if nothing is traced. `end_span` records the span, or nothing if `begin` is
-  // 0.
+  // `begin_span` returns a start time in nanoseconds, or 0 if nothing is traced. `end_span` records the span, or
+  // nothing if `begin` is 0.
   uint64_t begin_span() const;
   void end_span(uint64_t begin, const bp_node_t& node) const;
 };

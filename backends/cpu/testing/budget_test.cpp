@@ -56,7 +56,7 @@ TEST(Budget, CountsBlocksUntilTheyAreFreed) {
 
 using Reals = std::vector<float>;
 
-// The memory that the process has.
+// Returns the resident memory of this process, in MiB.
 double resident_megabytes() {
   std::ifstream file("/proc/self/statm");
   double size = 0, resident = 0;

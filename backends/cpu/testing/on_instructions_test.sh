@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# on_instructions_test.sh INSTRUCTIONS TEST    runs a test program as on a processor that has no more than INSTRUCTIONS.
-# Skipped on a processor that lacks them, where the limit would change nothing.
+# on_instructions_test.sh INSTRUCTIONS TEST    runs a test program that may use no instruction set above
+#                                              INSTRUCTIONS.
+# Skipped on a processor that lacks that instruction set, where the limit would change nothing.
 case $1 in
     AVX512) flag=avx512f ;;
     AVX2_VNNI) flag=avx_vnni ;;

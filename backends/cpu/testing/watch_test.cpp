@@ -25,17 +25,17 @@ constexpr milliseconds kLate{2000};
 constexpr milliseconds kLate{200};
 #endif
 
-// Returns the time that the threads of this process computed, without the time that the system worked for them.
+// Returns the user CPU time of this process, over all threads.
 std::chrono::nanoseconds computed() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return std::chrono::seconds(usage.ru_utime.tv_sec) + std::chrono::microseconds(usage.ru_utime.tv_usec);
 }
 
-// Measures how long after its deadline a run ends: in wall-clock time, or in computing time, which is shorter where
-// other processes use the cores, and where the page faults of memory that is touched first are slow. Such memory can
-// take 10 times longer on one virtual machine than on another, and more again before the host has given it to the
-// machine.
+// Measures how long after its deadline a run ends: in wall-clock time or in user CPU time, whichever is shorter. User
+// CPU time is shorter where other processes use the cores, and where the page faults of memory that is touched first
+// are slow. Such memory can take 10 times longer on one virtual machine than on another, and even longer before the
+// hypervisor has assigned it to the machine.
 class Lateness {
  public:
   uint64_t deadline() const { return static_cast<uint64_t>(deadline_.time_since_epoch().count()); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What com.microsoft's operators for attention with packed heads share: attributes, key masks, the cache of keys and
+// Shared by com.microsoft's operators for attention with packed heads: attributes, key masks, the cache of keys and
 // values, and attention on fp32 queries, keys and values.
 #pragma once
 

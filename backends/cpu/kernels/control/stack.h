@@ -10,9 +10,9 @@ class Stack {
  public:
   // `value` must be a tensor with the type and extents of the first one pushed. Throws sdk::Error if it is not.
   void push(Value value);
-  // Returns the tensors stacked along `axis` (counted from the back if negative), in reverse order if `reversed`. If
-  // there are none, returns an empty tensor whose other extents are those of type `item`, with 0 for extents that
-  // `item` leaves open. Throws sdk::Error if there is no such axis, or the result would have more than
+  // Call once. Returns the tensors stacked along `axis` (counted from the back if negative), in reverse order if
+  // `reversed`. If there are none, returns an empty tensor whose other extents are those of type `item`, with 0 for
+  // extents that `item` leaves open. Throws sdk::Error if there is no such axis, or the result would have more than
   // BP_MAX_RANK dimensions.
   Value finish(const bp_graph_t& graph, const bp_type_t& item, int64_t axis, bool reversed);
 

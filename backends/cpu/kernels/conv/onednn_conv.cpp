@@ -173,7 +173,7 @@ bool describe(const Geometry& g, Share& share, bool has_bias, std::span<const Po
     a.strides.push_back(w.stride[d]);
     a.dilations.push_back(w.dilation[d] - 1);
     a.begin.push_back(w.begin[d]);
-    // oneDNN derives the output extent from this padding, so padding that no window reaches is left out.
+    // oneDNN derives the output extent from this padding, so padding that no window reaches is not passed to it.
     a.end.push_back((w.out[d] - 1) * w.stride[d] + (w.kernel[d] - 1) * w.dilation[d] + 1 - w.in[d] - w.begin[d]);
   }
   a.source = layout_of(Geometry::extended({1, share.in_count}, g.in), g.source);

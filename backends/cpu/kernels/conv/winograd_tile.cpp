@@ -10,8 +10,8 @@ namespace {
 
 using Lanes = LanesOf<kWinogradLanes>::type;
 
-// The points are 0, ±a, ±b and infinity. With these, which are exact in fp32 as all their products below, errors are
-// smaller than with 1 and 2, because the matrices' largest numbers are.
+// The points are 0, ±a, ±b and infinity. They and all their products below are exact in fp32. Errors are smaller than
+// with the points ±1 and ±2, because the largest numbers in the matrices are smaller.
 constexpr float kA = 0.625f, kB = 1.5f, kA2 = kA * kA, kB2 = kB * kB;
 
 // Six inputs of a line, `step` apart, become six. Each is the sum of the inputs times the coefficients of

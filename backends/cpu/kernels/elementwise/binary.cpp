@@ -96,7 +96,7 @@ void compute(const Loop& loop, const Broadcast<2>& walk, const void* a, const vo
   });
 }
 
-// The error of two or more shapes.
+// Returns the error for two or more shapes that do not broadcast to a common one.
 Plan unequal_shapes(std::span<const Shape> shapes) {
   std::string list = to_string(shapes.front());
   for (const Shape& shape : shapes.subspan(1)) list += (&shape == &shapes.back() ? " and " : ", ") + to_string(shape);

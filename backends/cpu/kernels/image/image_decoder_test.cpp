@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ImageDecoder on small files that ask for much work: the work follows from the sizes of the file and the image, and
-// the deadline ends it. ONNX's own data and scripts/fuzz.sh test the results.
+// ImageDecoder on small files that claim to need much work: the work follows from the sizes of the file and the image,
+// and the deadline ends it. ONNX's own data and scripts/fuzz.sh test the results.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <zlib.h>

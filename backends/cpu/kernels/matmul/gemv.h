@@ -10,7 +10,7 @@ namespace backplane::cpu {
 inline constexpr int64_t kGemvRows = 4;
 
 // y[i, j] = sum over l of x[i, l] · b[j, l] for m ≤ kGemvRows rows; b is [n, k], row-major. Runs on the threads of the
-// backend.
+// device.
 void gemv_transposed(int64_t m, int64_t n, int64_t k, const float* x, const float* b, float* y);
 // Like gemv_transposed, but b is [k, n].
 void gemv(int64_t m, int64_t n, int64_t k, const float* x, const float* b, float* y);

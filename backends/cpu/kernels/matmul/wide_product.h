@@ -12,7 +12,7 @@ namespace backplane::cpu {
 // Whether wide_product supports the type.
 bool has_wide_product(bp_dtype_t dtype);
 
-// c = a · b, row-major: a is m × k, b is k × n. Runs on the threads of the backend.
+// c = a · b, row-major: a is m × k, b is k × n. Runs on the threads of the device.
 void wide_product(bp_dtype_t dtype, int64_t m, int64_t n, int64_t k, const void* a, const void* b, void* c);
 
 }  // namespace backplane::cpu

@@ -39,7 +39,7 @@ struct Range {
 void finish_part(std::span<const PostOp> post_ops, float* y, Range rows, Range columns, int64_t n,
                  const float* summand);
 
-// Applies post-operations to a kernel's dense float result y [outer, channels, inner], on the threads of the backend.
+// Applies post-operations to a kernel's dense float result y [outer, channels, inner], on the threads of the device.
 // `summand` is the tensor that kAdd adds.
 void apply_post_ops(std::span<const PostOp> post_ops, float* y, int64_t outer, int64_t channels, int64_t inner,
                     const float* summand);

@@ -36,7 +36,7 @@ struct AmxBlock {
 using AmxKernel = void (*)(const AmxBlock& block);
 
 // Returns the kernel, with an addition if `adds`. `is_signed` describes the inputs. Returns null if the processor lacks
-// AMX, or in builds without AMX_TILES (Clang, sanitizers). Call the kernel only while the thread holds
+// AMX, or in builds without Q8_LANES or AMX_TILES (Clang, sanitizers). Call the kernel only while the thread holds
 // amx::TileRegisters of as many rows as a tile has positions.
 AmxKernel amx_kernel(bool adds, bool is_signed);
 

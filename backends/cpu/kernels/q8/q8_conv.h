@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions and matrix products of 8-bit quantized values, whose weights are known at plan time. They replace a
-// Conv, Gemm or MatMul between DequantizeLinear and QuantizeLinear. Sums are exact integers; tensors are channels-last,
-// except in the reference implementation, which reads dense ones.
+// Conv, Gemm or MatMul between DequantizeLinear and QuantizeLinear, a QLinearConv or a QLinearMatMul. Sums are exact
+// integers; tensors are channels-last, except in the reference implementation, whose tensors are dense.
 #pragma once
 
 #include <memory>

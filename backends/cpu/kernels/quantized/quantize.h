@@ -18,7 +18,7 @@ T saturate(float value) {
 }
 
 // Quantizes `count` floats as DynamicQuantizeLinear does and returns the scale and zero point, which cover the range of
-// x, extended to include 0. Writes the quantized values to y unless y is null. Uses all threads of the backend.
+// x, extended to include 0. Writes the quantized values to y unless y is null. Uses all threads of the device.
 Quantization quantize_dynamically(const float* x, uint8_t* y, int64_t count);
 
 }  // namespace backplane::cpu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiles plain loops for each instruction set. A function marked CLONED is called as clone_of<function>(…), which
-// runs the clone for the instructions that processor() allows.
+// runs the clone for the best instruction set that processor() allows.
 #pragma once
 
 #include "kernels/simd/lanes.h"

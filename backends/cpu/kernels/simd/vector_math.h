@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Math functions as branch-free formulas, which compilers vectorize inside loops marked CLONED. Errors are a few ulp,
+// Math functions as branch-free formulas, which compilers vectorize in loops of CLONED functions. Errors are a few ulp,
 // but those of GELU are larger where its result is close to 0. exp, erf and tanh propagate NaN, and are right for
 // infinite arguments too.
 #pragma once

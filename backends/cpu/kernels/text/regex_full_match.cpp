@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RegexFullMatch, with RE2. CMake's option BACKPLANE_CPU_REGEX leaves it out.
+// RegexFullMatch, with RE2. Not built with CMake's option BACKPLANE_CPU_REGEX=OFF.
 #include <re2/re2.h>
 
 #include <algorithm>

@@ -60,8 +60,8 @@ struct Codec {
   // Polls `stop` at least once for each row, strip or tile where the library permits.
   Problem (*decode)(Encoded bytes, const Size& size, uint8_t* rgb, Stop& stop);
   int64_t pixel_bytes = 0;  // memory that `decode` needs for each pixel in addition to `rgb`
-  // Opens the library of the format, and returns why it cannot be used. Null if the format needs none. Must be called
-  // before `size`.
+  // Opens the library of the format, and returns why it cannot be used, or nullopt. Must be called before `size`. The
+  // pointer is null if the format needs no library.
   const Problem& (*open)() = nullptr;
 };
 

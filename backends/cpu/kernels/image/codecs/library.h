@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A shared library for one image format. It is opened for the first image of that format and stays open, so a process
-// without such images does not map it. The system searches it by its soname, as for libraries that are linked.
+// without such images does not map it. The dynamic linker searches for its soname, as for libraries that are linked.
 #pragma once
 
 #include <dlfcn.h>

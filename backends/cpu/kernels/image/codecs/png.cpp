@@ -161,7 +161,7 @@ class Reader {
 };
 
 Problem decode(Encoded bytes, const Size& size, uint8_t* rgb, Stop& stop) {
-  // Bytes that libpng gets between two checks of `stop`. They decompress to at most about a thousand times as many.
+  // Bytes passed to libpng between two checks of `stop`. They decompress to at most about a thousand times as many.
   constexpr size_t kPiece = size_t{1} << 11;
   constexpr int64_t kWork = int64_t{1} << 18;
   Reader reader(size, rgb);
