@@ -37,7 +37,7 @@ def words(schema):
 
 
 def changes(older, newer):
-    """The words that differ, by what they describe. Differences of letter case and punctuation are left out."""
+    """The words that differ, by what they describe. Differences of letter case and punctuation are ignored."""
     plain = lambda part: re.sub(r"[^a-z0-9<>=+-]", "", " ".join(part).lower())
     before, after = words(older), words(newer)
     for what in dict.fromkeys([*before, *after]):

@@ -260,7 +260,7 @@ def recurrent():
     x, hidden = floats(3, 2, 4), 5
     for op, gates, forms in (("RNN", 1, (1,)), ("LSTM", 4, (1,)), ("GRU", 3, (1, 3))):
         inputs = [x, floats(1, gates * hidden, 4), floats(1, gates * hidden, hidden), floats(1, 2 * gates * hidden)]
-        # The default direction of GRU-1 is "foward", so it is left out here.
+        # The default direction of GRU-1 is "foward", so the attribute is omitted here.
         yield Case(op, forms, inputs, Node(op, inputs, {"hidden_size": hidden}, 2), {"hidden_size": hidden, "output_sequence": 1}, 2)
         yield Case(op, forms, inputs, Node(op, inputs, {"hidden_size": hidden, "direction": "reverse"}, 2), {"hidden_size": hidden, "output_sequence": 1, "direction": "reverse"}, 2)
 

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
+# Each form also requires that the library binds all symbols when it is loaded (-z now), unless a sanitizer is built in.
 # exports_test.sh plugin FILE…           each exports bp_plugin_query and nothing else, apart from the symbols of coverage builds
 # exports_test.sh onnxifi FILE HEADER    exports exactly the functions that HEADER declares, and is never unloaded
-# exports_test.sh loader FILE GOLDEN ABI exports, under BACKPLANE_<ABI>, exactly the functions that GOLDEN lists, and is never
-#                                    unloaded: a thread of its pool may still run its code
+# exports_test.sh loader FILE GOLDEN ABI exports, under BACKPLANE_<ABI>, exactly the functions that GOLDEN lists, without
+#                                    bp_plugin_query, and is never unloaded: a thread of its pool may still run its code
 set -eu
 export LC_ALL=C # the output of tools is parsed below
 kind=$1

@@ -213,7 +213,7 @@ TEST_F(Sdk, CountsDevicesOnceForAllThreads) {
   slow->destroy(counted);
 }
 
-// What the SDK counts in a child that was forked before anything of this process used the SDK.
+// The number of forks that the SDK counts in a child that was forked before this process used the SDK; -1 on failure.
 const int kForksOfEarlyChild = [] {
   const pid_t child = fork();
   if (child == 0) _exit(static_cast<int>(fork_generation()));

@@ -57,7 +57,7 @@ struct Ended {
   bp_status_t status() { return promise.get_future().get(); }
 };
 
-// What a host semaphore received with its only signal.
+// A host semaphore that is signaled once, and keeps the failure's status, run and flags.
 struct Signalled {
   struct What {
     bp_status_t status;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Runs a model and prints the beginning of each output: run MODEL.onnx. Inputs are filled with -2, -1, 0, 1, …;
- * symbolic dimensions get the extent 1. Opens the loader with dlopen and links no library of Backplane. */
+ * Runs a model and prints the beginning of each output: run MODEL.onnx. Inputs of float, double, int32 and int64 are
+ * filled with -2, -1, 0, 1, …, those of other types with zeros; symbolic dimensions get the extent 1. Opens the loader
+ * with dlopen and links no library of Backplane. */
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <stdio.h>

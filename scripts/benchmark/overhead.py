@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loader's own cost, compared with its goals. Our figures come from loader/session/session_bench.cpp, onnxruntime's from its Python API."""
+"""The loader's own cost, compared with its goals. Backplane's figures come from loader/session/session_bench.cpp,
+onnxruntime's from its Python API."""
 import dataclasses
 import json
 import os
@@ -108,8 +109,8 @@ def gigabyte(ours, theirs, threads, rounds):
 
 
 def through_onnxifi(ours, model, threads, rounds):
-    """The time of a model on the backend onnxifi, which runs our own libonnxifi.so over the CPU backend in a separate process, over its time on the CPU
-    backend directly. Both are medians of alternating runs."""
+    """The time of a model on the backend onnxifi, which runs Backplane's libonnxifi.so over the CPU backend in a separate process, over its time on
+    the CPU backend directly. Both are medians of alternating runs."""
     prefix = pathlib.Path(ours.program).resolve().parent.parent
     with tempfile.TemporaryDirectory() as folder:
         (pathlib.Path(folder) / "libonnxifi-backplane.so").symlink_to(prefix / "lib" / "libonnxifi.so")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the generators use: seeded choices (Draw), and the node that a generator makes (Node)."""
+"""For the generators: seeded choices (Draw), and the node that a generator makes (Node)."""
 import dataclasses
 
 import numpy as np

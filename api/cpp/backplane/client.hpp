@@ -11,9 +11,9 @@
 //   exec.run();
 //   backplane::Tensor y = exec.output(0);
 //
-// The first call opens the loader with dlopen (libbackplane.so.1, or BACKPLANE_LOADER_FILE). If BACKPLANE_CLIENT_LINKED
-// is defined, the program must be linked with the loader instead. Functions that these headers do not wrap are
-// available through api() and get().
+// The first call opens the loader with dlopen (libbackplane.so.1, or the file that the macro BACKPLANE_LOADER_FILE
+// names). If the macro BACKPLANE_CLIENT_LINKED is defined, the program must be linked with the loader instead.
+// Functions that these headers do not wrap are available through api() and get().
 #pragma once
 
 #include "backplane/client/builder.hpp"

@@ -37,7 +37,7 @@ inline std::string_view dtype_name(bp_dtype_t dtype) {
 }
 
 // Bytes of a dense tensor. 0 if any extent is 0; otherwise nullopt if an extent is negative, or if the number of bits
-// is above INT64_MAX.
+// is above INT64_MAX. Elements of a type without a fixed width, such as strings, count as 0 bits.
 inline std::optional<uint64_t> dense_bytes(bp_dtype_t dtype, const int64_t* extents, uint32_t rank) {
   int64_t bits = dtype_bits(dtype);
   for (uint32_t i = 0; i < rank; ++i) {

@@ -88,7 +88,7 @@ typedef struct bp_loop_t {
   uint32_t size;
   uint32_t flags; /* none defined */
   uint64_t count;
-  uint64_t grain; /* minimum number of iterations in a chunk; 0: 1 */
+  uint64_t grain; /* minimum number of iterations in a chunk; 0: 1. A loop with fewer is one chunk */
   void* context;
   /* Runs the chunk [begin, end) of the loop. Chunks of one loop that run at the same time have different values of
    * `worker`, which is below `thread_count`. Other loops, including those within a chunk, may use the same values at
@@ -131,8 +131,8 @@ struct bp_host_t {
   /* Copies the span. [thread-safe]. NULL if `tracing` is NULL. */
   void(BP_CALL* trace)(const bp_host_t* host, const bp_span_t* span);
 
-  /* Allocates host memory; `alignment` is a power of two up to 4096. Returns NULL if there is no memory.
-   * [thread-safe]. NULL slot: use your own allocator. */
+  /* Allocates host memory; `alignment` is a power of two up to 4096. Returns NULL if there is no memory or
+   * `alignment` is another number. [thread-safe]. NULL slot: use your own allocator. */
   void*(BP_CALL* allocate)(const bp_host_t* host, uint64_t bytes, uint64_t alignment);
   /* Frees memory of `allocate`. Pass the same `bytes` and `alignment` as to `allocate`. [thread-safe]. NULL if
    * `allocate` is NULL. */

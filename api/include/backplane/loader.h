@@ -57,8 +57,9 @@ typedef struct bp_env_desc_t {
   uint32_t option_count;
   uint32_t option_stride;
   uint32_t log_level; /* BP_LOG_*; 0: the level in BACKPLANE_LOG, or BP_LOG_WARNING where it sets none */
-  uint32_t threads; /* number of threads that the backends share; 0: one for each core that the process may use. Must be
-                       set with `parallel_for`: every `worker` that the framework's pool passes is below this number */
+  uint32_t threads; /* number of threads that the backends share; 0: one for each core that the process may use, within
+                       the processor limit of its control group. Must be set with `parallel_for`: every `worker` that
+                       the framework's pool passes is below this number */
   void* self;
   /* The callbacks below are used until the environment and every session, exec, stream and native semaphore made from
    * it are destroyed; after a device was abandoned, until the process ends. `log` receives log lines. NULL: they go to
@@ -136,7 +137,9 @@ BP_EXPORT bp_status_t BP_CALL bp_env_device(const bp_env_t* env, uint32_t index,
                                             bp_text_t* out_name, bp_error_t* error);
 /* Opens a device before anything else does, in the framework's own context (`how->native`) or with options for this
  * device (`how->options`). `how->id` is ignored. Other devices are opened when they are needed. [thread-safe] [blocks].
- * Errors: BP_NOT_FOUND, BP_BAD_STATE (it is open), and those of `open` in plugin.h. */
+ * Errors: BP_NOT_FOUND, BP_BAD_STATE (it is open), those of `open` in plugin.h and, with the environment's option
+ * loader.load=when_used, BP_INCOMPATIBLE and BP_STALE as for bp_session_create. Except for BP_BAD_STATE, every call
+ * that opens a device may return these errors too. */
 BP_EXPORT bp_status_t BP_CALL bp_env_open_device(bp_env_t* env, uint64_t device, const bp_device_open_t* how,
                                                  bp_error_t* error);
 /* Abandons a device that hangs. Nothing more is started on it. Runs in flight on it end with BP_DEVICE_LOST and
@@ -327,7 +330,8 @@ typedef struct bp_placed_node_t {
   uint32_t island;  /* numbered from 0 in the order in which islands run; BP_NONE if no device supports the node */
   uint64_t device;  /* the device's id; 0 if no device supports the node (BP_SESSION_PLACE_ONLY) */
   double seconds;   /* expected time of the node; 0 if unknown */
-  bp_text_t reason; /* why the node is on this device and not on one listed before it */
+  bp_text_t reason; /* why the node is on this device and not on one listed before it; empty on the first listed
+                       device, unless a pin chose it */
 } bp_placed_node_t;
 
 /* A device's verdict on a node. */
@@ -347,10 +351,10 @@ typedef struct bp_node_verdict_t {
  * BP_UNSUPPORTED (no device supports a node; the detail names node, operator and each device's reason), BP_NOT_FOUND
  * (a device, an option, a dimension), BP_CANCELLED, BP_TIMED_OUT (option loader.import_seconds), BP_DEVICE_LOST,
  * BP_RESOURCE_EXHAUSTED, BP_INVALID_MODEL (inputs or attributes of a node are impossible, as found with the output
- * types that a backend reports for operators that the loader does not know), and those of `open` and `compile` in
- * plugin.h. With the environment's option loader.load=when_used, the call may load a backend, and may fail with
- * BP_INCOMPATIBLE (the plugin is refused) or BP_STALE (the backend no longer has as many devices as the environment
- * lists). */
+ * types that a backend reports for operators of domains that the loader does not know), and those of `open` and
+ * `compile` in plugin.h. With the environment's option loader.load=when_used, the call may load a backend, and may fail
+ * with BP_INCOMPATIBLE (the plugin is refused) or BP_STALE (the backend no longer has as many devices as the
+ * environment lists). */
 BP_EXPORT bp_status_t BP_CALL bp_session_create(bp_env_t* env, bp_model_t* model, const bp_session_desc_t* desc,
                                                 bp_session_t** out_session, bp_error_t* error);
 /* Destroy the session's execs first. [one at a time] [blocks] */
@@ -625,10 +629,11 @@ BP_EXPORT bp_status_t BP_CALL bp_memory_fill(bp_env_t* env, const bp_fill_t* wha
  * in plugin.h. */
 BP_EXPORT bp_status_t BP_CALL bp_memory_copy(bp_env_t* env, const bp_copy_t* what, bp_error_t* error);
 
-/* Starts collecting spans of all sessions of the environment, and drops those collected before. [thread-safe] */
+/* Starts collecting spans of all sessions of the environment, and drops those collected before. Holds at most 512 MiB
+ * of spans: those that no longer fit are only counted. [thread-safe] */
 BP_EXPORT bp_status_t BP_CALL bp_trace_start(bp_env_t* env, bp_error_t* error);
-/* Stops collecting, and writes the spans as Chrome/Perfetto JSON. [thread-safe] [blocks]. Errors: BP_BAD_STATE (not
- * started). */
+/* Stops collecting, and writes the spans as Chrome/Perfetto JSON, with the number of spans that were not held as
+ * `otherData.dropped`. [thread-safe] [blocks]. Errors: BP_BAD_STATE (not started). */
 BP_EXPORT bp_status_t BP_CALL bp_trace_stop(bp_env_t* env, bp_text_sink_t sink, void* context, bp_error_t* error);
 
 /* The name of a code, such as "BP_INVALID_MODEL"; never NULL. [thread-safe] */

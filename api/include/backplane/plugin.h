@@ -502,9 +502,9 @@ typedef struct bp_instance_api_t {
    * After BP_OK the plugin does both; a synchronous device does so before it returns, and reports failures by its
    * return value alone, never by the status of `done`. [one at a time] [blocks on synchronous devices, where bindings
    * or extents are new, and where the plan depends on bytes of an input]. Errors: BP_BAD_STATE (a slot is not bound,
-   * and is no output for `output`), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEVICE_LOST, BP_DEPENDENCY_FAILED,
-   * BP_RESOURCE_EXHAUSTED, BP_TYPE_MISMATCH, BP_UNSUPPORTED (memory at an unsupported address; an imported semaphore of
-   * a single value among the signals). */
+   * and is no output whose memory comes from bp_run_t.output), BP_BUSY, BP_CANCELLED, BP_TIMED_OUT, BP_DEVICE_LOST,
+   * BP_DEPENDENCY_FAILED, BP_RESOURCE_EXHAUSTED, BP_TYPE_MISMATCH, BP_UNSUPPORTED (memory at an unsupported address; an
+   * imported semaphore of a single value among the signals). */
   bp_status_t(BP_CALL* run)(bp_instance_t* instance, const bp_run_t* run, bp_error_t* error);
 } bp_instance_api_t;
 
@@ -541,7 +541,7 @@ typedef struct bp_copy_t {
                           copy at once, and wait for it */
 } bp_copy_t;
 
-/* A pattern of 1, 2, 4 or 8 bytes, repeated over a whole buffer; at its end, a part of the pattern may be left over. */
+/* A pattern of 1, 2, 4 or 8 bytes, repeated over a whole buffer; the last repetition may be incomplete. */
 typedef struct bp_fill_t {
   uint32_t size;
   uint32_t pattern_bytes;
@@ -716,8 +716,8 @@ typedef struct bp_refit_t {
   uint32_t flags; /* none defined */
 } bp_refit_t;
 
-/* Replacing weights of a program. A refit changes only this program's weights, even where the plugin lets programs of a
- * device share weights with equal content (bp_graph_api_t.weight_hash). A plugin without this table has no refit. */
+/* Replacing weights of a program. A refit changes only this program's weights, even where programs of a device share
+ * weights with equal content (bp_graph_api_t.weight_hash). A plugin without this table has no refit. */
 typedef struct bp_weights_api_t {
   uint32_t size;
   uint32_t reserved;

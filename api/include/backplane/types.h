@@ -41,7 +41,8 @@
  *    BP_UNSUPPORTED. In requests of a framework, the loader refuses every bit that it does not know. Flags of results
  *    (about a device, a value, a span, an error) only inform, and a call that returns no status has only hints.
  *  - No exception, longjmp, abort or exit crosses the ABI in either direction.
- *  - Text is UTF-8 and not zero-terminated; time is in nanoseconds on the monotonic clock; sizes are in bytes.
+ *  - Text is UTF-8 and not zero-terminated. Points in time are nanoseconds on the monotonic clock; durations are in the
+ *    unit that their name states (`seconds`, `launch_ns`). Sizes are in bytes.
  */
 #ifndef BACKPLANE_TYPES_H
 #define BACKPLANE_TYPES_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The interface of ONNXIFI 1.0 as libonnxifi.so implements it: our own declaration of the functions, structs and
- * numbers that ONNX 1.3 to 1.12 published as onnx/onnxifi.h and onnx/onnxifi_ext.h. Programs compiled with either
+ * The interface of ONNXIFI 1.0 as libonnxifi.so implements it: Backplane's own declaration of the functions, structs
+ * and numbers that ONNX 1.3 to 1.12 published as onnx/onnxifi.h and onnx/onnxifi_ext.h. Programs compiled with either
  * header work with this library. New programs use backplane/loader.h. docs/reference/onnxifi.md describes what each
  * function does on Backplane.
  */
@@ -87,7 +87,7 @@ typedef int32_t onnxEventState;
 #define ONNXIFI_CAPABILITY_VARIABLE_SIZE_OUTPUTS 0x10
 #define ONNXIFI_CAPABILITY_HOT_PLUGGABLE 0x20
 
-/* What onnxGetBackendInfo can be queried for (its `infoType`), each with the type of the value that it returns. */
+/* The values of `infoType` of onnxGetBackendInfo, each with the type of the value that the function returns. */
 typedef int32_t onnxBackendInfo;
 #define ONNXIFI_BACKEND_ONNXIFI_VERSION 0 /* uint64_t */
 #define ONNXIFI_BACKEND_NAME 1            /* text: bytes without a zero at the end */

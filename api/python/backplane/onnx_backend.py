@@ -34,7 +34,7 @@ def _device_name(device: str) -> str:
 
 
 def _named(node: onnx.NodeProto, inputs: Any) -> dict[str, Any]:
-    """The values of a node's inputs by name, without those that are left out."""
+    """The values of a node's inputs by name, without omitted ones."""
     names = list(node.input)
     if isinstance(inputs, Mapping):
         unknown = [name for name in inputs if name not in names]
@@ -42,7 +42,7 @@ def _named(node: onnx.NodeProto, inputs: Any) -> dict[str, Any]:
             raise ValueError(f"the node has no input {unknown[0]!r}; it has: {', '.join(names)}")
         return {name: value for name, value in inputs.items() if value is not None}
     given = inputs if isinstance(inputs, Sequence) else [inputs]
-    if len(given) != len(names):  # without those that the node leaves out
+    if len(given) != len(names):  # without those that the node omits
         names = [name for name in names if name]
     if len(given) != len(names):
         raise ValueError(f"there are {len(given)} inputs, but the node has {len(names)}: {', '.join(names)}")

@@ -12,8 +12,8 @@
 
 namespace backplane::python {
 
-// The number of arrays outside this module that view memory of a run's outputs. The run refuses to write or release
-// that memory unless the number is 0.
+// The number of Arrays and of views made from them that refer to memory of a run's outputs. The run refuses to write or
+// release that memory unless the number is 0.
 using Views = std::shared_ptr<std::atomic<int>>;
 
 // A dense tensor in memory that native code owns. DLPack (except for strings) and, on the host, NumPy (except for
@@ -81,11 +81,12 @@ class Array {
 // `subject` begins the text of errors: "input 'x'".
 void check_rank(size_t rank, const std::string& subject);
 
-// The size that an element's address on the host must be a multiple of.
+// The alignment in bytes that an element's address on the host must have.
 uint64_t alignment_of(bp_dtype_t dtype);
 
 // Imports an object through DLPack. `value` is on the host or on a device of the environment. Memory on the host that
-// has gaps or another order, or is not aligned, is copied if `may_copy`. Otherwise throws ValueError.
+// has gaps or another order, or is not aligned, is copied if `may_copy` and the type is not packed. Otherwise throws
+// ValueError.
 nb::object import_dlpack(const Environment& env, nb::handle value, const std::string& subject, bool may_copy);
 
 // Returns a new ndarray with the elements of a dense tensor in any memory.

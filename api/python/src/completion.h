@@ -49,9 +49,9 @@ class Completion {
 
 // Runs an exec once, and keeps Ctrl-C working. A run on the calling thread is the fastest, but on the interpreter's
 // main thread, no signal is handled until the run has ended. There, the run is made on another thread unless it is
-// expected to end soon: SessionState::is_steady() is true, and an earlier run with at least as many `bytes` of input
-// ended soon. `quick`, which is kept with the exec, is the largest such number of bytes. Called with the interpreter
-// lock held.
+// put into a stream or expected to end soon: SessionState::is_steady() is true, and an earlier run with at least as
+// many `bytes` of input ended soon. `quick`, which is kept with the exec, is the largest such number of bytes. Called
+// with the interpreter lock held.
 void run_exec(const SessionState& state, Exec& exec, const RunOptions& how, uint64_t bytes,
               std::optional<uint64_t>& quick);
 

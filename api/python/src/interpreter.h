@@ -40,7 +40,7 @@ class UnlockedScope {
   PyThreadState* const state_;
 };
 
-// Takes the lock for a scope, on any thread. Ask can_call_python() before, and again in the scope: the shutdown may
+// Takes the lock for a scope, on any thread. Check can_call_python() before, and again in the scope: the shutdown may
 // have been announced meanwhile.
 class LockedScope {
  public:

@@ -54,7 +54,8 @@ class SessionState {
   // Returns an exec that no other call uses. The caller passes it to `give_back` after a run that succeeded. Blocks
   // only if an exec must be created.
   Lane take();
-  // Keeps the exec for later calls, unless as many are idle as there are processors. May release the interpreter lock.
+  // Keeps the exec for later calls, unless as many are idle as there are processors (at least 4). May release the
+  // interpreter lock.
   void give_back(Lane lane);
 
  private:

@@ -68,7 +68,7 @@ struct EnvironmentOptions {
   bool only_given = false;                   // search only backend_files, backend_folders and `plugins`
   std::map<std::string, std::string> options;
   uint32_t log_level = 0;                  // BP_LOG_*; 0: the level in BACKPLANE_LOG, else warnings
-  uint32_t threads = 0;                    // shared by the backends; 0: one for each core that the process may use
+  uint32_t threads = 0;                    // shared by the backends; 0: as in bp_env_desc_t
   std::vector<bp_plugin_query_t> plugins;  // linked into the program
   // Receives log lines, from any thread. Empty: they go to the file in BACKPLANE_LOG_FILE, else to standard error.
   std::function<void(uint32_t level, std::string_view line)> log;

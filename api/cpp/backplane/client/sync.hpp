@@ -115,8 +115,8 @@ class NativeSemaphore {
     detail::call(api().native_semaphore_query, get(), &value);
     return value;
   }
-  // Exports a handle for another device or framework. `kind` is BP_NATIVE_*, or 0 to let the plugin choose. `value` is
-  // used by kinds that represent a single value.
+  // Exports a handle for another device or framework. `kind` is BP_NATIVE_*; 0: the plugin chooses. `value` is used by
+  // kinds that represent a single value.
   bp_native_t native(uint32_t kind = 0, uint64_t value = 0) const {
     const bp_semaphore_export_t what{sizeof what, kind, value, nullptr};
     bp_native_t native{};

@@ -84,8 +84,8 @@ uint64_t place_by_size(std::vector<ArenaTensor>& tensors, const Tensors& by_star
   return whole;
 }
 
-// Places tensors in the order of their first steps, each where the smallest of the blocks that are no longer live and
-// large enough is. For so many tensors that time in proportion to the number of pairs would be too long.
+// Places tensors in the order of their first steps: each in the smallest free block that is large enough or, if there
+// is none, in a new block at the end. Used where there are too many overlapping pairs for `place_by_size`.
 template <class Size>
 uint64_t place_by_time(const Tensors& by_start, const Size& size) {
   struct Block {

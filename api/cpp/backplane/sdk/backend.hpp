@@ -209,8 +209,8 @@ class Instance : public Object {
 
   // Implements the slot `run` if overridden, as asynchronous devices do: wait for the points and start the work;
   // when the work ends, call `done` and advance the signals. If the override throws, it must not have called `done` or
-  // advanced a signal, because the host then does both. This version, which an override may call, waits for host
-  // points, calls the method `run` and then `done`, and advances host points.
+  // advanced a signal, because the host then does both. This version, which an override may call, calls `plan`,
+  // waits for host points, calls the method `run` and then `done`, and advances host points.
   virtual void submit(const bp_run_t& what) {
     do_work(what);
     report_end(what);

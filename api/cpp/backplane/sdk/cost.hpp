@@ -25,8 +25,8 @@ inline double operations(const Node& node) {
     outputs += static_cast<double>(elements(node.output(i)));
   }
   const Value x = node.input(0), w = node.input(1);
-  // The number of multiplications for each output element or, in a transposed convolution, for each input element. Does
-  // not overflow, because a graph may declare any extents.
+  // The number of multiplications for each output element or, in a transposed convolution, for each input element. A
+  // double, because the product of the extents that a graph declares may exceed 64 bits.
   const auto filter = [&] {
     double product = 1;
     for (uint32_t i = 1; i < static_cast<uint32_t>(w.rank()); ++i) product *= static_cast<double>(w.extent(i));

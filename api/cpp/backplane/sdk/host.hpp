@@ -144,7 +144,8 @@ class Host {
     if (static_cast<uint64_t>(now.count()) >= deadline) throw Error(BP_TIMED_OUT, "the deadline passed");
   }
 
-  // Waits for a host point. Refuses native points, which belong to the device.
+  // Waits for a host point of a run. `deadline` is the run's: 0 means none. Refuses native points, which belong to the
+  // device.
   void wait(const bp_point_t& point, uint64_t deadline, const bp_cancel_t* cancel) const {
     bp_semaphore_t* const semaphore = bp_point_host(&point);
     if (semaphore == nullptr)

@@ -89,7 +89,7 @@ class NodeProgram : public Program, public Refit {
       : Program(device, what), refits_(what.refit()), places_(graph().raw()->value_count) {
     for (uint32_t i = 0; i < graph().input_count(); ++i)
       places_[graph().input(i).index()] = {Place::kInput, i, bytes_of(graph().input(i))};
-    std::vector<uint32_t> outputs(places_.size(), BP_NONE);  // by value: the first output that it is
+    std::vector<uint32_t> outputs(places_.size(), BP_NONE);  // for each value, the first output that it is, or BP_NONE
     for (uint32_t i = graph().output_count(); i-- > 0;) outputs[graph().output(i).index()] = i;
     for (uint32_t i = 0; i < graph().node_count(); ++i) {
       what.check_cancelled();
@@ -226,11 +226,11 @@ class NodeProgram : public Program, public Refit {
 
   const bool refits_;
   mutable std::shared_mutex runs_;                // if weights may be replaced: shared by runs, exclusive for a refit
-  std::vector<std::unique_ptr<Kernel>> kernels_;  // by node
-  std::vector<Place> places_;                     // by value
+  std::vector<std::unique_ptr<Kernel>> kernels_;  // indexed by node
+  std::vector<Place> places_;                     // indexed by value
   std::vector<ArenaTensor> arena_tensors_;
   std::vector<Copy> copies_;
-  // Each weight with the values that are copies of it, sorted.
+  // Pairs of a weight and a value that has a copy of it, as indices in the graph; sorted. Without empty weights.
   std::vector<std::pair<uint32_t, uint32_t>> weight_values_;
   HostBlock weights_;
   uint64_t weight_bytes_ = 0, arena_bytes_ = 0;
