@@ -40,7 +40,7 @@ class GraphSampler {
   uint32_t weights(Extents extents, int64_t terms);
 
   // Adds a node. Returns false if the opset lacks the operator, or if a result would be empty, too large or not finite,
-  // or its error bounds too wide.
+  // or its error bounds too wide. Throws std::invalid_argument if the operator is unknown or the inputs do not fit.
   bool add(const std::string& op, std::vector<uint32_t> inputs, Attributes attributes = {}, uint32_t outputs = 1);
   // Call `start` before creating a node's constants and inputs, and `undo` to remove them if the node cannot be added.
   void start();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the operator cases accept: exact results, rounded to their type, but not those of a backend that ignores an
-// attribute or an input.
+// The operator cases accept exact results, rounded to their type, but not those of a backend that ignores an attribute
+// or an input.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>

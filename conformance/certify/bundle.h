@@ -51,8 +51,8 @@ struct Statement {
 // Returns the contents of statement.json: `what` and the fields derived from other parts.
 std::string statement_of(const Parts& parts, const Statement& what);
 
-// A text from outside as part of a line: printable, in quotes, cut, and without runs of blanks, so that it cannot look
-// like lines of its own.
+// A text from outside as part of a line: printable, in quotes, cut to 80 characters, and without runs of blanks, so
+// that it cannot look like lines of its own.
 std::string in_quotes(std::string_view text);
 
 // Cases of a bundle that were run again, and the device that they ran on, which need not be that of the journal.
@@ -76,8 +76,8 @@ struct Proof {
 Proof verify(const Parts& parts);
 
 // The outcome on `day`, the day of verification. A waiver counts through its expiry day, and only if the certifier who
-// signed the waivers is known (`accepts_waivers`) and the waiver's pattern is not too wide (`is_wide`). A failure that
-// no counting waiver covers is a fault.
+// signed the waivers is known (`accepts_waivers`) and the waiver's pattern is not too wide (`is_wide`). A waived
+// failure whose waiver does not count is a fault.
 RunOutcome outcome_on(const Proof& proof, const std::string& day, bool accepts_waivers);
 
 }  // namespace backplane::conform

@@ -12,7 +12,8 @@
 
 namespace backplane::conform {
 
-// The most that is hashed of a file that a plugin maps, such as its weights.
+// The size in bytes of the largest file, such as one of weights, that is hashed because a plugin maps it. A larger one
+// counts as a file that cannot be read.
 inline constexpr uint64_t kMaxMapped = uint64_t{64} << 30;
 // The most files that a commitment or a statement lists.
 inline constexpr size_t kMaxListedFiles = 5000;
@@ -25,10 +26,11 @@ struct LoadedFile {
 
 class LoadedFiles {
  public:
-  // Adds the files that the process maps at this moment, read from /proc: at most 4096. Any beyond those, and a process
-  // that hides its mappings, count as one file that cannot be read. [thread-safe]
+  // Adds the files that the process maps at this moment, read from /proc: at most 4096 in all calls together. Files
+  // beyond that number count as one file that cannot be read, and so does a process that hides its mappings.
+  // [thread-safe]
   void note(pid_t process);
-  // Sorted by path. The harness's own program is left out.
+  // All files added, except the harness's own program, sorted by path.
   std::vector<LoadedFile> hashed() const;
   // Throws std::runtime_error if one of the files contains code and cannot be read, such as a library that the plugin
   // removed after it had loaded it.

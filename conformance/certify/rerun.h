@@ -8,8 +8,8 @@
 namespace backplane::conform {
 
 // Compares one result of a new run with the journal. Throws Refused if the case is not in the journal or has another
-// state in it, if only the journal calls a wrong result close (Result::close), or if a process ended abnormally
-// although the journal records no such end.
+// state there (before waivers and expectations), if only the journal calls a wrong result close (Result::close), or if
+// a process ended abnormally although the journal records no such end.
 void check_again(const Proof& proof, const Result& seen);
 
 // Runs `count` random cases of the bundle (all if it has fewer) again with its seeds, a new sample each time. `run`

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys that a verifier trusts. README.md describes the files.
+// The keys that a verifier trusts. docs/guides/certifier.md describes the files.
 #pragma once
 
 #include <filesystem>

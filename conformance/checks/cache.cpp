@@ -39,7 +39,7 @@ std::optional<Stored> store(Bench& bench, Result& out_result) {
   return std::nullopt;
 }
 
-// What `validate` reports for a blob: a BP_CACHE_* value.
+// The BP_CACHE_* value that `validate` reports for a blob. Throws Breach if it fails or reports another value.
 uint32_t judged(const Device& device, bp_bytes_t blob) {
   Detail detail;
   uint32_t answer = BP_CACHE_UNUSABLE;

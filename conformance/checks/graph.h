@@ -11,8 +11,8 @@ namespace backplane::conform {
 // bias cases, which run one graph many times, and graphs cut from models or written by hand.
 std::vector<Network> networks_of(std::string_view case_name, uint64_t seed, uint32_t opset);
 
-// Returns a mask that leaves out some nodes in half of the graphs, so that islands begin and end anywhere. At least one
-// node remains.
+// Returns for each node whether it may run. About half of the masks allow all nodes; the others exclude some at random,
+// so that islands begin and end anywhere. At least one node is allowed.
 std::vector<bool> draw_mask(Random& random, size_t nodes);
 // Runs the nodes that `mask` allows and the device claims, and compares all outputs.
 Result run_claimed(RemoteDevice& device, const Network& network, std::vector<bool> mask);

@@ -400,7 +400,7 @@ Result run_in(FrameworkMemory& memory, const Device& device, uint32_t space, uin
   return fault.empty() ? passed(1) : failed(fault);
 }
 
-// A device works in memory of the framework's allocator, and releases all of that memory by two seconds after it is
+// A device works in memory of the framework's allocator, and releases all of it within two seconds after the device is
 // closed.
 Result framework_memory(Bench& bench, Table& table) {
   bp_space_t space = {};

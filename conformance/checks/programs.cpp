@@ -70,7 +70,7 @@ Result infer(Bench& bench) {
   return passed();
 }
 
-// y = Same(x), an operator outside ONNX, which the plugin may implement. The plugin's `infer` determines the type of y.
+// y = Same(x), an operator outside ONNX, which the plugin may implement. Its `infer` must report the type of x for y.
 Result own_operator(Bench& bench) {
   const Device& device = bench.device();
   GraphSpec spec;

@@ -20,8 +20,9 @@ struct RemoteRun {
   std::vector<std::vector<int64_t>> extents = {};  // of the outputs, if the graph leaves some extents unknown
 };
 
-// Throws Breach if the plugin breaks the ABI, std::runtime_error if the other process reports an error or its reply is
-// malformed, and what `call` throws. [one at a time]
+// The device under test in the other process. Its functions throw Breach if the plugin breaks the ABI,
+// std::runtime_error if the other process reports an error or its reply is malformed, and the exceptions of `call`.
+// [one at a time]
 class RemoteDevice {
  public:
   // Returns the reply to a request, and throws if it has more than `most` bytes.

@@ -14,9 +14,9 @@ namespace backplane::conform {
 
 // The device under test: the one named `device`, or the first device of `plugin`.
 struct Target {
-  std::string device;  // may be empty if `plugin` is set
-  std::string plugin;  // library or manifest; may be empty
-  uint32_t threads = 0;
+  std::string device;    // may be empty if `plugin` is set
+  std::string plugin;    // library or manifest; may be empty
+  uint32_t threads = 0;  // shared by the backends; 0: one for each core that the process may use
 };
 
 class OnnxCases {

@@ -46,8 +46,9 @@ class Draws {
 };
 
 // Draws of a graph that applies Dropout, Bernoulli or ONNX's own expansion of Bernoulli to inputs of the graph.
-// `inputs` are their values, in order. Returns nullopt for every other graph: if its results are deterministic (Dropout
-// outside training mode, a comparison without a random operand), or if what it draws from is an initializer.
+// `inputs` are their values, in order. Returns nullopt for every other graph, including one whose results are
+// deterministic (Dropout outside training mode, a comparison without a random operand) or whose operand is an
+// initializer.
 std::optional<Draws> draws_of(const view::Graph& graph, const std::vector<onnx::Value>& inputs);
 
 }  // namespace backplane::conform

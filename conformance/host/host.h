@@ -65,7 +65,7 @@ class Host {
   void fail_after(uint64_t successes);
   void stop_failing() { fail_after(UINT64_MAX); }
 
-  // Starts collecting the spans that plugins report.
+  // Turns tracing on, so that plugins report spans.
   void collect_spans() { tracing_ = true; }
   std::vector<Span> spans();
   // Waits for the tasks that plugins submitted. The destructor of Backend does so before it destroys the backend.

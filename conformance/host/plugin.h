@@ -28,7 +28,8 @@ struct Breach : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// A plugin's library, loaded the way the loader loads it.
+// A plugin's library, opened with the same flags as in the loader. The destructor unloads it, unless keep_loaded() was
+// called; the loader never unloads one.
 class Library {
  public:
   // Throws Breach if the file does not load or is not a plugin.
@@ -102,7 +103,7 @@ class Device {
 
   // Sets `out_claims` to one claim for each node.
   Answer coverage(const Graph& graph, std::vector<Claim>& out_claims) const;
-  // Returns BP_UNSUPPORTED if the plugin rejects or splits the graph.
+  // Returns BP_UNSUPPORTED if the plugin rejects or splits the graph, and BP_OK if it has no `review`.
   Answer review(const Graph& graph) const;
 
  private:

@@ -48,7 +48,8 @@ struct RunSettings {
 // The state of a program for one run at a time. [one at a time]
 class Instance {
  public:
-  // Returns NULL, with the reason in `out_answer`, on failure. `program` must outlive the instance.
+  // Returns NULL, with the reason in `out_answer`, on failure. `program` must outlive the instance. Throws Breach if
+  // the plugin returns BP_OK but no instance.
   static std::unique_ptr<Instance> create(const Program& program, Answer& out_answer);
   Instance(const Instance&) = delete;
   Instance& operator=(const Instance&) = delete;
@@ -87,7 +88,7 @@ class Instance {
   bp_instance_t* raw_;
   std::vector<std::unique_ptr<Memory>> inputs_, outputs_;
   std::vector<bool> bound_;                   // by output; set by bind_all
-  std::vector<std::atomic<uint32_t>> asked_;  // by output: calls of bp_run_t.output in the latest run
+  std::vector<std::atomic<uint32_t>> asked_;  // by output: calls of bp_run_t.output since bind_all or run_checked
   std::unique_ptr<Memory> scratch_;
 };
 

@@ -13,7 +13,7 @@ namespace backplane::conform {
 class Stream {
  public:
   // Returns NULL, with the reason in `out_answer`, on failure. `native` is a stream to import, or NULL to create a
-  // stream.
+  // stream. Throws Breach if status and out-argument contradict each other.
   static std::unique_ptr<Stream> create(const Device& device, Answer& out_answer, const bp_native_t* native = nullptr);
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
@@ -32,8 +32,9 @@ class Stream {
 
 class NativeSemaphore {
  public:
-  // Returns NULL, with the reason in `out_answer`, on failure. `value` is the semaphore's first value. `native` is a
-  // semaphore to import, or NULL to create a semaphore.
+  // Returns NULL, with the reason in `out_answer`, on failure. `value` is the semaphore's initial value. `native` is
+  // a semaphore to import, or NULL to create a semaphore. Throws Breach if status and out-argument contradict each
+  // other.
   static std::unique_ptr<NativeSemaphore> create(const Device& device, uint64_t value, const bp_native_t* native,
                                                  Answer& out_answer);
   NativeSemaphore(const NativeSemaphore&) = delete;

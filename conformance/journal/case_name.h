@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of cases, which a glob or a shard selects.
+// Names of cases, the limit on globs that match them, and the shards to which they belong.
 #pragma once
 
 #include <cstddef>

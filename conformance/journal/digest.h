@@ -13,7 +13,7 @@
 namespace backplane::conform {
 
 std::string sha256(std::string_view bytes);
-// The most that is hashed: as much as the loader accepts of a library.
+// The size in bytes of the largest file that is hashed by default: the loader accepts no larger library.
 inline constexpr uint64_t kMaxHashed = uint64_t{8} << 30;
 // The digest of a regular file. Throws cli::FileError if it cannot be read or has more than `most` bytes.
 std::string sha256_of_file(const std::filesystem::path& file, uint64_t most = kMaxHashed);

@@ -34,7 +34,7 @@ void write_journal(const std::filesystem::path& folder, const Record& record);
 class Journal {
  public:
   // Writes to `folder`/journal.jsonl, or to no file if `folder` is empty. Throws std::runtime_error if the journal
-  // exists, unless `resume` is set and the journal belongs to the same run; then it is continued.
+  // exists, unless `resume` is set and the journal belongs to the same run; then it is continued and keeps its header.
   Journal(const std::filesystem::path& folder, Header header, bool resume = false);
   void add(Result result);
   const Header& header() const { return record_.header; }

@@ -41,10 +41,12 @@ class Exceptions {
   // Returns the exceptions that hold for a backend and device on a day, such as "2026-11-20": without the waivers for
   // other devices and versions, and without those that expired before that day.
   Exceptions on(const Identity& identity, const std::string& day) const;
-  // Applies waivers and expectations to a result. A failure becomes waived or, if no waiver is for the case,
-  // expected_fail. A pass becomes unexpected_pass if a failure is expected.
+  // Applies waivers and expectations to a result. A failed, crashed, timed out or mistrusted case becomes waived if a
+  // waiver matches its name, or else expected_fail if an expectation does. A pass becomes unexpected_pass if an
+  // expectation matches. All other results stay as they are.
   Result apply(Result result) const;
-  // A line for each entry whose pattern is the exception of none of the results, in the order of the files.
+  // A line for each entry whose pattern is the exception of none of the results: first the waivers, then the
+  // expectations.
   std::vector<std::string> unused(const std::vector<Result>& results) const;
   // The digest of all files added; empty if none was added.
   std::string digest() const;

@@ -82,8 +82,8 @@ void for_each_index(const Extents& extents, F visit) {
 Extents broadcast(const Extents& a, const Extents& b);
 // Returns the axis counted from the front. Throws std::invalid_argument if it is out of range.
 int64_t normal_axis(int64_t axis, int64_t rank);
-// The offset of the matrix that `index` selects in a stack of matrices. The last two entries of `index` are ignored.
-// The leading axes of the stack broadcast to the other entries.
+// The offset, in elements, of the matrix that `index` selects in a stack of matrices. The last two entries of `index`
+// are ignored. The leading axes of the stack broadcast to the other entries.
 size_t matrix_start(const Array& stack, const Index& index);
 
 }  // namespace backplane::conform

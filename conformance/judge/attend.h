@@ -9,8 +9,9 @@
 
 namespace backplane::conform {
 
-// Attention of one query of one head. `key(j)` and `value(j)` return rows of a key and a value, and `score(j, product)`
-// the score of key j, -HUGE_VAL if it is masked. A sink is a score without a key.
+// Attention of one query of one head, in fp32. `key(j)` and `value(j)` return row j of the keys and of the values, and
+// `score(j, product)` the score of key j from its product with the query, or -HUGE_VAL if the key is masked. A sink is
+// a score without a key and a value. Without a sink, at least one key must not be masked.
 template <class Key, class Value, class Score>
 std::vector<Tracked> attend(const std::vector<Tracked>& query, const Key& key, const Value& value, int64_t keys,
                             const Score& score, const std::optional<Tracked>& sink = std::nullopt) {

@@ -24,7 +24,7 @@ struct Comparison {
 
 // Kinds, types, shapes, integers, bools and strings must match exactly. Floats and complex numbers of all sizes must be
 // within `tolerance`; NaN matches NaN, and infinities must be equal. Entries of maps match by key, in any order. A
-// float or complex output of at least 4 elements is mistrusted, even if all are within `tolerance`, if more than half
+// float or complex tensor of at least 4 elements that are all within `tolerance` is still mistrusted if more than half
 // of them are zero but less than a tenth in the reference, because memory that was never written looks like that.
 Comparison compare(const onnx::Value& expected, const onnx::Value& seen, const Tolerance& tolerance);
 

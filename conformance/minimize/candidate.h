@@ -18,7 +18,7 @@ struct Size {
 Size size_of(const Network& candidate);
 
 // Drops nodes, values and inputs that no output needs, and derives the types and shapes of computed values. Returns
-// false if the oracle cannot compute the candidate.
+// false if the oracle cannot compute the candidate, or if no node computes one of the outputs.
 bool recompute(Network& candidate);
 
 // The oracle's estimate of each value, rounded to its type. Values that are not computed are empty.

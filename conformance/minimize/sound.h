@@ -6,8 +6,8 @@
 
 namespace backplane::conform {
 
-// True if the loader accepts the graph and infers the same types and shapes as the oracle. Runs in a child process,
-// because an invalid graph may crash the oracle.
+// True if the loader accepts the graph and infers the same types and shapes of its outputs as the oracle. Runs in a
+// child process, because an invalid graph may crash either. False if that takes more than ten seconds.
 bool is_sound(const Network& network);
 
 }  // namespace backplane::conform

@@ -7,7 +7,7 @@
 namespace backplane::conform {
 namespace {
 
-// Quotes a field by RFC 4180, because names of a vendor's own cases may contain any character.
+// Quotes a field by RFC 4180, because names of cases in a journal may contain any character.
 std::string field(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";

@@ -19,7 +19,7 @@ struct Run {
   bool is_bad(const Result& result) const;  // false: passed, waived, expected to fail or allowed to be unsupported
   double seconds() const;                   // total time spent in cases
   std::string title() const;                // the id and version of the backend, or the plugin's file
-  // The fields of the header that are not empty, with labels for people.
+  // The fields of the header that people read, with labels; without those that are empty.
   std::vector<std::pair<std::string, std::string>> properties() const;
 };
 

@@ -10,7 +10,8 @@
 
 namespace backplane::conform {
 
-// One JSON object: the keys of `backplane-conform --json` except no_node and statistical, and counts by group.
+// One JSON object: the keys of `backplane-conform --json` except no_node and statistical, and the keys fault, title,
+// facts (Run::properties) and groups (counts by group).
 std::string summary_json(const Run& run);
 // JUnit's XML for continuous integration, with one suite for each group. Cases that neither passed nor failed are
 // marked as skipped.

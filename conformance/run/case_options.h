@@ -28,7 +28,7 @@ struct Plan {
   std::string models;  // SHA-256 of the models that cases are cut from; empty if there are none
 };
 
-// Throws Usage if the options contradict each other or select no case.
+// Throws Usage if the options are invalid, contradict each other or select no case.
 Plan plan(const CaseOptions& case_options);
 
 }  // namespace backplane::conform

@@ -24,7 +24,7 @@ struct RunOptions {
   Seeds seeds;
   uint32_t jobs = std::max(1u, std::thread::hardware_concurrency());
   double timeout = 20;          // of a case, in seconds
-  std::string user;             // as whom the plugin's processes run; empty: as this process
+  std::string user;             // the user as whom the plugin's processes run; empty: the user of this process
   uint64_t memory = 0;          // MiB for each process; 0: the process's share of the machine's memory
   std::string waivers, expect;  // files; may be empty
   std::string out;              // folder of the journal; may be empty
@@ -44,19 +44,23 @@ std::string expectations_file(const RunOptions& options);
 // The waivers and expected failures from the files in the options. Throws Usage or std::runtime_error.
 Exceptions exceptions_of(const RunOptions& options);
 
-// Throws std::runtime_error if the journal's list of cases differs from this program's: only this program's lists have
-// levels. A list with cases from models is not compared, because the models may be elsewhere.
+// Throws std::runtime_error if the header's list of cases is not the one that this program draws up for its selection,
+// profiles and filter, because levels hold only for this program's lists. Does not compare the list of a run without
+// levels (see has_levels), or one with cases cut from models, because the models may be elsewhere.
 void check_list(const Header& header);
 
-// Opens the device once, calls `inspect`, and returns what the plugin reports about itself. Throws Usage or Unusable.
+// Opens the device once, in a child process, calls `inspect` if it is set, and returns the identity that the plugin
+// reports. Throws Usage, Unusable or std::system_error.
 Identity visit_plugin(const RunOptions& options);
 
-// Runs the cases of `plan` that have no result in the journal; if the plugin cannot be used, only those of the group
-// abi, which report why. Throws Usage, Fatal or std::runtime_error.
+// Runs the cases of `plan` that have no result yet in the journal of a resumed run. If the plugin cannot be used, runs
+// only those of the group abi, which report why. Applies the exceptions in force on the day on which the run began.
+// Throws Usage, Fatal or std::runtime_error.
 Journal run_plugin(const RunOptions& options, const CaseOptions& case_options, const Plan& plan,
                    const Exceptions& exceptions);
 
-// Declares the options of a run without a command. Returns a function that runs it and returns the exit status.
+// Declares the options of `backplane-conform` without a command. Returns a function that performs the run and returns
+// the exit status.
 std::function<int()> declare_plugin_run(cli::Command app);
 
 }  // namespace backplane::conform

@@ -29,8 +29,9 @@ constexpr int kPatience = 10;
 
 struct ChildSettings {
   std::vector<std::string> arguments;  // the child's arguments, before those that name its cases
-  // The time limit for the set-up, for each case and for each request of a case. Time in which the child was runnable
-  // but got no processor does not count, up to kPatience times this limit. See cpu_starvation.h.
+  // The time limit for the set-up, for each case that the child runs, for each request of a case that the parent
+  // judges, and for the child's exit. Time in which the child was runnable but got no processor does not count, up to
+  // kPatience times this limit. See cpu_starvation.h.
   std::chrono::milliseconds deadline{20000};
   uint64_t memory = 0;  // bytes that a child may allocate; 0 means no limit
   uint64_t seed = 1;    // for the cases that the parent judges

@@ -7,11 +7,11 @@
 
 namespace backplane::conform {
 
-// Whether this process can start others as the user `name`. Throws std::runtime_error, which says why not.
+// Throws std::runtime_error, which says why, if this process cannot start others as the user `name`.
 void check_user(const std::string& name);
 
-// This process, which must have one thread, becomes the user `name` for good, with the user's groups and home, and
-// without the environment variables that name folders of the user before. Throws std::runtime_error.
+// This process, which must run as root and have one thread, becomes the user `name` for good, with that user's groups
+// and home, and without the environment variables that name folders of the previous user. Throws std::runtime_error.
 void become_user(const std::string& name);
 
 }  // namespace backplane::conform

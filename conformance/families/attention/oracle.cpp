@@ -35,8 +35,8 @@ References attention(const Call& call) {
           "Q, K and V do not fit each other, or K has no heads, no keys or keys without elements");
   require_steps(static_cast<double>(batch * heads) * static_cast<double>(length * keys) *
                 static_cast<double>(size + v.extents[3]));
-  // Version 24 masks the keys that the mask does not reach. Its one entry for several keys could be one for all, as in
-  // version 23, or for the first.
+  // Version 24 masks the keys beyond the mask's last axis. With one entry on that axis and several keys, the entry
+  // could be for all keys, as in version 23, or only for the first.
   const int64_t shown = call.has(3) && call.in(3).rank() > 0 ? call.in(3).extents.back() : keys;
   require(shown <= keys, "the mask has more entries on its last axis than there are keys");
   require_known(shown != 1 || keys == 1,

@@ -71,7 +71,7 @@ Value swish(const Call& call, double x) {
   return {x * share, std::fabs(x) * share * (1 + std::fabs(steep))};
 }
 
-// Input 0, the gate, times its sigmoid, times input 1.
+// gate·sigmoid(alpha·gate)·value, where the gate is input 0 and the value is input 1.
 References swiglu(const Call& call) {
   const Array &gate = call.in(0), &value = call.in(1);
   require(is_float(gate.dtype) && gate.dtype == value.dtype && gate.extents == value.extents,

@@ -101,7 +101,7 @@ double of_column(const Array& all, int64_t column) {
   return all.count() == 1 ? all.values[0] : all.at({column});
 }
 
-// The integer product of A and B less their zero points, times both scales, plus the bias.
+// The integer product of A and B, each minus its zero point, times both scales, plus the bias.
 References matmul_integer_to_float(const Call& call) {
   const Array &scale_a = call.in(2), &scale_b = call.in(3);
   require(is_float(scale_a.dtype) && scale_a.dtype == scale_b.dtype, "the scales are not of one floating-point type");

@@ -113,7 +113,8 @@ class GroupQuery {
   int64_t batch, length, size;
   int64_t past, capacity;  // the numbers of positions in the caches before and after the call
 
-  // The position of the first new token. In a first prompt it is 0, whatever the length.
+  // The position of the first new token. If the new tokens are the whole sequence, it is 0, even for a shorter sequence
+  // of the batch.
   int64_t begin(int64_t b) const {
     return length == total_ ? 0 : whole(call_.in(5).values[static_cast<size_t>(b)]) + 1 - length;
   }

@@ -26,7 +26,7 @@ bool is_masked(const Array& mask, int64_t batch, int64_t b, int64_t i, int64_t j
   return mask.at({b, i, j}) <= 0;
 }
 
-// The extents of a call, and what changes its scores.
+// The extents of a call, its mask, and the bias that is added to the scores (`added`).
 struct MultiHead {
   const Call& call;
   int64_t batch, heads, length, past, keys, size, value_size;
@@ -131,7 +131,7 @@ References combined_attention(const Combined& c) {
   return results;
 }
 
-// Inputs: x, weights, bias, a mask, past keys and values, and what is added to the scores.
+// Inputs: x, weights, bias, a mask, past keys and values, and a bias of the scores.
 References attention_of_input(const Call& call) {
   require_off(call, {"do_rotary", "past_present_share_buffer"});
   const Array &x = call.in(0, 3), &w = call.in(1, 2);
@@ -194,7 +194,7 @@ References qattention(const Call& call) {
 // --- MultiHeadAttention ---
 
 // Inputs: query [batch, length, heads · size], key and value with rows of all heads or as [batch, heads, positions,
-// size], the bias of all three, a mask, what is added to the scores, and past keys and values. Outputs: the result, and
+// size], the bias of all three, a mask, a bias of the scores, and past keys and values. Outputs: the result, and
 // all keys and values.
 References multi_head_attention(const Call& call) {
   const Array &q = call.in(0, 3), &k = call.in(1, 3), &v = call.in(2, 3);
